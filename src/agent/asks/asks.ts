@@ -3,7 +3,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter, threadOf } from "../transaction/draft.ts";
 
-/** Closes an open ask that nobody need answer any more. */
+/** An open ask is closed when nobody need answer it any more. */
 export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
@@ -15,16 +15,16 @@ export const cancelAsk = (draft: Draft, threadId: string, askId: string): void =
 
 export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool">;
 
-/** Which called agent asks, for the person. */
+/** The person learns from this which called agent asks. */
 export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
-/** Asks of a run have no call. */
+/** An ask of a run has no call. */
 export const askScopeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
 
 export const mostOpenAsks = 50;
 
-/** Puts an ask to whoever may answer it. */
+/** An ask is opened for whoever may answer it. */
 export const openAsk = (
   draft: Draft,
   threadId: string,

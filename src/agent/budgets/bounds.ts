@@ -14,27 +14,27 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
 /**
- * Budgets as pure reading. What was spent is stored with each run and the session, what is kept back for
- * calls under way with their phases: nothing here remembers anything.
+ * Budgets are computed here without any state of their own: runs and the session store what was spent, and
+ * phases store what is reserved for calls under way.
  */
 
-/** What a session's budgets are judged by. */
+/** The budgets of a session are judged by this state. */
 export interface BudgetState {
   readonly state: Session;
   readonly moment: { readonly agents: AgentResolver; readonly budgets: TeamBudgets };
 }
 
-/** An account that a thread's spending is booked on: of its run, of each run above it, of the session. */
+/** An account books a thread's spending: for its run, each run above it, or the session. */
 export interface BudgetAccount {
   readonly scope: BudgetScope;
-  /** The thread whose run ends or asks when it is used up. */
+  /** The run of this thread ends or asks when the account is used up. */
   readonly thread: string;
-  /** With what people raised. */
+  /** The bounds include what people raised. */
   readonly bounds: readonly Bound[];
   readonly spent: Amounts;
 }
 
-/** The thread and those above it, itself first. */
+/** The lineage is the thread and those above it, itself first. */
 export const lineageOf = ({ threads }: Session, threadId: string): readonly Thread[] => {
   const line: Thread[] = [];
   let thread = threads[threadId];
@@ -45,7 +45,7 @@ export const lineageOf = ({ threads }: Session, threadId: string): readonly Thre
   return line;
 };
 
-/** What is kept back for the model call that a run is making; null if it makes none. */
+/** The model call that a run is making reserves this; null if it makes none. */
 export const reservationOf = (run: Run | null): BudgetReservation | null => {
   if (run?.phase.at === "thinking") return run.phase.hold;
   return run?.phase.at === "preparing" ? (run.phase.calling?.hold ?? null) : null;
@@ -61,14 +61,14 @@ const applyRaises = (
         bound.ask ? { ...bound, limit: Math.max(bound.limit, raised[bound.kind] ?? 0) } : bound,
       );
 
-/** The bounds of a run, as people raised them. */
+/** The bounds of a run include what people raised. */
 export const runBounds = (
   { moment }: Pick<BudgetState, "moment">,
   thread: Thread,
   run: Run,
 ): readonly Bound[] => applyRaises(moment.agents(thread).limits.bounds, run.budget.raised);
 
-/** The bounds that a session's caller set; they narrow the team's. */
+/** The session's caller sets these bounds, which narrow the team's. */
 const callerBounds = ({ budget }: Session): readonly Bound[] => {
   if (budget === null) return [];
   const rest = { warnAt: budget.warn_at, ask: budget.on_exceeded === "ask", written: true };
@@ -81,7 +81,7 @@ const callerBounds = ({ budget }: Session): readonly Bound[] => {
 export const sessionBounds = ({ state, moment }: BudgetState): readonly Bound[] =>
   applyRaises([...callerBounds(state), ...moment.budgets.session], state.funds.raised);
 
-/** All accounts of a thread, the session's first, its own last. */
+/** A thread has these accounts, the session's first and its own last. */
 export const accountsOf = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] => {
   const { state } = budgets;
   const runs = lineageOf(state, threadId).flatMap((thread): BudgetAccount[] =>
@@ -107,7 +107,7 @@ export interface ReservedAmounts {
   readonly cost: number;
 }
 
-/** What model calls under way keep back from an account, without those of one thread; `leased`: only those that a lease pays for. */
+/** The reservations of an account are summed without one thread's; `leased` takes only those that a lease pays for. */
 export const sumReservations = (
   state: Session,
   { scope, thread }: Pick<BudgetAccount, "scope" | "thread">,
@@ -126,32 +126,32 @@ export const sumReservations = (
   return { tokens, cost };
 };
 
-/** A model call that wants to be made. */
+/** The cost of a planned model call is estimated by these figures. */
 export interface CostEstimate {
   readonly model: string;
-  /** Estimated tokens of its request. */
+  /** The request has this many estimated tokens. */
   readonly input: number;
-  /** The most tokens its reply may have. */
+  /** The reply may have this many tokens at most. */
   readonly output: number;
-  /** Tokens that reasoning may take beside the reply. */
+  /** Reasoning may take this many tokens beside the reply. */
   readonly thinking: number;
-  /** Price of the worst case with so many output tokens, in 10⁻⁹ USD; null if it is not known. */
+  /** It is the worst-case price of so many output tokens, in 10⁻⁹ USD; null if it is not known. */
   readonly price: (output: number) => number | null;
 }
 
 export type BudgetCheck =
   | { readonly is: "free"; readonly hold: BudgetReservation }
-  /** Calls under way keep it back: when they have ended there may be room. */
+  /** Calls under way have reserved the budget: when they end, it may suffice. */
   | { readonly is: "wait" }
   | { readonly is: "reached"; readonly reached: ReachedLimit };
 
 /** A reply of fewer tokens is not worth its request. */
 const leastOutput = 256;
 
-/** The fewest tokens that a reply is worth asking for. */
+/** A reply is worth asking for from this many tokens on. */
 export const leastOutputOf = ({ output }: CostEstimate): number => Math.min(leastOutput, output);
 
-/** Output tokens that so much cost pays for; Infinity where nothing depends on it. */
+/** The cost left pays for this many output tokens; Infinity where the price does not depend on them. */
 const affordableOutput = ({ price, output }: CostEstimate, left: number): number => {
   const empty = price(0);
   if (empty === null) return Infinity;
@@ -162,7 +162,7 @@ const affordableOutput = ({ price, output }: CostEstimate, left: number): number
   return (price(most) ?? 0) > left ? most - 1 : most;
 };
 
-/** Output tokens that what is left of a kind allows. Time is not kept back: calls under way may end, and their replies stay. */
+/** The rest of a kind allows so many output tokens. Time is not reserved: replies of calls under way are kept. */
 export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: CostEstimate): number => {
   if (kind === "tokens") return left - estimate.input - estimate.thinking;
   if (kind === "cost") return affordableOutput(estimate, left);
@@ -170,14 +170,14 @@ export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: Cost
   return Infinity;
 };
 
-/** What the call costs of a kind at least. */
+/** The call spends at least this much of a kind. */
 export const leastSpendOf = (kind: BudgetKind, estimate: CostEstimate): number => {
   if (kind === "tokens") return estimate.input + estimate.thinking + leastOutputOf(estimate);
   if (kind === "cost") return estimate.price(leastOutputOf(estimate)) ?? 0;
   return 1;
 };
 
-/** The same call with fewer output tokens. */
+/** The same call is reserved with fewer output tokens. */
 export const createReservation = (estimate: CostEstimate, output: number): BudgetReservation => ({
   tokens: estimate.input + estimate.thinking + output,
   cost: estimate.price(output) ?? 0,
@@ -199,7 +199,7 @@ const createReachedLimit = (
   ask,
 });
 
-/** A cost limit that a model without a price may not run under. */
+/** A model without a price may not run under this cost limit. */
 const findUnpricedLimit = (
   accounts: readonly BudgetAccount[],
   { moment }: BudgetState,
@@ -214,11 +214,11 @@ const findUnpricedLimit = (
   return { scope: "run", thread: threadId, kind, limit, spent: 0, least: 0, ask: false, unpriced: model };
 };
 
-/** What ends the run rather than what may be raised, and of those what ends most. */
+/** A limit that ends the run comes before one that may be raised; among those, the widest scope wins. */
 const findGravest = (found: readonly ReachedLimit[]): ReachedLimit | undefined =>
   found.find(({ ask }) => !ask) ?? found[0];
 
-/** Whether a model call has room in every account of its thread, and how long its reply may be. */
+/** It checks whether every account of a thread allows a model call, and how long its reply may be. */
 export const checkBudget = (budgets: BudgetState, threadId: string, estimate: CostEstimate): BudgetCheck => {
   const accounts = accountsOf(budgets, threadId);
   const refused = findUnpricedLimit(accounts, budgets, threadId, estimate);
@@ -242,11 +242,11 @@ export const checkBudget = (budgets: BudgetState, threadId: string, estimate: Co
   return waits ? { is: "wait" } : { is: "free", hold: createReservation(estimate, output) };
 };
 
-/** The accounts of a thread's own run and its session. */
+/** These are the accounts of a thread's own run and its session. */
 const ownAccounts = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] =>
   accountsOf(budgets, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
 
-/** Why no further call may be dispatched; null if one may. */
+/** It says why no further call may be dispatched; null if one may. */
 export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null => {
   const found = accountsOf(budgets, threadId).flatMap((account) =>
     account.bounds
@@ -256,7 +256,7 @@ export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLi
   return findGravest(found) ?? findLeasedCallLimit(budgets, threadId);
 };
 
-/** The lease has no calls left, which at a request's time it had if there were any. */
+/** It finds whether the lease has no calls left; a lease request made beforehand would have renewed them. */
 const findLeasedCallLimit = ({ state, moment }: BudgetState, threadId: string): ReachedLimit | null => {
   const bound = moment.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
@@ -265,7 +265,7 @@ const findLeasedCallLimit = ({ state, moment }: BudgetState, threadId: string): 
   return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
 };
 
-/** What a run or its session spent beyond a limit that stops it; null if nothing. */
+/** A run or its session spent more than a limit that stops it; null if not. */
 export const findOverspentLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null =>
   ownAccounts(budgets, threadId).flatMap((account) =>
     account.bounds
@@ -273,7 +273,7 @@ export const findOverspentLimit = (budgets: BudgetState, threadId: string): Reac
       .map((bound) => createReachedLimit(account, bound, 0)),
   )[0] ?? null;
 
-/** Whether a run spent more than a cost limit of its own or its session, or ended for one. */
+/** It tells whether a run exceeded a cost limit of its own or its session, or ended for one. */
 export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean => {
   const marks = budgets.state.threads[threadId]?.run?.budget.reached ?? [];
   return (

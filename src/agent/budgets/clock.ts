@@ -4,9 +4,9 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, runOf } from "../transaction/draft.ts";
 
-/** A timeout that counts the time in which somebody works: it stands still while only people can go on. */
+/** The clock of a run counts the time in which somebody works and stops while only people can go on. */
 
-/** The earlier of the agent's own timeout and, if the run announces, that of announcements; counted from `since`. */
+/** The deadline, counted from `since`, is the earlier of the agent's timeout and, if the run announces, the announcement's. */
 export const deadlineOf = (
   { limits: { timeoutMs }, delegation: { announce } }: Agent,
   since: number,
@@ -34,7 +34,7 @@ const resumeClock = (draft: Draft, threadId: string): void => {
 const findClockedThreads = (session: Session): readonly string[] =>
   Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
 
-/** Sets every clock by who is waited for: a person, or an agent that itself works or waits for one. */
+/** Each clock runs or stops by who is waited for: a person, or an agent that itself works or waits for one. */
 export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
   for (const id of findClockedThreads(draft.state)) {
     if (waitsForPeople(id)) pauseClock(draft, id);

@@ -24,13 +24,13 @@ import {
 import { warnOfLimits } from "./spend.ts";
 
 /**
- * Shares of the tenant's day. A session spends from its lease without asking anybody; it draws another when a call
+ * A session spends from its lease of the tenant's day without asking anybody; it requests another when a call
  * does not fit any more, and gives back what it did not use when it comes to rest.
  */
 
 type LeaseAmounts = Readonly<Partial<Record<BudgetKind, number>>>;
 
-/** A lease that is given back. */
+/** A settled lease is given back. */
 export interface SettledLease {
   readonly id: string;
   readonly used: Amounts;
@@ -39,18 +39,18 @@ export interface SettledLease {
 export interface LeaseRequest {
   readonly tenant: string;
   readonly session: string;
-  /** Names the lease: asked for again, it is the same. */
+  /** The id names the lease, so that a repeated request gets the same one. */
   readonly id: string;
-  /** The tenant's limits of a day, for the kinds that have one. */
+  /** The tenant has these limits of a day, for the kinds that have one. */
   readonly limits: LeaseAmounts;
-  /** What the calls under way may cost at worst. */
+  /** The calls under way may cost this at worst. */
   readonly need: LeaseAmounts;
-  /** What they cost at least. */
+  /** They cost at least this. */
   readonly least: LeaseAmounts;
   readonly settles: SettledLease | null;
 }
 
-/** `until`: end of the day. `spent`: on that day by all sessions, open leases included. */
+/** `until` is the end of the day. `spent` is what all sessions spent on it, open leases included. */
 export type LeaseAnswer =
   | { readonly ok: true; readonly granted: LeaseAmounts; readonly until: number; readonly spent: Amounts }
   | {
@@ -61,7 +61,7 @@ export type LeaseAnswer =
       readonly until: number;
     };
 
-/** Calls of one reply, so that none is refused for want of a lease alone; and time that is worth a hop. */
+/** A lease holds enough calls for one reply, and enough time to be worth a request. */
 const leasedCalls = 256;
 
 const leasedTimeMs = 60_000;
@@ -81,11 +81,11 @@ const noReservation: BudgetReservation = { tokens: 0, cost: 0, output: 0, leased
 const reservationAt = (state: Session, threadId: string): BudgetReservation =>
   reservationOf(state.threads[threadId]?.run ?? null) ?? noReservation;
 
-/** What the lease pays for already, beside one thread. */
+/** The lease already pays for these reservations of other threads. */
 export const sumOtherReservations = (state: Session, threadId: string): ReservedAmounts =>
   sumReservations(state, { scope: "session", thread: threadId }, threadId, true);
 
-/** What is left of a lease for one thread. */
+/** A lease has this left for one thread. */
 const remainingFor = (state: Session, { granted, used }: Lease, threadId: string): LeaseAmounts => {
   const others = sumOtherReservations(state, threadId);
   return Object.fromEntries(
@@ -104,7 +104,7 @@ const isEnough = (kind: BudgetKind, left: number, given: number, hold: BudgetRes
   return given === 0 || left >= (given >= leasedCalls ? leastCallsLeft : 1);
 };
 
-/** Whether the lease has room for what a thread's call keeps back, or nothing of it is bounded. */
+/** It tells whether the lease covers what a thread's call reserves, or none of it is bounded. */
 const isCovered = (
   state: Session,
   bounds: readonly Bound[],
@@ -120,7 +120,7 @@ const isCovered = (
   return counted.every(({ kind }) => isEnough(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
 };
 
-/** What a call keeps back, paid by the lease if that has room for it: then no hop is needed before it leaves. */
+/** A reservation is marked as leased if the lease covers it: the call then leaves without a request. */
 export const markLeased = (
   { state, moment }: Draft,
   threadId: string,
@@ -130,7 +130,7 @@ export const markLeased = (
   leased: isCovered(state, moment.budgets.tenant, moment.now, threadId, hold),
 });
 
-/** The lease that a thread's call needs first; null if it may leave. */
+/** A thread's call needs this lease first; null if it may leave. */
 export const findLeaseRequest = (
   state: Session,
   bounds: readonly Bound[],
@@ -170,7 +170,7 @@ const putReservation = (draft: Draft, threadId: string, hold: BudgetReservation)
     changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
 };
 
-/** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter. */
+/** The new lease pays for the call; if it is smaller than requested, the reply is made shorter. */
 const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate: CostEstimate): void => {
   const hold = reservationAt(draft.state, threadId);
   const left = remainingFor(draft.state, lease, threadId);
@@ -194,10 +194,10 @@ const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
   draft.state = { ...draft.state, funds: { ...draft.state.funds, tenant } };
 };
 
-/** How long a session takes a day for used up before it asks again. */
+/** A session treats a day as used up for this long before it asks again. */
 const dayUsedUpMs = 60_000;
 
-/** The answer to a request: the session has a new lease, or (not null) its day leaves no room. */
+/** The answer gives the session a new lease, or returns the limit of the day that is reached. */
 export const applyLeaseAnswer = (
   draft: Draft,
   threadId: string,
@@ -229,10 +229,10 @@ export const applyLeaseAnswer = (
   return null;
 };
 
-/** `wait`: calls of the session keep back what its lease has left. `unreachable`: nobody answered. `late`: the call is not made any more. */
+/** `wait`: calls under way reserve the rest. `unreachable`: no answer. `late`: the call is not made any more. */
 export type LeaseOutcome = "covered" | "wait" | "unreachable" | "late" | ReachedLimit;
 
-/** A session that comes to rest gives its lease back; it is told with the next word to the team. */
+/** A session that comes to rest gives its lease back with its next message to the team. */
 export const closeLease = (draft: Draft): void => {
   const share = draft.state.funds.tenant;
   if (share.lease === null || share.lease.closed) return;

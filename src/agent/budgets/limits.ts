@@ -11,9 +11,9 @@ import type { BudgetCheck } from "./bounds.ts";
 import { lineageOf } from "./bounds.ts";
 import { checkTurnBudget } from "./reserve.ts";
 
-/** What forbids a thread to go on to its next model call. */
+/** These limits forbid a thread to make its next model call. */
 
-/** Turns a run may have, as a person allowed them; 0 = any number. */
+/** A run may have this many turns, as a person allowed them; 0 means any number. */
 const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
   askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
 
@@ -26,7 +26,7 @@ const findTurnLimit = (draft: Draft, threadId: string): ReachedLimit | null => {
   return { scope: "run", thread: threadId, kind: "turns", limit, spent: run.turn, least: run.turn + 1, ask };
 };
 
-/** Tokens that a request has whatever its effects leave out: the system prompt. */
+/** A request has at least the tokens of the system prompt, whatever its effects leave out. */
 const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): number => {
   const { tokens } = agent.system({ depth, light });
   return (
@@ -38,7 +38,7 @@ const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): nu
   );
 };
 
-/** Room for the thread's request; before the effects of its turn only what none of them can change leaves it none. */
+/** Before the effects of the turn, the budget is checked only for what none of them can change. */
 const checkBudgetBeforeEffects = (
   draft: Draft,
   thread: Thread,
@@ -53,7 +53,7 @@ const checkBudgetBeforeEffects = (
   return least.is === "free" ? least : check;
 };
 
-/** The limit that leaves no room for the thread's next request; `wait` while calls under way may leave some; null if there is room. */
+/** Finds the limit against a thread's next request; `wait` while calls under way may free some; null if none. */
 export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit | "wait" | null => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
@@ -70,15 +70,15 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   return check.is === "wait" ? "wait" : check.reached;
 };
 
-/** A limit beyond the single run that is used up. */
+/** A limit beyond the single run is used up. */
 interface ExhaustedBudget {
   readonly scope: "session" | "tenant";
   readonly kind: LimitKind;
-  /** When it is worth another try by itself; null if a person has to act. */
+  /** Another try is worth it then; null if a person has to act. */
   readonly until: number | null;
 }
 
-/** Why a thread's next run could not ask its model anything; null if it could, if only after a person has raised a limit. */
+/** It says why a thread's next run could not ask its model, even after a raise; null if it could. */
 export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBudget | null => {
   const { out } = draft.state.funds.tenant;
   if (out !== null && draft.moment.now < out.until) return { scope: "tenant", ...out };
@@ -90,7 +90,7 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   return { scope: "session", kind: check.reached.kind, until: null };
 };
 
-/** What keeps a thread from starting anything: an ask for a higher limit, its own or of a run above it, or the end of one above. */
+/** A thread starts nothing during an ask for a higher limit, here or above, or while a run above it ends. */
 export const findBudgetHold = (
   session: Session,
   threadId: string,
@@ -101,10 +101,10 @@ export const findBudgetHold = (
   return asking === undefined ? null : { until: asking.run.budget.ask?.until ?? null };
 };
 
-/** How long a thread without room waits at most before it looks again by itself. */
+/** A thread that waits for budget checks again by itself after this time at most. */
 const recheckMs = 60_000;
 
-/** The wait for room that calls under way keep back: their end brings the thread on. */
+/** The run waits until calls under way end and free the budget they reserved. */
 export const awaitBudget = (draft: Draft, threadId: string): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "waiting" || phase.until > draft.moment.now) return;

@@ -16,7 +16,7 @@ import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
-/** Transitions of budgets: spent, warned of, reached, stopped. */
+/** These transitions book spending, warn of limits, report them and stop runs. */
 
 export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
   changeRun(draft, threadId, { budget: { ...runOf(draft, threadId).budget, ...change } });
@@ -28,7 +28,7 @@ const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Partial<Amou
   return { ...share, lease: { ...lease, used: addAmounts(lease.used, amounts) } };
 };
 
-/** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit. */
+/** What a thread spent is booked on its run, every run above it, its session and its lease in one commit. */
 export const bookSpending = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
   if (budgetKinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
   for (const { id, run } of lineageOf(draft.state, threadId))
@@ -39,7 +39,7 @@ export const bookSpending = (draft: Draft, threadId: string, amounts: Partial<Am
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
-/** Books the model time of an attempt without a reply: no more than its lane gives it, however long nobody was there to end it; nothing if the deployment lost the lane. */
+/** A lost attempt is booked with its model time, at most its model target's timeout; nothing if the target is gone. */
 export const bookLostTime = (
   draft: Draft,
   threadId: string,
@@ -60,14 +60,14 @@ const figuresOf = (
   spent: toApiAmount(kind, used),
 });
 
-/** `800 of 1000 tokens` */
+/** The share is formatted like `800 of 1000 tokens`. */
 const formatShare = (kind: LimitKind, used: number, limit: number): string => {
   if (kind === "cost") return `${used / 1e9} of ${limit / 1e9} USD`;
   if (kind === "time") return `${used / 1_000} of ${limit / 1_000} s of model time`;
   return `${used} of ${limit} ${kind}`;
 };
 
-/** Says once per run, scope and kind that a limit is near: to watchers, and to the model at its next turn. */
+/** A near limit is reported once per run, scope and kind: to watchers, and to the model at its next turn. */
 export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used }: BudgetAccount): void => {
   for (const { kind, limit, warnAt } of bounds) {
     const { run } = threadOf(draft, thread);
@@ -82,7 +82,7 @@ export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used 
   }
 };
 
-/** Why a run cannot go on, as a sentence that begins with the limit's key. */
+/** It says why a run cannot go on, as a sentence that begins with the limit's key. */
 export const describeLimit = ({ scope, kind, limit, spent: used, least, unpriced }: ReachedLimit): string => {
   if (unpriced !== undefined)
     return `max_cost_usd: the price of ${unpriced} is not known, and budgets.unknown_price is refuse; set models.${unpriced}.price`;
@@ -92,7 +92,7 @@ export const describeLimit = ({ scope, kind, limit, spent: used, least, unpriced
   return `${limitNames[kind]}${whose}: ${formatShare(kind, used, limit)} are spent${end}`;
 };
 
-/** A limit is reached: said once per run, scope and kind until somebody raises it. */
+/** A reached limit is reported once per run, scope and kind until somebody raises it. */
 export const reportReachedLimit = (
   draft: Draft,
   { scope, thread, kind, limit, spent: used }: ReachedLimit,
@@ -104,7 +104,7 @@ export const reportReachedLimit = (
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
-/** Ends the run of an account, and with it everything below. */
+/** The run of an account ends, and with it everything below. */
 export const stopRun = (
   draft: Draft,
   { thread, kind }: Pick<ReachedLimit, "thread" | "kind">,
@@ -116,7 +116,7 @@ export const stopRun = (
   changeRun(draft, thread, { stop: { reason, error } });
 };
 
-/** Lifts a limit for a run or, in the session's scope, for the session. */
+/** A limit is raised for a run or, in the session's scope, for the session. */
 export const raiseLimit = (
   draft: Draft,
   { scope, thread, kind }: Pick<ReachedLimit, "scope" | "thread" | "kind">,
@@ -136,7 +136,7 @@ export const raiseLimit = (
   draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: most } } };
 };
 
-/** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them. */
+/** It is reported once per session that a model without a price counts only tokens under a written cost limit. */
 export const reportUnpricedModel = (draft: Draft, threadId: string, model: string): void => {
   const bounds = [
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
@@ -150,7 +150,7 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
   draft.state = { ...draft.state, dropped: [...dropped, mark] };
 };
 
-/** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it. */
+/** The attempt of the current phase is booked in the ledger, on the session, on its run and those above it. */
 export const bookAttempt = (
   draft: Draft,
   threadId: string,

@@ -8,7 +8,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** What guards add to a result, once its call is in the history, and whether they end the run. */
+/** After-guards add notes to a call's result once it is in the history, and may end the run. */
 
 const runAfterGuard = (
   draft: Draft,
@@ -44,7 +44,7 @@ const stopAfterCall = (draft: Draft, threadId: string, id: string, tool: string,
   if (runOf(draft, threadId).stop === null) stopRunByGuard(draft, threadId, stop);
 };
 
-/** Records an ended call, and gives its result with the notes of the guards at its end. */
+/** An ended call is recorded, and its result returned with the notes of the guards at its end. */
 export const runAfterGuards = (
   draft: Draft,
   threadId: string,
@@ -64,12 +64,12 @@ export const runAfterGuards = (
   return appendGuardNotes(settlement.result, notes);
 };
 
-/** What guards remember, rows of the thread, begun anew as their definitions say; and how they end a run. */
+/** The state of guards is stored in rows of the thread and reset as their definitions say. */
 
 export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
 
-/** The run ends, naming the guard. */
+/** The run ends with an error that names the guard. */
 export const failRunByGuard = (
   draft: Draft,
   threadId: string,
@@ -78,7 +78,7 @@ export const failRunByGuard = (
 ): void =>
   changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
 
-/** `loop_detected`, if the guard names a loop. */
+/** `loop_detected` is emitted if the guard names a loop. */
 export const reportLoop = (
   draft: Draft,
   threadId: string,
@@ -91,7 +91,7 @@ export const reportLoop = (
   emit(draft, threadId, "loop_detected", { detector, count, message, level, tool }, { call: id });
 };
 
-/** The run fails, as a guard says. */
+/** The run fails as a guard says. */
 export const stopRunByGuard = (
   draft: Draft,
   threadId: string,
@@ -101,7 +101,7 @@ export const stopRunByGuard = (
     stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
   });
 
-/** Stores what a guard remembers from now on; false if that is too much or no JSON, which ends the run. */
+/** A guard's new state is stored; false if it is too large or no JSON, which ends the run. */
 export const putGuardState = (
   draft: Draft,
   threadId: string,
@@ -120,7 +120,7 @@ export const putGuardState = (
   return true;
 };
 
-/** Records since the last human input: that is a new intent, an agent's is not. */
+/** Only a human input begins these records anew: it is a new intent, while an agent's message is not. */
 export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
   const first = history[0];
   return first === undefined || first.n >= recordMarks.input
@@ -128,7 +128,7 @@ export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly Ca
     : history.filter(({ n }) => n >= recordMarks.input);
 };
 
-/** What one guard sees of the window. */
+/** One guard sees these records of the window. */
 export const recordsForGuard = (
   { guard, params }: BoundGuard,
   window: readonly CallRecord[],
@@ -137,7 +137,7 @@ export const recordsForGuard = (
   return window.length > size ? window.slice(window.length - size) : window;
 };
 
-/** Forgets what guards remember of one input, or of one run. */
+/** The state of guards is forgotten at the end of one input or one run. */
 export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
   const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
   const { guards, recordMarks } = threadOf(draft, threadId);
@@ -148,7 +148,7 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
   });
 };
 
-/** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again. */
+/** After each compaction identical calls count as a loop of their own, from the first compaction since the input. */
 export const markCompaction = (draft: Draft, threadId: string): void => {
   const { recordMarks } = threadOf(draft, threadId);
   const compaction = recordMarks.compaction ?? recordMarks.next;

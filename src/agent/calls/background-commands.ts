@@ -7,9 +7,9 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Commands of the sandbox that outlive a call, and those that have to end with their run. */
+/** Background commands of the sandbox outlive their call; others have to end with their run. */
 
-/** A command that nobody could end in this many tries, over a quarter of an hour, has met its own time-out. */
+/** A command that could not be ended in so many tries, over a quarter of an hour, has met its own time-out. */
 const mostTries = 10;
 
 const firstPause = 1_000;
@@ -20,7 +20,7 @@ const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void
   draft.state = { ...draft.state, commands: none ? null : commands };
 };
 
-/** Notes what a call's outcome says of commands in the background. */
+/** The commands that a call's outcome leaves in the background are recorded. */
 export const recordCommands = (
   draft: Draft,
   threadId: string,
@@ -35,21 +35,21 @@ export const recordCommands = (
   changeCommands(draft, { running: [...running, ...begun] });
 };
 
-/** Whether a command in the background may be changing the workspace. */
+/** It tells whether a background command may be changing the workspace. */
 export const hasRunningCommands = ({ commands = null }: Session, now: number): boolean =>
   commands !== null && (commands.ending.length > 0 || commands.running.some(({ until }) => until > now));
 
-/** The command of a call, as its tool noted it before it began. */
+/** A call's command is the one that its tool noted before it began. */
 const execOf = ({ memo }: Call): readonly string[] =>
   typeof memo === "object" && memo !== null && "exec" in memo && typeof memo["exec"] === "string"
     ? [memo["exec"]]
     : [];
 
-/** Whether a call's command may be alive though the call is not, or not for long. */
+/** It tells whether a call's command may be alive though the call is ending or has ended. */
 const isCutOff = ({ status, outcome }: Call): boolean =>
   status !== "done" || outcome?.result.status === "cancelled";
 
-/** The command of a call that may not go on ends. */
+/** The command of a call that may not go on is ended. */
 export const stopCommand = (draft: Draft, call: Call): void => {
   const cut = execOf(call);
   if (cut.length === 0) return;
@@ -60,7 +60,7 @@ export const stopCommand = (draft: Draft, call: Call): void => {
   });
 };
 
-/** The run ends, or is asked to: commands of calls that are cut off end with it, and if it is cancelled those in the background, too. */
+/** An ending run ends the commands of cut-off calls; if it is cancelled, also those in the background. */
 export const stopCommands = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { running, ending, at } = draft.state.commands ?? noBackgroundCommands;
@@ -74,7 +74,7 @@ export const stopCommands = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** A called agent's run has ended by itself: what it left in the background is its caller's now. */
+/** A called agent's run has ended by itself: its background commands now belong to its caller. */
 export const inheritCommands = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
   const heir = draft.state.threads[parent?.thread ?? ""]?.run?.id;
@@ -85,17 +85,17 @@ export const inheritCommands = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** When the next try to end commands is due; null if there are none. */
+/** The next try to end commands is due then; null if there are none. */
 export const commandsEndDueAt = ({ commands = null }: Session): number | null =>
   commands === null || commands.ending.length === 0 ? null : commands.at;
 
-/** Names the try that is due; null if there is none. */
+/** The key names the try that is due; null if there is none. */
 export const commandsEndKey = (session: Session, now: number): string | null => {
   const at = commandsEndDueAt(session);
   return at === null || at > now ? null : `commands:${session.commands?.tries}`;
 };
 
-/** Names what could not be ended, at the first failure and when it is given up. */
+/** Commands that could not be ended are reported at the first failure and when they are given up. */
 const reportLiveCommands = (draft: Draft, alive: readonly string[], tries: number): void => {
   const last = tries >= mostTries;
   if (tries > 1 && !last) return;

@@ -12,15 +12,15 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeCounters, emit, keepForRecall, runOf } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
 
-/** How a call is parked and how it ends, whatever the reason. */
+/** Calls are parked and ended here, whatever the reason. */
 
 export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
 
-/** Arguments as events show them: parsed if they are JSON, else the raw text. */
+/** Events show arguments parsed if they are JSON, otherwise as the raw text. */
 export const callInputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
 
-/** A call waits: for a person, the clock, or others that it does not run with. */
+/** A parked call waits for a person, the clock, or others. */
 export const parkCall = (
   draft: Draft,
   threadId: string,
@@ -33,18 +33,18 @@ export const parkCall = (
   changeCall(draft, threadId, id, { status: "parked", parkedOn: on, until, ...change });
 };
 
-/** Milliseconds since a call started. */
+/** The call has been running for this many milliseconds. */
 export const elapsedOf = ({ moment: { now } }: Draft, { startedAt }: Call): number =>
   Math.max(0, now - (startedAt ?? now));
 
-/** What a tool gave back, ready to be stored. */
+/** A settlement is what a tool gave back, ready to be stored. */
 export interface CallSettlement extends CallCompletion {
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   readonly statusText?: string;
-  /** It changed a shared store. */
+  /** The call changed a shared store. */
   readonly stored?: true;
-  /** What of the output loop detectors compare; omitted: the result. */
+  /** Loop detectors compare this part of the output; if omitted, the result. */
   readonly compared?: string;
 }
 
@@ -115,11 +115,11 @@ const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallS
   });
 };
 
-/** The result of a call as the chat keeps it, whoever gave it: a tool, a person or a client. */
+/** The chat keeps a call's result in this form, whether a tool, a person or a client gave it. */
 
 const defaultLimit = 32_000;
 
-/** Cuts the text of a result to its limit and keeps the whole for `recall`. */
+/** The text of a result is cut to its limit, and the whole is kept for `recall`. */
 const limitContent = (
   draft: Draft,
   content: readonly ContentPart[],
@@ -142,7 +142,7 @@ const cleanContent = (parts: readonly ContentPart[]): readonly ContentPart[] => 
     : [{ type: "text", text: "(no output)" }];
 };
 
-/** What was run if it is not what the model asked for. */
+/** A note shows the arguments that were run if an approver changed them. */
 const withEditNote = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
   if (edited === null) return parts;
   const said = `[arguments changed by the approver: ${edited}]`;
@@ -152,7 +152,7 @@ const withEditNote = (parts: readonly ContentPart[], edited: string | null): rea
     : [{ type: "text", text: said }, ...parts];
 };
 
-/** Cleaned, told of an approver's change, and cut to the tool's limit. */
+/** The result is cleaned, marked with an approver's change, and cut to the tool's limit. */
 export const createCallResult = (
   draft: Draft,
   threadId: string,
@@ -168,7 +168,7 @@ export const createCallResult = (
   return { type: "tool_result", call: id, name, status, ...limitContent(draft, parts, limit) };
 };
 
-/** Answers a call that no tool runs for. */
+/** A call that no tool runs for is answered. */
 export const answerCall = (
   draft: Draft,
   threadId: string,
@@ -178,7 +178,7 @@ export const answerCall = (
 ): void =>
   endCallAtOnce(draft, threadId, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
-/** Refuses a call that no tool runs for. */
+/** A call that no tool runs for is refused. */
 export const refuseCall = (
   draft: Draft,
   threadId: string,

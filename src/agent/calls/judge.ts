@@ -2,27 +2,27 @@ import type { Grant } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 
 /**
- * Permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold in all
- * sessions, are the team's, and are looked up where they decide.
+ * Grants are permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold
+ * in all sessions, are the team's and are looked up where they decide.
  */
 
-/** How long a grant of an agent holds. */
+/** A grant of an agent holds this long. */
 export const grantLifeMs = 30 * 86_400_000;
 
-/** What a session tells its team of its grants. */
+/** A session reports its grants to its team in this form. */
 export interface GrantsReport {
   readonly tenant: string;
   readonly session: string;
   readonly grants: readonly Grant[];
 }
 
-/** What it learns: grants of the tenant's agents, and ids of its own that were revoked. */
+/** The session receives grants of the tenant's agents and ids of its own that were revoked. */
 export interface GrantsUpdate {
   readonly agents: readonly Grant[];
   readonly revoked: readonly string[];
 }
 
-/** What holds of a session's own grants and those it knows of its team. */
+/** Valid grants are a session's own and those it knows of its team, without expired ones. */
 export const validGrants = (
   own: readonly Grant[],
   known: readonly Grant[],
@@ -35,7 +35,7 @@ export const validGrants = (
   );
 };
 
-/** Every grant that holds in a session now. */
+/** Every grant that is valid in a session now is listed. */
 export const grantsOf = ({ state, moment }: Draft): readonly Grant[] =>
   validGrants(state.grants, moment.grants, moment.now);
 

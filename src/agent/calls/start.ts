@@ -10,7 +10,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { endCallAtOnce, parkCall, findCall } from "./finish.ts";
 
-/** Transitions of tool calls: planned → running → done, from either to parked and back or to done. */
+/** Tool calls go from planned to running to done; either of the first two may be parked and go back or be done. */
 
 const mostReruns = 3;
 
@@ -37,25 +37,25 @@ export const wakeCalls = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Whether a call asks its caller something. */
+/** It tells whether a call asks its caller something. */
 const asksCaller = ({ parkedOn, waits }: Call): boolean => parkedOn === "thread" && waits === undefined;
 
-/** Whether a steer skips an open call: it has not begun, or waits for an answer. */
+/** A steer skips an open call that has not begun or waits for an answer. */
 const isSkippable = (call: Call): boolean => {
   const { status, attempts, parkedOn } = call;
   if (status === "planned" || parkedOn === "time") return attempts === 0;
   return parkedOn === "ask" || asksCaller(call);
 };
 
-/** Whether a call goes on by itself for now: its tool is running, or will again, or its children are. */
+/** It tells whether a call goes on by itself: its tool runs, or will again, or its children do. */
 const isOngoing = (call: Call): boolean =>
   call.status === "running" || willRunAgain(call) || (call.status === "parked" && call.waits !== undefined);
 
-/** What a parked call asks of the outside; undefined if nothing. */
+/** A parked call has asked a person or client this kind of question; undefined if none. */
 const askKindOf = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>
   parkedOn === "ask" ? state.asks[ask ?? ""]?.kind : undefined;
 
-/** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
+/** It tells whether the tool of an open call may have acted; a call that only asked a question has not. */
 const hasActed = (draft: Draft, call: Call): boolean => {
   const { status, attempts, parkedOn } = call;
   if (status === "running") return true;
@@ -64,7 +64,7 @@ const hasActed = (draft: Draft, call: Call): boolean => {
   return attempts > 0 && !asked;
 };
 
-/** What a client was given it may have done; a steer settles that as skipped all the same. */
+/** A client may have acted on the call that it was given; a steer settles it as skipped all the same. */
 const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
   const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
   if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, syntheticResults[how]);
@@ -72,7 +72,7 @@ const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): To
   return textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
 };
 
-/** Ends open calls of a thread: what had not started was cancelled or skipped, what ran may have taken effect. */
+/** Open calls of a thread end: unstarted ones are cancelled or skipped, others may have taken effect. */
 export const endOpenCalls = (
   draft: Draft,
   threadId: string,
@@ -89,13 +89,13 @@ export const endOpenCalls = (
   }
 };
 
-/** A called agent does not ask its caller any more. */
+/** A called agent no longer asks its caller. */
 const forgetQuestion = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child !== null) changeThread(draft, threadId, { child: { ...child, question: null } });
 };
 
-/** Calls that an older isolate was running go by their safety class. */
+/** Calls that an older isolate was running are recovered by their safety class. */
 export const recoverCalls = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.moment;
   const agent = agentOf(draft, threadId);

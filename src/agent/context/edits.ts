@@ -18,16 +18,16 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** The only ways an effect changes what the model sees. Originals stay stored. */
+/** An effect changes what the model sees only through these edits. Originals stay stored. */
 
-/** What a list of edits came to. */
+/** These counts sum up a list of edits. */
 interface EditCounts {
   readonly injected: number;
   readonly overlaid: number;
   readonly retired: number;
 }
 
-/** Who edits and why, and what it saw: a range that changed since is not retired. */
+/** The editor says who edits, why, and what it saw: a range that changed since is not retired. */
 interface Editor {
   readonly kind: string;
   readonly reason: string;
@@ -42,7 +42,7 @@ const takeEditNumber = (draft: Draft): number => {
   return edit;
 };
 
-/** Replaces the chat, and keeps the sum of its tokens and what left it since the last call. */
+/** The chat is replaced with the sum of its tokens and what left it since the last call. */
 const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
   const { tokens, removed } = threadOf(draft, threadId);
   changeThread(draft, threadId, {
@@ -52,7 +52,7 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
   });
 };
 
-/** Takes messages out of the chat; those that the last call had seen leave its context, too. */
+/** Messages leave the chat; those that the last call had seen also leave its context. */
 export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
   const { chat, tokens, removed, seen } = threadOf(draft, threadId);
   const left = new Set(gone);
@@ -65,7 +65,7 @@ export const removeMessages = (draft: Draft, threadId: string, gone: readonly Me
   });
 };
 
-/** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
+/** `recall` reads a part under this id: that of a cut result, otherwise that of a copy made now. */
 const recallIdOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
   return keepForRecall(draft, partText(part));
@@ -78,7 +78,7 @@ const partText = (part: Part): string => {
 
 const isOverlayable = ({ type }: Part): boolean => type !== "tool_call" && type !== "reasoning";
 
-/** Whether the second way to show a message is shorter than the first. */
+/** It tells whether the second way to show a message is shorter than the first. */
 const isShorter = (
   shown: Message,
   tokens: number,
@@ -122,7 +122,7 @@ const applyOverlay = (
   return true;
 };
 
-/** Bounds of a range as whole blocks, both edges moved to older messages; null if nothing is left. */
+/** A range is narrowed to whole blocks by moving both edges to older messages; null if nothing is left. */
 const snapToBlocks = (
   chat: readonly Message[],
   from: number,
@@ -163,7 +163,7 @@ const createSummary = (
   return createMessage(draft, threadOf(draft, threadId), message);
 };
 
-/** The whole blocks of a range: what leaves, and what stays since it is pinned; null if nothing may leave. */
+/** The whole blocks of a range are split into what leaves and what is pinned; null if nothing may leave. */
 const rangeOf = (
   chat: readonly Message[],
   seen: readonly Message[],
@@ -179,7 +179,7 @@ const rangeOf = (
   return gone.length === 0 ? null : { ...range, gone };
 };
 
-/** First and last `pos` of messages; a summary stands for all of its own range. */
+/** The span is the first and last `pos` of messages; a summary stands for all of its own range. */
 const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to: number } => {
   const spans = gone.map(({ pos, summary }) => summary ?? { from: pos, to: pos });
   return {
@@ -188,7 +188,7 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
   };
 };
 
-/** How many messages left the view; 0 if the range is gone, changed, or must stay. */
+/** Returns how many messages left the view; 0 if the range is gone, changed, or must stay. */
 const applyRetire = (
   draft: Draft,
   threadId: string,
@@ -227,7 +227,7 @@ const createNote = (kind: string, text: string, reason: string): NewMessage => (
   parts: [{ type: "text", text: cleanText(text) }],
 });
 
-/** A note now, or behind the results of the open calls: between a call and its result nothing may stand. */
+/** A note is added now, or after the results of the open calls: nothing may stand between a call and its result. */
 const applyInject = (
   draft: Draft,
   threadId: string,
@@ -245,7 +245,7 @@ const applyInject = (
   return true;
 };
 
-/** Notes that waited for the results of the reply they are about. */
+/** Notes that waited for the results of their reply are appended. */
 export const appendPendingNotes = (draft: Draft, threadId: string): void => {
   const { notes } = runOf(draft, threadId);
   if (notes.length === 0) return;
@@ -254,7 +254,7 @@ export const appendPendingNotes = (draft: Draft, threadId: string): void => {
     appendMessage(draft, threadId, createNote(kind, text, reason));
 };
 
-/** Applies edits in their order; those that are not legal or would show more than now are dropped. */
+/** Edits are applied in order; those that are not legal or would show more than now are dropped. */
 export const applyEdits = (
   draft: Draft,
   threadId: string,

@@ -8,9 +8,9 @@ import type { CallRecord } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Finished calls as effects and guards compare them: kept in the thread's row, across runs and restarts. */
+/** Effects and guards compare finished calls, which the thread's row keeps across runs and restarts. */
 
-/** Digest of a call's arguments: key order and spaces make no difference; what is no JSON is taken as it is. */
+/** The digest of a call's arguments ignores key order and spaces; what is no JSON is taken as it is. */
 export const argsDigest = (args: string): string => {
   if (args.trim() === "") return shortDigest("{}");
   const value = parseJson(args);
@@ -29,7 +29,7 @@ const stableText = (text: string, fields: readonly string[]): string => {
   return value === undefined ? text : canonicalJson(omitFields(value, fields));
 };
 
-/** What of an output is compared: JSON without the fields that its tool calls volatile, at any depth; other text whole. */
+/** Outputs are compared without the fields that the tool calls volatile, at any depth; text that is no JSON, whole. */
 export const comparableText = (
   content: string | readonly ContentPart[],
   volatile: readonly string[] = [],
@@ -40,11 +40,11 @@ export const comparableText = (
         .map((part) => (part.type === "text" ? stableText(part.text, volatile) : canonicalJson(part)))
         .join("\n");
 
-/** A result that was cut names the stored whole by an id that is another each time. */
+/** The `recall` id in a cut result is removed, since it differs each time. */
 const stripRecallId = (text: string, recall: string | undefined): string =>
   recall === undefined ? text : text.replace(`recall("${recall}")`, "recall");
 
-/** Digest of what came of a call, before any note is added to it. */
+/** The outcome of a call is digested before any note is added to it. */
 const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
@@ -52,10 +52,10 @@ const outcomeDigest = (
 ): string =>
   shortDigest(`${status}\n${compared ?? stripRecallId(comparableText(content, volatile), recall)}`);
 
-/** Calls of a reply that may run; those behind them are refused, and have no record. */
+/** So many calls of a reply may run; those after them are refused and have no record. */
 export const mostCallsPerReply = 64;
 
-/** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
+/** Calls of a reply are numbered for their records in their order, whichever ends first. */
 export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
@@ -70,7 +70,7 @@ export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call
   });
 };
 
-/** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call. */
+/** The ended call is added to the thread's history; null if nobody needs it or a guard refused the call. */
 export const recordCall = (
   draft: Draft,
   threadId: string,
@@ -99,20 +99,20 @@ export const recordCall = (
   return record;
 };
 
-/** Stored forms of histories: the row is written with every commit, and most commits change no history. */
+/** Packed histories are cached: the row is written with every commit, and most commits change no history. */
 const packedHistories = new WeakMap<readonly CallRecord[], string>();
 
 const recordLine = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
   `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
 
-/** A history as it is stored: a short line for each record. */
+/** A history is stored as a short line for each record. */
 export const packHistory = (history: readonly CallRecord[]): string => {
   const known = packedHistories.get(history) ?? history.map(recordLine).join("\n");
   packedHistories.set(history, known);
   return known;
 };
 
-/** The newest records, this one in its place. */
+/** The record is inserted by its number among the newest ones. */
 const insertRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
@@ -123,7 +123,7 @@ const insertRecord = (
   return [...history.slice(0, at), record, ...history.slice(at)].slice(-size);
 };
 
-/** The same at the end, where most records belong: the stored form follows from the one before. */
+/** The record is added at the end, as most are: the stored form is extended from the one before. */
 const appendRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
@@ -140,7 +140,7 @@ const appendRecord = (
   return longer;
 };
 
-/** The history of a stored text. */
+/** The history is read back from its stored text. */
 export const unpackHistory = (text: string): readonly CallRecord[] => {
   if (text === "") return [];
   return text.split("\n").map((each): CallRecord => {

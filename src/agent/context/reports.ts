@@ -10,18 +10,18 @@ import { addUsage, noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, keepForRecall } from "../transaction/draft.ts";
 
-/** What a called agent's end says, and how its caller reads it. */
+/** A called agent's end is reported to its caller here. */
 
 const longestSummary = 2_000;
 
-/** Characters of each list of a report, and of the files of an item. */
+/** Each list of a report, and the files of an item, have this many characters at most. */
 const longestList = 2_000;
 
 const longestFiles = 8_000;
 
 const longestLastText = 200;
 
-/** Characters of all results of a list together. */
+/** All results of a list together have this many characters at most. */
 const listLength = 32_000;
 
 const limitReasons: readonly EndReason[] = [
@@ -32,7 +32,7 @@ const limitReasons: readonly EndReason[] = [
   "no_progress",
 ];
 
-/** What an agent said last in the run that it is at, or was. */
+/** It is the last text of an agent in its current or most recent run. */
 const lastText = ({ chat, run: active, lastRun }: Thread): string => {
   const id = active?.id ?? lastRun;
   const said = chat.findLast(
@@ -44,11 +44,11 @@ const lastText = ({ chat, run: active, lastRun }: Thread): string => {
 const safeLastText = (draft: Draft, thread: Thread): string =>
   removeLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
 
-/** First characters of the last thing an agent said, as far as it may be told. */
+/** The preview is the first characters of an agent's last text, as far as guardrails let it be shown. */
 export const lastTextPreview = (draft: Draft, thread: Thread): string =>
   firstCharacters(safeLastText(draft, thread), longestLastText);
 
-/** Its own report, unless it hands its task over, or the runtime's where a limit ended it. */
+/** The completion is the agent's own report, unless it hands over, or the runtime's where a limit ended it. */
 export const completionOf = (
   draft: Draft,
   thread: Thread,
@@ -64,15 +64,15 @@ export const completionOf = (
 const formatList = (title: string, entries: readonly string[]): string =>
   entries.length === 0 ? "" : `\n\n${title}:\n${entries.map((each) => `- ${each}`).join("\n")}`;
 
-/** A report as its caller reads it. */
+/** The caller reads a report in this form. */
 export const formatCompletion = ({ summary, caveats = [] }: WorkReport): string =>
   `${summary}${formatList("Caveats", caveats)}`;
 
-/** All that is said of an end, for `recall`. */
+/** The full report of an end is kept for `recall`. */
 const fullReport = (text: string, completion: WorkReport | null, files: readonly string[]): string =>
   `${text}${formatList("Tests run", completion?.tests_run ?? [])}${formatList("Files modified", files)}`;
 
-/** What a called agent's run did, and those who had its task before. */
+/** The work of a called agent's run is added to that of those who had its task before. */
 export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
   const own =
     result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted];
@@ -82,13 +82,13 @@ export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
   };
 };
 
-/** Observed changes, and those only claimed, marked so. */
+/** The files are the observed changes, and those only claimed, marked so. */
 const filesOf = ({ files }: ChildWork, completion: WorkReport | null): readonly string[] => {
   const claimed = (completion?.files_modified ?? []).filter((path) => !files.includes(path));
   return [...files, ...claimed.map((path) => `${path} (claimed)`)];
 };
 
-/** The end of a called thread, from the record of its run. */
+/** The end of a called thread is made from the record of its run. */
 export const createChildEnd = (
   draft: Draft,
   thread: Thread,
@@ -123,7 +123,7 @@ export const createChildEnd = (
   };
 };
 
-/** A child that has ended, as its caller reads it. */
+/** The caller reads a child that has ended as this item. */
 export const childItemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
   if (end === null) return { agent, child: id, state: "running" };
   const { completion, error, result, recall, files_modified } = end;
@@ -151,7 +151,7 @@ const isShortened = (completion: WorkReport | null, files: readonly string[]): b
   lengthOf(files) > longestFiles ||
   (completion !== null && listsOf(completion).some((list) => lengthOf(list) > longestList));
 
-/** As many entries as fit in `most` characters, and how many follow. */
+/** Returns as many entries as fit in `most` characters, and how many follow. */
 const shortenList = (
   entries: readonly string[] = [],
   most: number,
@@ -165,7 +165,7 @@ const shortenList = (
   return [...entries.slice(0, rest), more(entries.length - rest)];
 };
 
-/** The summary stands in the result already. */
+/** The report is shortened without its summary, which stands in the result already. */
 const shortenCompletion = (completion: WorkReport, most: number, recall: string | null): WorkReport => ({
   ...completion,
   summary: truncateText(completion.summary, Math.min(longestSummary, most)),
@@ -174,7 +174,7 @@ const shortenCompletion = (completion: WorkReport, most: number, recall: string 
   files_modified: completion.files_modified && shortenList(completion.files_modified, most, recall),
 });
 
-/** Characters of an item that its child determines. */
+/** The child determines so many characters of its item. */
 const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number =>
   [...result].length +
   lengthOf(files_modified) +
@@ -182,7 +182,7 @@ const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number 
     ? 0
     : lengthOf([completion.summary, ...listsOf(completion).flatMap((list) => list ?? [])]));
 
-/** A share of the list's length for each result: what short ones leave over goes to the long ones. */
+/** Each result gets a share of the list's length: what short ones leave over goes to the long ones. */
 const shareOf = (lengths: readonly number[]): number => {
   let left = listLength;
   let open = lengths.length;
@@ -195,7 +195,7 @@ const shareOf = (lengths: readonly number[]): number => {
   return listLength;
 };
 
-/** An item within its share: what its report repeats gets at most an eighth each, the result the rest. */
+/** An item is cut to its share: each part repeated from its report gets at most an eighth, the result the rest. */
 const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
   const { completion, files_modified } = end;
   const part = Math.floor(share / 8);
@@ -211,7 +211,7 @@ const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): C
     : { ...short, result: truncateText(result, share - sizeOf(rest), recall, end.length) };
 };
 
-/** Items that are together no longer than a list may be; the whole of what is cut stays readable. */
+/** The items are cut to the length of a list; the whole of what is cut stays readable. */
 export const fitItems = (
   draft: Draft,
   items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
@@ -222,10 +222,10 @@ export const fitItems = (
   );
 };
 
-/** A child as prompts name it. */
+/** Prompts name a child like this. */
 export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
-/** The one child's end as text: its result, or why there is none. */
+/** The end of a single child is given as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
   if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;

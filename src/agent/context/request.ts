@@ -8,17 +8,17 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { requestTokens } from "../transaction/estimate.ts";
 
-/** What a request of a turn is made of. */
+/** A request of a turn is made of these facts. */
 interface RequestFacts {
   readonly agent: Agent;
   readonly lane: ModelTarget;
   readonly depth: number;
   readonly light: boolean;
-  /** Tools that effects took out of the turn. */
+  /** Effects took these tools out of the turn. */
   readonly hidden: readonly string[];
-  /** Schema of the answer that the input asked for. */
+  /** The input asked for an answer of this schema. */
   readonly schema: Json | null;
-  /** Newest message of the thread's call before. */
+  /** It is the newest message of the thread's previous call. */
   readonly previous: string | null;
   readonly messages: ModelRequest["messages"];
   readonly maxTokens: number;
@@ -26,7 +26,7 @@ interface RequestFacts {
   readonly context: ModelRequest["context"];
 }
 
-/** The request of a turn, a pure function of stored facts and the definition: it can be made again later. */
+/** A turn's request is a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, lane, depth, light, hidden, schema, previous, messages, maxTokens, media, context } = facts;
   const { text } = agent.system({ depth, light });
@@ -47,11 +47,11 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   };
 };
 
-/** The session's model override as far as it is a thread's, too. */
+/** The session's model override is returned as far as it applies to the thread. */
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
-/** What the request of an attempt is made of: as it leaves, or as it left, told from what is stored. */
+/** The context snapshot records what the request of an attempt is made of. */
 export const createContextSnapshot = (
   agent: Agent,
   thread: Thread,
@@ -84,7 +84,7 @@ export const createContextSnapshot = (
   };
 };
 
-/** The same for the attempt under way, though the session may have changed since. */
+/** The context snapshot of the attempt under way is rebuilt, though the session may have changed since. */
 export const snapshotOfAttempt = (
   session: Session,
   agent: Agent,

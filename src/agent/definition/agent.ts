@@ -14,93 +14,93 @@ import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard, Guardrail } from "./guard.ts";
 import type { MemoryRules } from "./memory.ts";
 
-/** An agent as code: built from config and bindings on each wake by the engine, never stored. */
+/** An agent is built as code from config and bindings on each wake by the engine and is never stored. */
 
-/** One provider and model a turn may go to; the first that is not cooling is used. */
+/** A model target is one provider and model for a turn; the first that is not cooling is used. */
 export interface ModelTarget {
   readonly provider: string;
   readonly model: string;
-  /** Tokens; 0 = unknown. */
+  /** The window is in tokens; 0 means unknown. */
   readonly window: number;
-  /** What the window guard says of it. */
+  /** The window guard classifies the model target with this. */
   readonly fit: "fits" | "small" | "too_small";
   readonly maxOutput: number;
-  /** What the model takes beside text. */
+  /** The model accepts these media beside text. */
   readonly media: { readonly images: boolean; readonly documents: boolean };
   readonly completer: Completer;
-  /** Price of a call in 10⁻⁹ USD; null if it is not known. `hourly` is the part of `cacheWrite` that is kept an hour. */
+  /** A call costs this in 10⁻⁹ USD, null if unknown; `hourly` is the part of `cacheWrite` that is kept an hour. */
   readonly cost: (usage: Usage, hourly?: number) => number | null;
-  /** Tokens that reasoning may take beside `maxOutput`. */
+  /** Reasoning may take this many tokens beside `maxOutput`. */
   readonly thinking: number;
   readonly retry: RetryPolicy;
-  /** Milliseconds that a whole attempt may take. */
+  /** A whole attempt may take this many milliseconds. */
   readonly timeout: number;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
-  /** A rate limit is configured: each attempt books its place at the gate on these terms. */
+  /** It is set if a rate limit is configured: each attempt reserves a ticket at the gate on these terms. */
   readonly gate: Pick<ReserveRequest, "limits" | "maxWait" | "total"> | null;
 }
 
 export interface BoundTool {
   readonly tool: Tool;
   readonly toolbox: string;
-  /** Agents that lent it to a called one: their rules hold, too. */
+  /** These agents lent the tool to a called one: their rules hold, too. */
   readonly lenders?: readonly string[];
-  /** Of a tool that was lent: globs that bound its writes, in the place of the agent's. */
+  /** If the tool was lent, these globs bound its writes instead of the agent's. */
   readonly writablePaths?: readonly string[];
 }
 
-/** What bounds one run. */
+/** These limits bound one run. */
 export interface RunLimits {
-  /** Turns; 0 = no limit. */
+  /** The run may have this many turns; 0 means no limit. */
   readonly maxIterations: number;
   /** A person may allow more turns. */
   readonly askIterations: boolean;
   readonly bounds: readonly Bound[];
-  /** Wall time from the run's start. */
+  /** It is the wall time from the run's start. */
   readonly timeoutMs: number | null;
-  /** Time of a run without waits for people. */
+  /** It is the time of a run without waits for people. */
   readonly activeMs: number | null;
 }
 
 export interface Agent {
   readonly name: string;
-  /** What this deployment lacks to run it, as a list in words; null if nothing. */
+  /** It lists in words what this deployment lacks to run the agent; null if nothing. */
   readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
   readonly lanes: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
-  /** `tool_access` is set: no tool is declared, every call is dropped. */
+  /** `tool_access` is set: no tool is declared, and every call is dropped. */
   readonly toolsDisabled: boolean;
-  /** System prompt, and its tokens together with those of the declared tools. */
+  /** It gives the system prompt and its tokens together with those of the declared tools. */
   readonly system: (facts: { readonly depth: number; readonly light: boolean }) => {
     readonly text: string;
     readonly tokens: number;
   };
   readonly limits: RunLimits;
-  /** Turns after which it is told once to wrap up; 0 = never. */
+  /** After so many turns the agent is told once to wrap up; 0 means never. */
   readonly warnIterations: number;
   readonly delegation: Delegation;
-  /** Null: it remembers nothing. */
+  /** If null, the agent remembers nothing. */
   readonly memory: MemoryRules | null;
-  /** First = outermost. */
+  /** The first guardrail is the outermost. */
   readonly guardrails: readonly Guardrail[];
   readonly loggers: readonly RunLogger[];
-  /** Runs of it at once in a session; 0 = unbounded. */
+  /** A session may run the agent this often at once; 0 means unbounded. */
   readonly maxConcurrency: number;
-  /** In the order in which they run; `ladder` is what an overflow or the API forces, configured or not. */
+  /** They run in this order; `ladder` is the strategy that an overflow or the API forces, configured or not. */
   readonly effects: {
     readonly before: readonly BoundEffect[];
     readonly after: readonly BoundEffect[];
     readonly ladder: BoundEffect | null;
   };
-  /** What judges the calls of a reply, in this order. */
+  /** They judge the calls of a reply, in this order. */
   readonly guards: readonly BoundGuard[];
-  /** Finished calls that effects and guards need to see, counted back from the newest; 0: none are recorded. */
+  /** Effects and guards see so many finished calls, the newest ones; 0 means that none are recorded. */
   readonly historySize: number;
-  /** Whether a tool is a poll: declared so, or by configuration. */
+  /** It tells whether a tool is a poll, by its declaration or by configuration. */
   readonly isPoll: (tool: string) => boolean;
   readonly asks: {
     readonly timeoutMs: number;
@@ -112,7 +112,7 @@ export interface Agent {
     readonly onTimeout: "deny" | "approve";
   };
   readonly commandTimeout: { readonly default: number; readonly max: number };
-  /** Folder of the workspace that commands start in. */
+  /** Commands start in this folder of the workspace. */
   readonly workingDir: string;
   readonly outputLimits: Readonly<Record<string, number>>;
   readonly cacheResults: boolean;
@@ -120,9 +120,9 @@ export interface Agent {
   readonly writablePaths: readonly string[] | null;
   readonly responseFormat: ResponseFormat | null;
   readonly warningThreshold: number;
-  /** Problems of a final text against a JSON Schema, as sentences naming path and rule; empty = it fits. */
+  /** It checks a final text against a JSON Schema: sentences naming path and rule; empty means that it fits. */
   readonly checkOutput: (text: string, schema: Json | null) => readonly string[];
-  /** The one function of what this thread may do, used when a reply is stored and again before a call starts. */
+  /** It alone decides what this thread may do: when a reply is stored and again before a call starts. */
   readonly judge: (
     call: { readonly name: string; readonly args: string; readonly invalid?: string },
     grants: readonly Grant[],
@@ -130,19 +130,19 @@ export interface Agent {
   ) => CallPlan;
 }
 
-/** Provider, model and window of a lane, as runs remember them. */
+/** Runs remember a model target by its provider, model and window. */
 export const targetAt = (agent: Agent, index: number): Pick<ModelTarget, "provider" | "model" | "window"> => {
   const { provider, model, window } = agent.lanes[index] ?? { provider: "", model: "", window: 0 };
   return { provider, model, window };
 };
 
-/** Lanes of its turns, and those of its effects' own model calls. */
+/** These are the model targets of an agent's turns and of its effects' own model calls. */
 export const allTargets = ({ lanes, effects }: Pick<Agent, "lanes" | "effects">): readonly ModelTarget[] => [
   ...lanes,
   ...[...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []),
 ];
 
-/** Where an effect's model calls go: to its own lane, or to that of the run. */
+/** An effect's model calls go to its own model target or else to that of the run. */
 export const effectTargetOf = (
   { lanes }: Agent,
   { lane: { provider, model } }: { readonly lane: Pick<ModelTarget, "provider" | "model"> },
@@ -151,15 +151,15 @@ export const effectTargetOf = (
   own ?? lanes.find((target) => target.provider === provider && target.model === model) ?? lanes[0];
 
 /**
- * The agent of a thread, as it stands there; one that this deployment lacks is `missing`. `model` given: under
- * that model override (null: none) instead of its session's.
+ * The resolver returns the agent of a thread; one that this deployment lacks is `missing`. `model` replaces the
+ * session's model override (null: none).
  */
 export type AgentResolver = (
   thread: { readonly agent: string; readonly child: { readonly standing: CallerConstraints } | null },
   model?: string | null,
 ) => Agent;
 
-/** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
+/** A placeholder for an agent that is no longer deployed: it can do nothing, and its runs wait. */
 export const missingAgent = (name: string, missing: string): Agent => ({
   name,
   missing,
@@ -212,6 +212,6 @@ export const missingAgent = (name: string, missing: string): Agent => ({
 
 export interface RunLogger {
   readonly level: LogLevel;
-  /** Whether texts are logged. */
+  /** It tells whether texts are logged. */
   readonly content: boolean;
 }

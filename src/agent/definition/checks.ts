@@ -6,7 +6,7 @@ import { isFailureReason } from "../run/result.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
 import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
 
-/** Results of effects that anybody may have written. */
+/** Results of effects are checked here, since anybody may have written them. */
 
 const stateLimit = 65_536;
 
@@ -32,7 +32,7 @@ const isEdit = (edit: unknown): boolean => {
 
 const sampleRecallId = "b0000";
 
-/** The same edits, a text that names where the whole is kept made here once: what a function does later, it would do in the commit. */
+/** Overlay functions run once here, so that none of them runs inside the commit. */
 const fixOverlayTexts = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
   edits.map((edit) => {
     if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
@@ -97,7 +97,7 @@ const stringifyJson = (state: unknown): string | undefined => {
   }
 };
 
-/** A state as it is remembered, the same now and after a restart; or why it cannot be. */
+/** A state is normalized to JSON that is the same after a restart; otherwise the problem is returned. */
 export const normalizeState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
   const text = stringifyJson(state);
   if (text === undefined) return { problem: "its state is no JSON" };
@@ -105,7 +105,7 @@ export const normalizeState = (state: unknown): { readonly state: Json } | { rea
   return { state: JSON.parse(text) as Json };
 };
 
-/** What an effect gave back, if it is what effects may give; throws what is wrong with it. */
+/** The result of an effect is returned if it is valid; otherwise an error says what is wrong with it. */
 export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
   const given: unknown = result;
   if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
@@ -121,7 +121,7 @@ export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): 
   return { ...checked, ...remembered };
 };
 
-/** What guards give back, which anybody may have written. */
+/** Results of guards are checked here, since anybody may have written them. */
 
 const isString = (value: unknown): boolean => typeof value === "string";
 
@@ -159,14 +159,14 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   }
 };
 
-/** Guards answer at once: what a promise brings later is nobody's. */
+/** Guards must answer at once: what a promise brings later is ignored. */
 const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});
   return true;
 };
 
-/** A guard's verdict; throws if it is none. Its state is checked where it is stored. */
+/** A guard's verdict is checked, and an invalid one throws. Its state is checked where it is stored. */
 export const checkVerdict = (given: GuardVerdict): GuardVerdict => {
   if (dropPromise(given) || !isVerdict(given))
     throw new Error(
@@ -183,7 +183,7 @@ const isAfterGuardResult = (given: unknown): given is AfterGuardResult => {
 
 const noAfterGuardResult: AfterGuardResult = {};
 
-/** What a guard says once a call has its outcome; throws if that is nothing it may say. */
+/** A guard's result after a call's outcome is checked, and an invalid one throws. */
 export const checkAfterGuardResult = (given: AfterGuardResult | null | undefined): AfterGuardResult => {
   if (given == null) return noAfterGuardResult;
   if (!isAfterGuardResult(given))

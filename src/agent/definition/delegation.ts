@@ -1,6 +1,6 @@
-/** How an agent calls others, where it stands. */
+/** These types describe how a thread's agent calls others. */
 
-/** An agent as its callers see it. */
+/** A card shows an agent to its callers. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;
@@ -12,34 +12,34 @@ export interface AgentCard {
 }
 
 export interface Delegation {
-  /** It may start children here. */
+  /** The agent may start children here. */
   readonly allowed: boolean;
-  /** Sorted by name, without itself. */
+  /** They are sorted by name, and the agent itself is left out. */
   readonly callable: readonly AgentCard[];
-  /** Every agent of the team. */
+  /** It names every agent of the team. */
   readonly names: readonly string[];
-  /** It may choose the background for a task. */
+  /** The agent may choose the background for a task. */
   readonly async: boolean;
-  /** Providers it may choose for a child. */
+  /** The agent may choose one of these providers for a child. */
   readonly providers: readonly string[];
   /** Its children may ask it, unless a task says otherwise. */
   readonly interactive: boolean;
-  /** It has the tools to look after children that it does not wait for. */
+  /** It has the tools to manage children that it does not wait for. */
   readonly manages: boolean;
   readonly maxChildrenPerCall: number;
-  /** Threads of one run, those below its children included. */
+  /** A run may have this many threads, those below its children included. */
   readonly maxThreads: number;
   readonly maxConcurrent: number;
-  /** Characters. */
+  /** The length is in characters. */
   readonly maxContextLength: number;
   readonly maxResultLength: number;
   readonly maxHandoffs: number;
   readonly progressUpdates: boolean;
-  /** Milliseconds. */
+  /** Times are in milliseconds. */
   readonly announce: { readonly timeout: number; readonly retries: number; readonly backoff: number };
 }
 
-/** Of an agent that can do nothing. */
+/** This delegation is for an agent that can do nothing. */
 export const noDelegation: Delegation = {
   allowed: false,
   callable: [],
@@ -58,22 +58,22 @@ export const noDelegation: Delegation = {
   announce: { timeout: 0, retries: 0, backoff: 0 },
 };
 
-/** What an agent at its depth limit is told. */
+/** An agent at its depth limit gets this text. */
 export const depthLimitText = (depth: number): string =>
   `at depth ${depth} no further agent may be called; do it yourself`;
 
-/** Who fits a task by the capabilities on its card, and how a card names them. */
+/** Agents are matched to a task by the capabilities on their cards. */
 
 export interface Capability {
   readonly name: string;
   readonly languages: readonly string[];
-  /** In (0, 1]. */
+  /** The strength is in (0, 1]. */
   readonly strength: number;
 }
 
 interface CapabilityMatch {
   readonly agentId: string;
-  /** Above 0, four decimals. */
+  /** The score is above 0 and has four decimals. */
   readonly score: number;
   readonly matchedCap: string;
 }
@@ -93,7 +93,7 @@ const aliases: Readonly<Record<string, string>> = {
 
 const normalizeText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
-/** Runs of letters, digits, `+`, `#` and inner dots. */
+/** Words are runs of letters, digits, `+`, `#` and inner dots. */
 const wordsOf = (text: string): readonly string[] =>
   normalizeText(text).match(/[\p{L}\p{M}\p{N}+#]+(?:\.[\p{L}\p{M}\p{N}+#]+)*/gu) ?? [];
 
@@ -111,7 +111,7 @@ const isSimilar = (one: string, other: string): boolean => {
   return common >= Math.max(4, shorter - 1);
 };
 
-/** Whether `phrase` stands in `words` as neighbours, in its order. */
+/** It tells whether the words of `phrase` follow each other in `words`. */
 const containsPhrase = (
   words: readonly string[],
   phrase: readonly string[],
@@ -142,7 +142,7 @@ const scoreOf = (words: readonly string[], { name, languages, strength }: Capabi
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 
-/** Agents that fit a text, best first, those that fit equally well by name; whoever does not fit at all is left out. */
+/** Agents that fit a text come best first, then by name; those that do not fit at all are left out. */
 export const matchCapabilities = (
   agents: readonly { readonly name: string; readonly capabilities: readonly Capability[] }[],
   text: string,
@@ -158,7 +158,7 @@ export const matchCapabilities = (
     .sort((a, b) => b.score - a.score || (a.agentId < b.agentId ? -1 : 1));
 };
 
-/** Capabilities as a card says them: `code-review [go, python] (0.9), docs`. */
+/** A card formats capabilities like this: `code-review [go, python] (0.9), docs`. */
 export const formatCapabilities = (capabilities: readonly Capability[]): string =>
   capabilities
     .map(({ name, languages, strength }) => {

@@ -6,11 +6,11 @@ import type { CallRecord } from "../state/records.ts";
 import type { EffectReply, ForceReason } from "../state/run.ts";
 import type { ModelTarget } from "./agent.ts";
 
-/** What an effect is: a hook of the loop that sees plain values and gives back edits. */
+/** An effect is a hook of the loop that sees plain values and gives back edits. */
 
 export type EffectPhase = "before_complete" | "after_complete";
 
-/** A note to the model; it lands at the next legal place. At most 8 000 characters. */
+/** A note to the model is added where the chat next allows one. It has at most 8 000 characters. */
 export interface Inject {
   readonly inject: { readonly text: string };
 }
@@ -18,13 +18,13 @@ export interface Inject {
 /** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown. */
 export interface OverlayEdit {
   readonly overlay: {
-    /** Id of the message. */
+    /** It is the id of the message. */
     readonly message: string;
-    /** Index of its part. */
+    /** It is the index of its part. */
     readonly part: number;
-    /** Made from the original. A function gets the id under which `recall` reads the original. */
+    /** It is made from the original. A function gets the id under which `recall` reads the original. */
     readonly text: string | ((recall: string) => string);
-    /** Images and documents of the result stay; absent = they leave the view, too. */
+    /** Images and documents of the result stay; if absent, they leave the view, too. */
     readonly media?: true;
   };
 }
@@ -34,28 +34,28 @@ export interface Retire {
   readonly retire: {
     readonly from: string;
     readonly to: string;
-    /** Text of the user message of system origin that takes their place. */
+    /** This text becomes the user message of system origin that replaces them. */
     readonly summary?: string;
   };
 }
 
 export type ChatEdit = Inject | OverlayEdit | Retire;
 
-/** Something an effect wants said in the event log; the core adds `effect`. */
+/** An effect reports this in the event log; the core adds `effect`. */
 export type EffectNotice =
   | { readonly event: "compaction"; readonly data: Omit<DataOf<"compaction">, "effect"> }
   | { readonly event: "status_update"; readonly data: DataOf<"status_update"> };
 
-/** A model call of an effect (purpose `compaction`). Its text is stored: after a crash the same call is not made again. */
+/** An effect makes this model call (purpose `compaction`); the stored text saves a repeat after a crash. */
 export interface EffectCall {
   readonly system: string;
   readonly prompt: string;
   readonly maxTokens: number;
-  /** Refuses a text: the reason makes it a failed try; null = it is taken. */
+  /** It refuses a text with a reason, which makes it a failed try; null means that it is accepted. */
   readonly refuse?: (text: string, finish: FinishReason) => string | null;
 }
 
-/** A question of an effect to a person; unanswered it is its default. */
+/** An effect puts this question to a person; if unanswered, its default applies. */
 export interface EffectQuestion {
   readonly text: string;
   readonly options: readonly string[];
@@ -63,54 +63,54 @@ export interface EffectQuestion {
   readonly timeoutMs: number;
 }
 
-/** Facts about the run that summaries are given by code. */
+/** The code adds these facts about the run to summaries. */
 interface EffectRecords {
   readonly files: {
     readonly created: readonly string[];
     readonly modified: readonly string[];
     readonly deleted: readonly string[];
   };
-  /** Labels of running children with their tasks. */
+  /** They are the labels of running children with their tasks. */
   readonly children: readonly string[];
-  /** Open tasks of the board. */
+  /** They are the open tasks of the board. */
   readonly tasks: readonly string[];
 }
 
-/** All an effect sees. */
+/** An effect sees nothing but this context. */
 export interface EffectContext {
   readonly phase: EffectPhase;
-  /** Turns before this one in the run: 0, 1, … */
+  /** It counts the turns before this one in the run: 0, 1, … */
   readonly iteration: number;
   readonly turn: number;
   readonly run: string;
   readonly agent: string;
-  /** Visible messages in order, overlays included, as edits of earlier effects left them. */
+  /** Visible messages are in order, overlays included, as edits of earlier effects left them. */
   readonly view: readonly Message[];
-  /** Finished calls, oldest first. */
+  /** Finished calls are listed oldest first. */
   readonly calls: readonly CallRecord[];
-  /** Tokens of the coming request: system prompt, tools after `hide`, view. */
+  /** The coming request has this many tokens: system prompt, tools after `hide`, view. */
   readonly estimate: number;
-  /** max(estimate, context of the last call − tokens removed since). */
+  /** It is max(estimate, context of the last call − tokens removed since). */
   readonly size: number;
-  /** Tokens of the context window; 0 = unknown. */
+  /** The context window has this many tokens; 0 means unknown. */
   readonly window: number;
-  /** Tokens the reply may have. */
+  /** The reply may have this many tokens. */
   readonly maxOutput: number;
-  /** Tokens of the context window that its own model calls have; 0 = unknown. */
+  /** Its own model calls have a context window of this many tokens; 0 means unknown. */
   readonly callWindow: number;
   readonly lastUsage: Usage | null;
-  /** Names of the run's tools. */
+  /** They are the names of the run's tools. */
   readonly tools: readonly string[];
-  /** Milliseconds since the epoch. */
+  /** The time is in milliseconds since the epoch. */
   readonly now: number;
-  /** Index in `view` of the first message that no model call has seen; its length if all were seen. */
+  /** It is the index in `view` of the first message that no model call has seen; its length if all were seen. */
   readonly unread: number;
-  /** The input or task that began the run. */
+  /** The task is the input or task that began the run. */
   readonly task: Message | null;
   readonly records: EffectRecords;
   readonly force: ForceReason | null;
   readonly signal: AbortSignal;
-  /** Tokens of a text. */
+  /** It counts the tokens of a text. */
   readonly tokens: (text: string) => number;
   readonly complete: (call: EffectCall) => Promise<EffectReply>;
   readonly ask: (question: EffectQuestion) => Promise<string>;
@@ -120,20 +120,20 @@ export interface EffectResult<State> {
   readonly edits?: readonly ChatEdit[];
   readonly state?: State;
   readonly notify?: readonly EffectNotice[];
-  /** Tools that this turn neither declares nor runs. */
+  /** This turn neither declares nor runs these tools. */
   readonly tools?: { readonly hide: readonly string[] };
-  /** Ends the run when the phase is done. */
+  /** It ends the run when the phase is done. */
   readonly stop?: { readonly reason: EndReason; readonly message: string };
 }
 
 /**
- * An effect as written. `run` must be a pure function of its arguments. It answers at once, or with a promise where it needs
- * `complete` or `ask` (before_complete only): it is then run again from the start after a crash, and calls that were
- * completed answer from storage.
+ * The definition of an effect. `run` must be a pure function of its arguments. It answers at once, or with a promise if
+ * it needs `complete` or `ask` (before_complete only): it then runs again from the start after a crash, and completed
+ * calls answer from storage.
  */
 export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
   readonly kind: string;
-  /** For people who choose it; a team's own may leave it out. */
+  /** It helps people to choose the effect; a team's own effect may leave it out. */
   readonly description?: string;
   readonly phase: EffectPhase;
   readonly order: "shrink" | "inject";
@@ -146,7 +146,7 @@ export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State ext
   ) => EffectResult<State> | Promise<EffectResult<State>>;
 }
 
-/** An effect with the types of its parameters and state forgotten, as lists hold it. */
+/** The types of an effect's parameters and state are erased, so that lists can hold it. */
 export interface Effect extends Omit<EffectDefinition, "run"> {
   readonly run: (
     context: EffectContext,
@@ -155,19 +155,19 @@ export interface Effect extends Omit<EffectDefinition, "run"> {
   ) => EffectResult<Json> | Promise<EffectResult<Json>>;
 }
 
-/** An effect of an agent: with its parameters, and the key of its stored state. */
+/** A bound effect belongs to an agent and has its parameters and the key of its stored state. */
 export interface BoundEffect {
   readonly effect: Effect;
   readonly params: unknown;
-  /** Kind, and position among equal kinds: `progress`, `progress#2`. */
+  /** It is the kind with the position among equal kinds: `progress`, `progress#2`. */
   readonly key: string;
-  /** From a team's extensions: at most 50 edits a phase. */
+  /** It comes from a team's extensions and may make at most 50 edits a phase. */
   readonly custom: boolean;
-  /** Where its model calls go; null: where the agent's own go. */
+  /** Its model calls go to this model target; null means the agent's own targets. */
   readonly lane: ModelTarget | null;
 }
 
-/** Makes an effect. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+/** Defines a built-in effect or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
 export const defineEffect = <P extends z.ZodObject, State extends Json = null>(
   definition: EffectDefinition<P, State>,
 ): Effect => {

@@ -4,56 +4,56 @@ import { errorMessageOf } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
 
-/** What a guard is: it judges the calls of a reply before any of them starts. */
+/** A guard judges the calls of a reply before any of them starts. */
 
-/** A call of the reply that is being judged. */
+/** The judged call belongs to the reply that is being judged. */
 export interface JudgedCall {
   readonly id: string;
   readonly tool: string;
-  /** Digest of the arguments, as records have it. */
+  /** It is the digest of the arguments, as records hold it. */
   readonly args: string;
-  /** Arguments as the model wrote them: their value, or the raw text if they are no JSON. */
+  /** The arguments are the value that the model wrote, or the raw text if they are no JSON. */
   readonly input: Json;
   readonly poll: boolean;
 }
 
-/** Where the judged call stands. */
+/** These facts describe the situation of the judged call. */
 export interface GuardFacts {
-  /** The reply's calls before this one: they have no outcome yet. */
+  /** The reply's calls before this one have no outcome yet. */
   readonly earlier: readonly Pick<JudgedCall, "tool" | "args" | "poll">[];
-  /** Calls of the reply behind this one. */
+  /** So many calls of the reply follow this one. */
   readonly later: number;
   readonly agent: string;
   readonly run: string;
   readonly turn: number;
-  /** Turns before this one in the run: 0, 1, … */
+  /** It counts the turns before this one in the run: 0, 1, … */
   readonly iteration: number;
-  /** Number of the first record after the first compaction since the last human input; null if there was none. */
+  /** It numbers the first record after the first compaction since the last human input; null if there was none. */
   readonly compacted: number | null;
-  /** Milliseconds since the epoch. */
+  /** The time is in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** A loop that was found, as `loop_detected` tells of it. */
+/** A detected loop is reported by `loop_detected` in these fields. */
 export interface DetectedLoop {
   readonly detector: string;
   readonly count: number;
   readonly message: string;
 }
 
-/** A run fails, all its calls answered. */
+/** The run fails after all its calls are answered. */
 export interface GuardStop {
   readonly reason: string;
   readonly loop?: DetectedLoop;
-  /** Omitted: `tool_loop`. */
+  /** If omitted, the reason is `tool_loop`. */
   readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
   /** The run counts as one that used up its turns. */
   readonly exhausted?: true;
 }
 
 /**
- * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the reason, and
- * the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
+ * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the
+ * reason, and the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
  */
 export type GuardVerdict<State extends Json = Json> =
   | { readonly do: "allow"; readonly state?: State; readonly until?: number }
@@ -67,23 +67,23 @@ export type GuardVerdict<State extends Json = Json> =
   | { readonly do: "veto"; readonly reason: string; readonly loop?: DetectedLoop; readonly state?: State }
   | (GuardStop & { readonly do: "stop"; readonly state?: State });
 
-/** What a guard says when a call has its outcome. */
+/** A guard may return this when a call has its outcome. */
 export interface AfterGuardResult<State extends Json = Json> {
-  /** Ends the result. */
+  /** The note ends the result. */
   readonly note?: string;
   readonly state?: State;
-  /** Ends the run. */
+  /** The stop ends the run. */
   readonly stop?: GuardStop;
 }
 
-/** A guard as written; its functions must be pure and answer at once. */
+/** The definition of a guard; its functions must be pure and answer at once. */
 export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
   readonly kind: string;
   readonly description: string;
   readonly params: P;
-  /** JSON of at most 64 KiB per thread; it begins anew with each human input, with each run, or never. */
+  /** The state is JSON of at most 64 KiB per thread, reset with each human input, with each run, or never. */
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
-  /** How many of the newest records it wants to see; omitted: 30. */
+  /** It says how many of the newest records the guard sees; 30 if omitted. */
   readonly history?: (params: z.output<P>) => number;
   /** `history` holds the finished calls since the last human input, oldest first. */
   readonly before: (
@@ -91,7 +91,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
     history: readonly CallRecord[],
     context: GuardFacts & { readonly params: z.output<P>; readonly state: State },
   ) => GuardVerdict<State>;
-  /** A call has its outcome: `history` is what was there before its record. */
+  /** It runs when a call has its outcome: `history` is what was there before its record. */
   readonly after?: (
     record: CallRecord,
     history: readonly CallRecord[],
@@ -101,7 +101,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
 
 type AnyGuard = GuardDefinition;
 
-/** A guard with the types of its parameters and state forgotten, as lists hold it. */
+/** The types of a guard's parameters and state are erased, so that lists can hold it. */
 export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
   readonly history: (params: unknown) => number;
   readonly before: (
@@ -116,7 +116,7 @@ export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
   ) => AfterGuardResult;
 }
 
-/** A guard of an agent, with its parameters; each kind stands once. */
+/** A bound guard belongs to an agent and has its parameters; each kind occurs once. */
 export interface BoundGuard {
   readonly guard: Guard;
   readonly params: unknown;
@@ -124,7 +124,7 @@ export interface BoundGuard {
 
 const defaultHistory = 30;
 
-/** Makes a guard. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+/** Defines a built-in guard or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
 export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
   definition: GuardDefinition<P, State>,
 ): Guard => {
@@ -133,21 +133,21 @@ export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
   return { history: () => defaultHistory, ...definition } as unknown as Guard;
 };
 
-/** Checks of what an agent says. */
+/** Guardrails check what an agent says. */
 
-/** Checks a final message before it is accepted. */
+/** A guardrail checks a final message before it is accepted. */
 export interface Guardrail {
-  /** Why the text may not pass; null if it may. What it throws fails the run. */
+  /** It says why the text may not pass; null if it may. An error that it throws fails the run. */
   readonly problem: (text: string) => string | null;
-  /** The same for words that are no finished answer: not their form, only what they tell. */
+  /** It checks words that are no finished answer, for secrets they reveal and not for their form. */
   readonly leak: (text: string) => string | null;
   readonly onFail: "fail" | "retry" | "replace";
   readonly maxRetries: number;
-  /** Stands for an answer that was not accepted; null = nothing does. */
+  /** This text replaces an answer that was not accepted; null means that nothing does. */
   readonly text: string | null;
 }
 
-/** What a guardrail says of a text; what it throws is its own failure. */
+/** The guardrail is applied to a text; an error that it throws is its own failure. */
 export const applyGuardrail = (
   problem: Guardrail["problem"],
   text: string,
@@ -159,7 +159,7 @@ export const applyGuardrail = (
   }
 };
 
-/** Words that are handed on though the run that said them failed: without what must not be told. */
+/** Words of a failed run are passed on without anything that the guardrails forbid to reveal. */
 export const removeLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;

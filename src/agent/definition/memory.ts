@@ -2,48 +2,48 @@ import type { NoteHead } from "../../tools/stores.ts";
 import type { Reflection } from "../state/records.ts";
 import type { ModelTarget } from "./agent.ts";
 
-/** Notes that live outside the session: of an agent, or of the whole tenant. */
+/** Shared notes live outside the session and belong to an agent or to the whole tenant. */
 export interface SharedNotes {
   read(name: string): Promise<string | null>;
-  /** By name. */
+  /** The notes are sorted by name. */
   list(): Promise<readonly NoteHead[]>;
-  /** Writes once for each `key`. Answers why it cannot; null if it was done. */
+  /** It writes once for each `key` and returns why it cannot; null if it was done. */
   write(note: { readonly name: string; readonly content: string }, key: string): Promise<string | null>;
 }
 
 /** Texts of the same owner are one memory: `tenant`, `subject:<text>` or `session:<id>`. */
 export type MemoryOwner = string;
 
-/** What is remembered, as a session hands it over. */
+/** A session hands over what is remembered as such rows. */
 export interface MemoryRow {
-  /** Of the session, the run and, for one that a tool wrote, the call. */
+  /** The id is made of the session, the run and, if a tool wrote it, the call. */
   readonly id: string;
-  /** Milliseconds since the epoch. */
+  /** The time is in milliseconds since the epoch. */
   readonly at: number;
   readonly owner: MemoryOwner;
   readonly session: string;
   readonly run: string;
   readonly agent: string;
   readonly text: string;
-  /** `session:<id>` and `agent:<name>` among them. */
+  /** `session:<id>` and `agent:<name>` are among the tags. */
   readonly tags: readonly string[];
 }
 
-/** A row with the vector of its text, if there is one. */
+/** An embedded row has the vector of its text, if there is one. */
 export interface EmbeddedRow extends MemoryRow {
   readonly vector: MemoryVector | null;
 }
 
-/** An embedding, and what made it: only vectors of one maker compare. */
+/** A vector is an embedding with the name of its maker: only vectors of one maker compare. */
 export interface MemoryVector {
   readonly by: string;
-  /** Base64 of signed bytes, scaled so that the greatest is 127. */
+  /** It is the base64 of signed bytes, scaled so that the greatest is 127. */
   readonly bytes: string;
 }
 
-/** A remembered text as it is told. */
+/** A remembered text is shown in this form. */
 export interface Memory {
-  /** Number in the team's object. */
+  /** It is the number in the team's object. */
   readonly n: number;
   readonly at: number;
   readonly agent: string;
@@ -51,12 +51,12 @@ export interface Memory {
   readonly tags: readonly string[];
 }
 
-/** A recalled text and how well it fits, 0 to 1. */
+/** A recalled text has a score of how well it fits, from 0 to 1. */
 export interface RecalledMemory extends Memory {
   readonly score: number;
 }
 
-/** What a chat holds already: it is not told again. */
+/** A chat already holds these memories, so they are not shown again. */
 export interface RecallExclusions {
   readonly session: string;
   readonly runs: readonly string[];
@@ -67,33 +67,33 @@ export interface RecallQuery {
   readonly text: string;
   readonly vector: MemoryVector | null;
   readonly limit: number;
-  /** Least score. */
+  /** It is the least score. */
   readonly threshold: number;
   readonly seen: RecallExclusions;
-  /** So many of the newest are left out: they are told anyway. */
+  /** So many of the newest are left out, since they are shown anyway. */
   readonly beyond: number;
 }
 
-/** The memory that the sessions of a tenant share; each may fail. */
+/** The sessions of a tenant share this memory; each method may fail. */
 export interface SharedMemory {
-  /** Keeps rows, each once. */
+  /** It stores rows, each once. */
   add(rows: readonly EmbeddedRow[]): Promise<void>;
-  /** The newest, newest first. */
+  /** It returns the newest texts, newest first. */
   recent(owner: MemoryOwner, limit: number, seen: RecallExclusions): Promise<readonly Memory[]>;
-  /** What fits a text, best first. */
+  /** It returns what fits a text, best first. */
   recall(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
-/** Vectors of some texts, in their order; rejects if they cannot be had. */
+/** The embedder returns the vectors of texts in their order and rejects if it cannot. */
 export interface Embedder {
   readonly provider: string;
   readonly model: string;
-  /** A rate limit is configured: each request books its place at the gate on these terms. */
+  /** It is set if a rate limit is configured: each request reserves a ticket at the gate on these terms. */
   readonly gate: ModelTarget["gate"];
   readonly embed: (texts: readonly string[], signal: AbortSignal) => Promise<readonly MemoryVector[]>;
 }
 
-/** What the definition says of an agent's memory. */
+/** The definition sets these rules for an agent's memory. */
 export interface MemoryRules {
   readonly scope: "subject" | "session" | "tenant";
   readonly recent: number;
@@ -103,18 +103,18 @@ export interface MemoryRules {
   readonly write: boolean;
 }
 
-/** Lessons that the sessions of a tenant share; both may fail. */
+/** The sessions of a tenant share these lessons; both methods may fail. */
 export interface SharedReflections {
-  /** Keeps rows, each once. */
+  /** It stores rows, each once. */
   add(rows: readonly Reflection[], ttlMs: number): Promise<void>;
-  /** Those that are about the like of a task. */
+  /** It returns those about similar tasks. */
   find(task: string, ttlMs: number): Promise<readonly Reflection[]>;
 }
 
-/** What the definition says of it. */
+/** The definition sets these rules for the briefing of a run. */
 export interface BriefingRules {
-  /** Files of the workspace become project context: bytes read of each, and characters of all; null: none are read. */
+  /** Workspace files become project context: bytes read of each and characters of all; null: none are read. */
   readonly context: { readonly fileBytes: number; readonly characters: number } | null;
-  /** Lessons of failed runs and how long they are kept; null: there are none. */
+  /** Lessons of failed runs are kept this long; null means that there are none. */
   readonly reflections: { readonly scope: "session" | "tenant"; readonly ttlMs: number } | null;
 }

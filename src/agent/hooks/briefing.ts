@@ -12,20 +12,20 @@ import { changeRun, changeThread, emit, createMessage, runOf, threadOf } from ".
 import { startPreparing, preparingPhaseOf } from "./preparing.ts";
 
 /**
- * What a run is told before its first turn and that only the outside knows: a stored intent like an effect's, so that a
- * crash repeats it; what is missing or slow is left out.
+ * The briefing fetches what a run is told before its first turn and what only other systems know: it is a stored intent
+ * like an effect's, so that a crash repeats it; what is missing or slow is left out.
  */
 
-/** The place of the briefing among what a run prepares. */
+/** The briefing has this position among what a run prepares. */
 export const briefingPosition = -2;
 
-/** A light run is told nothing of what is remembered, and one that only tells of another's result was told before. */
+/** Memory is left out of a light run, and of one that only reports another's result and already had it. */
 const isMemoryWanted = (
   memory: MemoryRules | null,
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
 ): boolean => memory !== null && !light && !announces && memory.recent + memory.limit > 0;
 
-/** What a run that is about to begin has to be told: the session's first reads the workspace, a called one hears of failures. */
+/** The topics depend on the run: a session's first reads the workspace, a called run gets lessons of failures. */
 export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
@@ -41,29 +41,29 @@ export const briefingTopicsOf = (
   ];
 };
 
-/** Begins to fetch what the run wants; false if it wants nothing. */
+/** The run begins to fetch its topics; false if there are none. */
 export const startBriefing = (draft: Draft, threadId: string): boolean => {
   const { wants = [] } = runOf(draft, threadId);
   if (wants.length > 0) startPreparing(draft, threadId, briefingPosition, null);
   return wants.length > 0;
 };
 
-/** What came of each; null: it was missing or slow. Absent: nobody wanted it. */
+/** Each topic has its result; null: it was missing or slow; absent: it was not requested. */
 export interface BriefingResult {
   readonly context?: string | null;
   readonly reflections?: readonly Reflection[] | null;
   readonly memory?: BriefingMemory;
 }
 
-/** What is remembered: the newest, and what fits the input; null: it was missing or slow. */
+/** Memory holds the newest texts and those that fit the input; null: it was missing or slow. */
 export interface BriefingMemory {
   readonly recent: readonly Memory[] | null;
   readonly recalled: readonly Memory[] | null;
-  /** It was searched by its words alone, since no vector could be had. */
+  /** It was searched by words alone, since no vector could be had. */
   readonly wordsOnly: boolean;
 }
 
-/** A message right before the one that the run is about. */
+/** A message is inserted right before the one that the run is about. */
 const insertBeforeInput = (
   draft: Draft,
   threadId: string,
@@ -108,7 +108,7 @@ const insertMemoryNote = (
   if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.told });
 };
 
-/** The run knows what there is to know, and goes on. */
+/** The fetched briefing is added to the chat, and the run goes on. */
 export const applyBriefing = (
   draft: Draft,
   threadId: string,

@@ -23,7 +23,7 @@ import {
 } from "../transaction/draft.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/estimate.ts";
 
-/** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to. */
+/** Effects run inside a transition: their edits, state and events share the commit of the step. */
 
 const firstUnreadIndex = ({ chat, seen }: Thread): number => {
   let at = chat.length;
@@ -35,19 +35,19 @@ const firstUnreadIndex = ({ chat, seen }: Thread): number => {
   return at;
 };
 
-/** Running called agents of a thread, a line each. */
+/** The running called agents of a thread get a line each. */
 const runningChildLines = ({ threads }: Session, threadId: string): readonly string[] =>
   Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
     parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
 
-/** What an effect needs that is not stored. */
+/** An effect needs these inputs that are not stored. */
 type LiveEffectInputs = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
   readonly phase: EffectPhase;
   readonly force: ForceReason | null;
 };
 
-/** All that an effect sees. */
+/** The context of an effect holds all that it sees. */
 export const createEffectContext = (
   session: Session,
   threadId: string,
@@ -97,7 +97,7 @@ const waitForever = async (): Promise<never> => new Promise(() => {});
 
 const idleSignal = new AbortController().signal;
 
-/** What effects whose calls go to a lane see, until one of them changes something. */
+/** Effects with the same model target share this view until one of them changes something. */
 interface EffectView {
   readonly lane: ModelTarget | null;
   readonly context: EffectContext;
@@ -123,11 +123,11 @@ const effectViewFor = (
   return { lane: target, context: createEffectContext(draft.state, threadId, { agent, lane: target }, live) };
 };
 
-/** What an effect remembers. */
+/** It is the stored state of an effect. */
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/** The run ends, naming the effect; a built-in shrinker is only left out, and that is said. True if the run ends. */
+/** The run ends with the effect's name, and true is returned; a failed built-in shrinker is only skipped and reported. */
 export const failEffect = (
   draft: Draft,
   threadId: string,
@@ -168,13 +168,13 @@ const emitNotices = (
     changeRun(draft, threadId, { climbed: true });
 };
 
-/** Why an effect edits: what forced it, the rung it came to, or the phase that it acts in. */
+/** The reason for an effect's edit is what forced it, the stage it reached, or its phase. */
 const reasonOf = (
   { phase, force }: Pick<EffectContext, "phase" | "force">,
   { notify = [] }: EffectResult<Json>,
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
-/** Applies what an effect gave back and was checked; false if the run ends for it. */
+/** The checked result of an effect is applied; false if the run ends for it. */
 export const applyEffectResult = (
   draft: Draft,
   threadId: string,
@@ -212,7 +212,7 @@ export const applyEffectResult = (
 const tokensOf = (draft: Draft, thread: Thread): number =>
   requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
 
-/** Takes tools out of the turn; how many of those that it declared so far. */
+/** Tools are hidden from the turn; the number of those that were declared so far is returned. */
 const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
   const { hidden: known, hiders } = runOf(draft, threadId);
   const fresh = new Set(hide.filter((name) => !known.includes(name)));
@@ -229,7 +229,7 @@ type EffectOutcome =
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && "then" in value;
 
-/** Runs one effect; a null result is a promise, which needs the outside. */
+/** One effect is run; a null result means a promise, which must be awaited outside the transition. */
 const tryEffect = (
   context: EffectContext,
   { effect, params, custom }: BoundEffect,
@@ -249,7 +249,7 @@ const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).len
 
 type PhaseEnd = "done" | "ended" | { readonly pending: number };
 
-/** Runs the effects of a phase from one on: to the end, to the one that needs the outside, or to the run's end. */
+/** Effects of a phase run until its end, until one must be awaited, or until the run ends. */
 const runEffectPhase = (
   draft: Draft,
   threadId: string,
@@ -260,7 +260,7 @@ const runEffectPhase = (
   let snapshot: EffectView | null = null;
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
-    // One ladder per turn.
+    // A turn runs the compaction strategy at most once.
     if (runOf(draft, threadId).climbed === true && isCompactionStrategy(draft, threadId, bound.effect))
       continue;
     snapshot = effectViewFor(draft, threadId, phase, bound.lane, snapshot);
@@ -278,11 +278,11 @@ const runEffectPhase = (
   return runOf(draft, threadId).stop === null ? "done" : "ended";
 };
 
-/** Runs the before-effects of the open turn from `from` on. */
+/** The before-effects of the open turn run from `from` on. */
 export const runBeforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
   runEffectPhase(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
 
-/** Runs the after-effects on a reply that was just stored; they answer at once. False if the run ends for it. */
+/** The after-effects run on a reply that was just stored; they answer at once. False if the run ends for it. */
 export const runAfterEffects = (draft: Draft, threadId: string): boolean => {
   const { after } = agentOf(draft, threadId).effects;
   const end = runEffectPhase(draft, threadId, "after_complete", after, 0);
@@ -297,7 +297,7 @@ export const runAfterEffects = (draft: Draft, threadId: string): boolean => {
   );
 };
 
-/** Forgets what effects remember of a run only. */
+/** Effect state that lasts for one run only is forgotten. */
 export const resetEffects = (draft: Draft, threadId: string): void => {
   const { before, after } = agentOf(draft, threadId).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");

@@ -16,9 +16,9 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** Middleware of an agent's runs: what guards its answers, and what its log says. */
+/** The middleware of an agent's runs guards its answers and limits what its log says. */
 
-/** What becomes of a final text. */
+/** The guardrails decide this about a final text. */
 type GuardrailDecision =
   | { readonly do: "accept" }
   | { readonly do: "retry"; readonly what: "answer" | "report"; readonly why: string }
@@ -28,7 +28,7 @@ type GuardrailDecision =
       readonly error: string;
     };
 
-/** The answer leaves the view; of what this commit adds nobody is told, the rest is taken back. It stays stored. */
+/** The answer leaves the view but stays stored; its events are dropped from this commit or else retracted. */
 const dropAnswer = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
   const gone = answerOf(chat, runOf(draft, threadId).id);
@@ -46,7 +46,7 @@ const dropAnswer = (draft: Draft, threadId: string): void => {
   removeMessages(draft, threadId, gone);
 };
 
-/** What a run ends with, and what another text in its place does. */
+/** A run ends with this answer, and it knows how to be replaced by another text. */
 interface FinalAnswer {
   readonly name: "answer" | "report";
   readonly text: string;
@@ -63,13 +63,13 @@ const appendReplacement = (draft: Draft, threadId: string, text: string | null):
   );
 };
 
-/** A text beside calls stays where it is, since they have results; it is just no answer. */
+/** A text beside calls stays in the chat, since they have results, but is no longer the answer. */
 const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
   if (text === null) changeCounters(draft, threadId, { withheld: true });
   else appendReplacement(draft, threadId, text);
 };
 
-/** What a called agent reports; a run that fails reports nothing. */
+/** The report of a called agent is replaced; a run that fails reports nothing. */
 const replaceReport = (
   draft: Draft,
   threadId: string,
@@ -88,7 +88,7 @@ const lastAnswerText = (draft: Draft, threadId: string): string =>
     .map(({ parts }) => textOf(parts))
     .join("");
 
-/** What a terminal call leaves as the answer: a report, or the text beside it; null if there is neither. */
+/** A terminal call leaves a report or the text beside it as the answer; null if there is neither. */
 const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer | null => {
   const { child } = threadOf(draft, threadId);
   if (child !== null && child.handover !== null) return null;
@@ -105,7 +105,7 @@ const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer | null 
     : null;
 };
 
-/** What the run is about to answer; null if that is nothing. */
+/** The run is about to give this answer; null if there is none. */
 const findAnswer = (
   draft: Draft,
   threadId: string,
@@ -123,7 +123,7 @@ const findAnswer = (
   };
 };
 
-/** Words beside a report or a hand-over are no answer: if they tell what must not be told, there are none. */
+/** Text beside a report or a hand-over is no answer: it is withheld if it reveals what is forbidden. */
 const guardAside = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null || (child.completion === null && child.handover === null)) return;
@@ -132,7 +132,7 @@ const guardAside = (draft: Draft, threadId: string): void => {
     withholdAnswer(draft, threadId, null);
 };
 
-/** What a run ends with as the guardrails leave it. */
+/** The guardrails pass, replace or reject what a run ends with. */
 export const guardAnswer = (
   draft: Draft,
   threadId: string,
@@ -146,7 +146,7 @@ export const guardAnswer = (
   return accepted;
 };
 
-/** The innermost checks first. */
+/** The innermost checks come first. */
 const checkAnswer = (
   draft: Draft,
   threadId: string,

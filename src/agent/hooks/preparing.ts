@@ -19,9 +19,9 @@ export const skipQuestion = (draft: Draft, threadId: string): void => {
   pausePreparing(draft, threadId, draft.moment.now, "ask");
 };
 
-/** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered. */
+/** These transitions begin, pause, resume and answer an effect that needs a model or a person. */
 
-/** The effect that a run is preparing with; null if it is not. */
+/** The run is preparing with this effect; null if it is not. */
 export const preparingPhaseOf = (run: Run | null): PreparingPhase | null =>
   run?.phase.at === "preparing" ? run.phase : null;
 
@@ -30,7 +30,7 @@ const changePreparing = (draft: Draft, threadId: string, fields: Partial<Prepari
   if (phase !== null) changeRun(draft, threadId, { phase: { ...phase, ...fields } });
 };
 
-/** An effect starts to work outside the commit; `effect` is its place in the turn, -1 for a forced compaction. */
+/** An effect starts to work outside the commit; `effect` is its position in the turn, -1 for a forced compaction. */
 export const startPreparing = (
   draft: Draft,
   threadId: string,
@@ -51,10 +51,10 @@ export const startPreparing = (
   changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
 };
 
-/** Forced compactions of one turn; the last is a hard clear. */
+/** One turn has so many forced compactions; the last is a hard clear. */
 export const mostOverflows = 4;
 
-/** The ladder starts, since the request was refused as too long for the `count`-th time in its turn. */
+/** The strategy starts, since the request was refused as too long for the `count`-th time in its turn. */
 export const startOverflowCompaction = (
   draft: Draft,
   threadId: string,
@@ -73,7 +73,7 @@ export const resumePreparing = (draft: Draft, threadId: string): void => {
   changePreparing(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
 };
 
-/** Nothing is under way until a moment. */
+/** The effect pauses until the given time. */
 export const pausePreparing = (
   draft: Draft,
   threadId: string,
@@ -82,7 +82,7 @@ export const pausePreparing = (
   on: Pick<PreparingPhase, "ask"> | Pick<PreparingPhase, "place"> = {},
 ): void => changePreparing(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
 
-/** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer. */
+/** The gate grants its ticket later or (`booked` false) has to be asked again then: it waits without a timer. */
 export const pauseEffectForTicket = (
   draft: Draft,
   threadId: string,
@@ -94,7 +94,7 @@ export const pauseEffectForTicket = (
   pausePreparing(draft, threadId, startAt, "gate", on);
 };
 
-/** What was asked has its reply, or its tries so far. */
+/** A call or question of the effect has its reply, or the number of its tries so far. */
 export const keepMemo = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
@@ -102,7 +102,7 @@ export const keepMemo = (draft: Draft, threadId: string, key: string, value: Eff
   changeCounters(draft, threadId, { deadAttempts: 0 });
 };
 
-/** The place that the next model call asks for: the one that it has waited for, or one of its own, named by its event. */
+/** The next model call uses the ticket that it waited for, or a new one named by its event. */
 const nextTicket = ({ state, events }: Draft, threadId: string, provider: string): Ticket => {
   const waited = preparingPhaseOf(state.threads[threadId]?.run ?? null)?.place;
   if (waited?.provider === provider) return waited;
@@ -130,7 +130,7 @@ export const startEffectCall = (
   changePreparing(draft, threadId, { calling, place: null });
 };
 
-/** The call under way is lost: it cost at least its prompt, and its time. */
+/** The call under way is lost: it is booked with at least its prompt and its time. */
 export const bookLostEffectCall = (
   draft: Draft,
   threadId: string,
@@ -156,7 +156,7 @@ export const bookLostEffectCall = (
   changePreparing(draft, threadId, { calling: null });
 };
 
-/** An effect needs the outside. A stop of one before it ends the run when the phase is done: until then nothing ends it for that. */
+/** An effect has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
 export const prepareEffect = (draft: Draft, threadId: string, effect: number): void => {
   const { stop } = runOf(draft, threadId);
   startPreparing(draft, threadId, effect, null);
@@ -165,7 +165,7 @@ export const prepareEffect = (draft: Draft, threadId: string, effect: number): v
   changeRun(draft, threadId, { stop: null });
 };
 
-/** What an effect gave back; a stop of an earlier one comes before its own. False if the run ends at once. */
+/** The result of an effect is applied after an earlier effect's stop. False if the run ends at once. */
 export const applyPreparedResult = (
   draft: Draft,
   threadId: string,

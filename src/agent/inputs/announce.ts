@@ -8,15 +8,15 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, changeThread, threadOf } from "../transaction/draft.ts";
 import { findInput, isAgentMessage } from "./inputs.ts";
 
-/** Background results until the person has got them. */
+/** Background results are kept until the person has got them. */
 
-/** Whether a run leaves nothing to announce: it answered a person or told of it; a light run, one that compacts and one that said nothing do neither. */
+/** It tells whether a run leaves nothing to announce: it answered or told the person, or was never meant to. */
 export const hasTold = (run: Run, state: RunState): boolean =>
   state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 
 const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
 
-/** What a run announces: what was not told yet, and what is new, with which the tries begin anew. */
+/** A run announces what is unreported and what is new, which restarts the tries. */
 export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce"] => {
   const { runs, inputs } = announce ?? noAnnouncement;
   const fresh = run.inputs.filter((id) => !inputs.includes(id));
@@ -26,7 +26,7 @@ export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce
 const isQuestionOpen = ({ state }: Draft, question: string): boolean =>
   Object.values(state.threads).some(({ child }) => child?.question?.id === question);
 
-/** What agents told, and what they ask as long as nobody has answered it. */
+/** These are messages of agents, and their questions as long as nobody has answered them. */
 const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input[] =>
   ids
     .flatMap((id) => findInput(draft, id) ?? [])
@@ -35,7 +35,7 @@ const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input
         isAgentMessage(input) && (input.question === undefined || isQuestionOpen(draft, input.question)),
     );
 
-/** What agents told is before the model when a run that is to tell it begins to ask: the chat may have shrunk since it came. */
+/** Agents' messages are repeated for a run that reports them, since the chat may have shrunk since they came. */
 export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
   const { chat, announce, run } = threadOf(draft, threadId);
   if (announce === null || run === null || run.light || run.turn > 1) return;
@@ -44,7 +44,7 @@ export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
       appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
-/** The matter is over: what agents told stands in the chat as it is, since that may have shrunk; their questions are none for a person. */
+/** Undelivered results are appended to the chat, which may have shrunk; agents' questions are none for a person. */
 const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   changeThread(draft, threadId, { announce: null });
   const text = findAgentMessages(draft, inputs)
@@ -64,7 +64,7 @@ const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly stri
 export const stopAnnouncement = (draft: Draft, threadId: string): void =>
   appendUndelivered(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
 
-/** What becomes of the results that a run took without telling the person: told later, or left in the chat as they are. */
+/** Results that a run took without telling the person are announced later or left in the chat. */
 export const settleAnnouncement = (
   draft: Draft,
   threadId: string,
@@ -79,7 +79,7 @@ export const settleAnnouncement = (
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
   const tries = told.length > 0 ? [run.id] : runs;
   const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
-  // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
+  // A run that a person's own run replaces is no failed try; if that one completes, the announcement is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);

@@ -17,7 +17,7 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** Transitions of inputs: accepted → applied, withdrawn or returned. */
+/** These transitions accept, apply, withdraw or return inputs. */
 
 const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void => {
   const thread = threadOf(draft, input.thread);
@@ -25,15 +25,15 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
   draft.inputs.push({ ...input, status });
 };
 
-/** A stored input; undefined if there is none of that id. */
+/** The input is read from the inbox or from storage; undefined if the id is unknown. */
 export const findInput = (draft: Draft, id: string): Input | undefined =>
   draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id) ?? undefined;
 
-/** Before the first input there is none whose id could be taken. */
+/** Before the first input no id can be taken. */
 const isIdTaken = (draft: Draft, number: number): boolean =>
   number > 1 && findInput(draft, `in_${number}`) !== undefined;
 
-/** The id of a new input: the one its sender chose, else the next that no input has. */
+/** A new input gets the id that its sender chose, otherwise the next unused one. */
 export const assignInputId = (draft: Draft, chosen?: string): string => {
   let number = draft.state.nextInput;
   if (chosen === undefined) while (isIdTaken(draft, number)) number += 1;
@@ -41,7 +41,7 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
-/** An input is stored; what it does to an active run is its mode's business. */
+/** An input is stored; its mode decides what it does to an active run. */
 export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
@@ -99,19 +99,19 @@ export const returnInput = (
   });
 };
 
-/** Whether it is what other agents have to tell the person: that is told once in any case. */
+/** It tells whether other agents report to the person: that is passed on once in any case. */
 export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
-/** Whether it is what became of other agents' work; what they ask is none of a person's business. */
+/** It tells whether it is the result of other agents' work; their questions do not concern a person. */
 export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
-/** What a cancel takes out of an inbox goes back, but for results. */
+/** A cancel returns these inputs of an inbox to their sender, except results. */
 export const returnInputs = (draft: Draft, threadId: string, ids: readonly string[]): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (ids.includes(input.id) && !isAgentResult(input)) returnInput(draft, input, "cancelled");
 };
 
-/** A result stands in the chat as it is: no run will take it. */
+/** A result is appended to the chat as it is, since no run will take it. */
 export const appendAgentResult = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
   const { id } = appendMessage(
@@ -123,7 +123,7 @@ export const appendAgentResult = (draft: Draft, input: Input): void => {
   emit(draft, input.thread, "input_applied", { input: input.id, message: id });
 };
 
-/** An accepted input with new content, or at another place of its inbox. */
+/** An accepted input gets new content or another position in its inbox. */
 export const changeInput = (
   draft: Draft,
   input: Input,
@@ -142,7 +142,7 @@ export const changeInput = (
   return changed;
 };
 
-/** Steered inputs that wait for the next turn boundary; a light run leaves what is told to one that tells. */
+/** These steered inputs wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
 export const steeringInputsOf = (draft: Draft, threadId: string): readonly Input[] => {
   const { inbox, run } = threadOf(draft, threadId);
   return inbox.filter(
@@ -150,7 +150,7 @@ export const steeringInputsOf = (draft: Draft, threadId: string): readonly Input
   );
 };
 
-/** Steered inputs join the run, whose answer fits the newest schema that an input brought; a person who joins an announcement has the time of a run of their own. */
+/** Steered inputs join the run and bring the newest schema; a person's extends an announcement to a full run's time. */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   for (const input of steeringInputsOf(draft, threadId)) {
     const { inputs, announces, startedAt, outputSchema } = runOf(draft, threadId);
@@ -162,18 +162,18 @@ export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** What may wait in a session's inboxes: all of it is in its memory, also after each wake. */
+/** The inboxes of a session are limited, since all of it is in its memory, also after each wake. */
 export const inboxLimits = {
-  /** Inputs of one thread. */
+  /** One thread may have this many inputs. */
   inputs: 20,
-  /** Characters of the text that waits for all threads: twice what one input may have. */
+  /** The text that waits for all threads has this many characters: twice what one input may have. */
   characters: 2 ** 24,
 } as const;
 
 const lengthOf = (content: readonly ContentPart[]): number =>
   content.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
 
-/** Which limit an input would pass if it waited, be it new or longer than it was; null if there is room. */
+/** It finds the limit that a new or longer input would exceed if it waited; null if none. */
 export const findInboxLimit = (
   draft: Draft,
   { id, thread, content }: Pick<Input, "thread" | "content"> & { readonly id?: string },

@@ -6,7 +6,7 @@ import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { appendNote } from "../transaction/draft.ts";
 
-/** What earlier attempts at an input's work came to: as its sender tells it, and as a failed run left it. */
+/** Earlier attempts at an input's work are summarized by its sender and by the failed run. */
 
 const mostEpisodes = 8;
 
@@ -21,15 +21,15 @@ const header = "What earlier attempts came to:";
 const noteOf = (summaries: readonly string[]): string =>
   [header, ...summaries.map((summary, index) => `${index + 1}. ${summary}`)].join("\n");
 
-/** A JSON array of texts may come as text (S4's form); any other text is one summary. */
+/** A JSON array of texts may come as text; any other text is one summary. */
 const listOf = (text: string): readonly unknown[] => {
   const value = parseJson(text);
   return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [text];
 };
 
 /**
- * The summaries that are told, with that of the thread's `own` failed run: not blank, the newest 8, as many of them as
- * fit into 4 000 characters.
+ * The selected summaries include that of the thread's `own` failed run: not blank, the newest 8, as many as fit into
+ * 4 000 characters.
  */
 export const selectEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
   const listed = typeof given === "string" ? listOf(given) : given;
@@ -49,7 +49,7 @@ const episodeOf = (name: string, args: string, { status, content }: ToolResultPa
   return `${name}(${preview(args, 200)}) ${outcome}: ${preview(textOf(content), 160)}`;
 };
 
-/** The calls of a run in its chat, a line each: the newest 24, as many of them as fit into 2 000 characters. */
+/** The calls of a run get a line each: the newest 24, as many of them as fit into 2 000 characters. */
 export const summarizeCalls = (chat: readonly Message[], run: string): string => {
   const parts = chat.filter((message) => message.run === run).flatMap((message) => message.parts);
   const results = new Map(parts.flatMap((part) => (part.type === "tool_result" ? [[part.call, part]] : [])));
@@ -62,7 +62,7 @@ export const summarizeCalls = (chat: readonly Message[], run: string): string =>
   return firstCharacters(lines.join("\n"), longestSummary);
 };
 
-/** One numbered note before the input; without summaries nothing. */
+/** One numbered note with the summaries is added before the input; none without summaries. */
 export const appendEpisodes = (draft: Draft, { thread, prior_episode_summaries: told = [] }: Input): void => {
   if (told.length > 0) appendNote(draft, thread, noteOf(told), "episodes");
 };

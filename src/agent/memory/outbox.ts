@@ -4,15 +4,15 @@ import type { Outbox, Reflection } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 
-/** What a session has to tell the team's object: kept until it was taken, each row once by its id. */
+/** The outbox holds rows for the team's object until they are taken, each row once by its id. */
 
-/** While nobody takes them, the oldest lessons leave. */
+/** While nobody takes them, the oldest lessons beyond this number are dropped. */
 const mostRows = 32;
 
-/** Rows of one delivery. */
+/** One delivery has this many rows at most. */
 export const mostMemories = 32;
 
-/** Failed deliveries after which what is remembered goes without vectors. */
+/** After so many failed deliveries, memories are sent without vectors. */
 export const mostEmbeddings = 5;
 
 export const firstPause = 2_000;
@@ -27,16 +27,16 @@ export const postReflection = (draft: Draft, row: Reflection): void => {
   draft.state = { ...draft.state, outbox: { ...outbox, rows: [...outbox.rows, row].slice(-mostRows) } };
 };
 
-/** What is remembered has a row of its own until it is taken: none is given up. */
+/** A memory has a row of its own until it is taken, so that none is given up. */
 export const postMemory = (draft: Draft, row: MemoryRow): void => {
   const outbox = outboxOf(draft);
   draft.state = { ...draft.state, outbox: { ...outbox, memories: (outbox.memories ?? 0) + 1 } };
   writeEntry(draft, "outbox", `${String(row.at).padStart(16, "0")}.${row.id}`, row as unknown as Json);
 };
 
-/** What a delivery achieved. */
+/** A delivery had this result. */
 export interface DeliveryResult {
-  /** Ids of lessons, and keys of entries. */
+  /** These are the ids of lessons and the keys of entries that were taken. */
   readonly taken: ReadonlySet<string>;
   readonly whole: boolean;
 }

@@ -9,11 +9,11 @@ import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 import { postReflection } from "./outbox.ts";
 
-/** Lessons of called agents that failed, told to those that get a task like theirs. All of it is pure. */
+/** Lessons of failed called agents are passed to those with a similar task. All of it is pure. */
 
 const longestRow = 4_096;
 
-/** Rows of a scope; the oldest leave first. */
+/** A scope has this many rows at most; the oldest leave first. */
 export const mostReflections = 500;
 
 const mostShown = 5;
@@ -35,7 +35,7 @@ const shortenReflection = (row: Reflection, share: number): Reflection => ({
 
 const isSmall = (row: Reflection): boolean => utf8Length(JSON.stringify(row)) <= longestRow;
 
-/** A row of at most 4 KiB, its texts cut where they are longer. */
+/** A row has at most 4 KiB, and texts that are too long are cut. */
 export const fitReflection = (row: Reflection): Reflection => {
   const clean = { ...row, task: cleanText(row.task), summary: cleanText(row.summary) };
   const shares = [1, 0.5, 0.25, 0.125];
@@ -44,7 +44,7 @@ export const fitReflection = (row: Reflection): Reflection => {
   );
 };
 
-/** Words of four letters and more that say nothing of what a text is about. */
+/** These words of four letters and more say nothing about the subject of a text. */
 export const stopWords: ReadonlySet<string> = new Set(
   [
     "about above after again against also although always among another because been before being below between",
@@ -57,7 +57,7 @@ export const stopWords: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** The distinct informative words of a text: four letters or digits at least, no stop words. */
+/** Informative words are distinct, have at least four letters or digits, and are no stop words. */
 export const informativeWords = (text: string): ReadonlySet<string> =>
   new Set(
     (
@@ -73,7 +73,7 @@ const reflectionWords = ({ task, summary, caveats }: Reflection): ReadonlySet<st
 
 const newestFirst = (a: Reflection, b: Reflection): number => b.at - a.at || (a.id < b.id ? 1 : -1);
 
-/** Rows that are about the like of a task, best first, then newest; a shared word counts the more the fewer rows have it. */
+/** Rows about similar tasks come best first, then newest; a shared word counts more the fewer rows have it. */
 export const matchReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
   const wanted = informativeWords(task);
   const found = rows.map((row) => ({ row, shared: reflectionWords(row).intersection(wanted) }));
@@ -105,14 +105,14 @@ const formatReflection = ({ at, agent, task, summary, caveats, files }: Reflecti
     ...listLines("Files", files),
   ].join("\n");
 
-/** What a called agent is told of them. */
+/** A called agent reads the lessons in this form. */
 export const formatReflections = (rows: readonly Reflection[]): string => {
   const said = "Tasks like yours that failed before. Learn from them; they may not apply to yours.";
   const body = [said, ...rows.map(formatReflection)].map(escapeTags).join("\n\n");
   return `<prior_reflections>\n${body}\n</prior_reflections>`;
 };
 
-/** Rows that are kept: none that is too old, and no more than there may be. Newest first. */
+/** Rows that are too old or too many are dropped. The newest come first. */
 export const pruneReflections = (
   rows: readonly Reflection[],
   { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
@@ -124,10 +124,10 @@ export const pruneReflections = (
 
 /** A called agent's run that failed leaves a lesson, in the commit of its end. */
 
-/** Sorts as its time does; two of the same moment differ by their runs. */
+/** The key sorts by time; two of the same time differ by their runs. */
 const reflectionKey = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
 
-/** What is too old leaves, and what is too much. */
+/** Lessons that are too old or too many are removed. */
 const clearOldReflections = (draft: Draft, oldest: number): void => {
   const keys = draft.moment.entries.heads("reflections").map(({ key }) => key);
   const gone = keys.filter(
@@ -150,7 +150,7 @@ const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: Child
     files: end.files_modified,
   });
 
-/** Keeps what came of a task that failed, by the runtime's or by the agent's own judgement; nothing where lessons are off. */
+/** A failure, judged by the runtime or by the agent, leaves a lesson; nothing where lessons are off. */
 export const keepReflection = (draft: Draft, record: ChildRecord): void => {
   const { reflections } = draft.moment.briefing;
   const { end } = record;

@@ -10,9 +10,9 @@ import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { postMemory } from "./outbox.ts";
 import { memoryOwnerOf } from "./recall.ts";
 
-/** What is remembered of a run: its inputs are kept as they come, and leave with the answer in the commit of its end. */
+/** A run is remembered in the commit of its end: its inputs are kept as they come and stored with the answer. */
 
-/** Whether an agent's run is one to be remembered; one that only tells of another's result has no input that is heard. */
+/** It tells whether a run is remembered; a light run that only reports another's result has no such input. */
 const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>
   !light && agentOf(draft, threadId).memory?.write === true;
 
@@ -25,7 +25,7 @@ export const rememberInput = (draft: Draft, { thread: threadId, content, origin 
   writeEntry(draft, "inputs", run.id, shortenInput(texts.join("\n")));
 };
 
-/** A row of a run as it is handed over; `key` tells rows of the run apart. */
+/** A row of a run is made for delivery; `key` distinguishes rows of the run. */
 const createMemoryRow = (
   draft: Draft,
   threadId: string,
@@ -57,7 +57,7 @@ const postMemoryRow = (
   return row !== null;
 };
 
-/** A run ends: if it completed its task, its inputs and its answer, the first that there is, are remembered. */
+/** A run that completed its task is remembered with its inputs and its first available answer. */
 export const rememberRun = (
   draft: Draft,
   threadId: string,
@@ -74,7 +74,7 @@ export const rememberRun = (
   if (completed && !handsOver) postMemoryRow(draft, threadId, { key: "", text, tags: [] });
 };
 
-/** A tool remembers a text. Answers whether its agent has a memory. */
+/** A tool remembers a text. Returns whether its agent has a memory. */
 export const rememberText = (
   draft: Draft,
   { thread, call }: { readonly thread: string; readonly call: string | null },
@@ -88,10 +88,10 @@ const longestInput = 3_000;
 
 const longestAnswer = 4_000;
 
-/** An input as it is kept until its run has ended. */
+/** An input is kept in this shortened form until its run has ended. */
 const shortenInput = (text: string): string => truncateText(text, longestInput);
 
-/** What is remembered of a run. */
+/** A run is remembered as this text. */
 const formatExchange = (input: string, answer: string): string =>
   [`Asked: ${input}`, ...(answer === "" ? [] : [`Answered: ${truncateText(answer, longestAnswer)}`])].join(
     "\n",

@@ -16,44 +16,44 @@ import { callsOfRun } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
-/** Time, randomness and live text, handed to a transition so that it stays a pure function. */
+/** Time, randomness and live text are handed to a transition so that it stays a pure function. */
 export interface TransactionContext {
-  /** Milliseconds since the epoch. */
+  /** The time is in milliseconds since the epoch. */
   readonly now: number;
-  /** Number of this isolate; work that an older one began is lost. */
+  /** It is the number of this isolate; work that an older one began is lost. */
   readonly epoch: number;
-  /** 128 random bits in base32. */
+  /** It returns 128 random bits in base32. */
   readonly random: () => string;
-  /** What an open item has shown so far; null if nothing is known of it. */
+  /** It returns what an open item has shown so far; null if nothing is known of it. */
   readonly shown: (item: string) => { readonly kind: ItemKind; readonly text: string } | null;
-  /** Tokens of a message's parts. */
+  /** It estimates the tokens of a message's parts. */
   readonly estimate: (parts: readonly Part[]) => number;
   readonly agents: AgentResolver;
-  /** A number in [0, 1). */
+  /** It returns a number in [0, 1). */
   readonly fraction: () => number;
-  /** Until when a lane is cooling, and why; 0 = it is healthy. */
+  /** It tells until when and why a model target is cooling; 0 means that it is healthy. */
   readonly health: (
     provider: string,
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
-  /** Grants of the tenant's agents, as far as they are known. */
+  /** These are the known grants of the tenant's agents. */
   readonly grants: readonly Grant[];
-  /** Stored rows of called threads: one, and the newest of a caller; without what this draft writes. */
+  /** It reads stored rows of called threads, one or a caller's newest, without what this draft writes. */
   readonly children: {
     readonly record: (id: string) => ChildRecord | null;
     readonly of: (caller: string) => readonly ChildRecord[];
   };
-  /** A stored input, without what this draft writes; null if unknown. */
+  /** It reads a stored input, without what this draft writes; null if unknown. */
   readonly input: (id: string) => Input | null;
-  /** Stored entries, without what this draft writes. */
+  /** It reads stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
   readonly budgets: TeamBudgets;
 }
 
-/** A stored full text that a tool result was cut from. */
+/** A stored blob is the full text from which a tool result was cut. */
 export interface StoredBlob {
   readonly id: string;
   readonly text: string;
@@ -62,12 +62,12 @@ export interface StoredBlob {
 interface RetiredMessage {
   readonly thread: string;
   readonly message: Message;
-  /** The edit that took it out of the view. */
+  /** This edit took it out of the view. */
   readonly edit: number;
   readonly cause: Cause;
 }
 
-/** The stored answer of a command that came with a key. */
+/** It is the stored answer of a command that came with a key. */
 export interface StoredAnswer {
   readonly key: string;
   readonly fingerprint: string;
@@ -76,32 +76,32 @@ export interface StoredAnswer {
   readonly at: number;
 }
 
-/** What one commit stores: the next state, its events, and rows that are not part of the live state. */
+/** One commit stores the next state, its events, and rows that are not part of the live state. */
 export interface Transition {
   readonly state: Session;
   readonly moment: Pick<TransactionContext, "now">;
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
   readonly runs: readonly RunRecord[];
-  /** Of one thread the last holds. */
+  /** If a thread has several rows, the last one holds. */
   readonly children: readonly ChildRecord[];
-  /** Inputs that left the inbox or changed in it. */
+  /** These inputs left the inbox or changed in it. */
   readonly inputs: readonly Input[];
   readonly asks: readonly Ask[];
   readonly blobs: readonly StoredBlob[];
   readonly answers: readonly StoredAnswer[];
-  /** Messages that left the chat and may never have been stored: they stay readable. */
+  /** These messages left the chat and may never have been stored: they stay readable. */
   readonly retired: readonly RetiredMessage[];
-  /** Threads that leave the live state, as they were last. */
+  /** These threads leave the live state, in their last form. */
   readonly left: readonly Thread[];
-  /** Of one key the last holds. */
+  /** If a key has several entries, the last one holds. */
   readonly entries: readonly EntryChange[];
 }
 
-/** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
+/** Transitions replace `state` and push rows of a draft; nothing else sees it before the commit. */
 export interface Draft {
   state: Session;
-  /** Nothing of it is missed after a crash, which asks for it again: it may wait for the next commit, unless there are rows to store. */
+  /** A crash would redo it without loss: it may wait for the next commit, unless there are rows to store. */
   mayWait: boolean;
   readonly moment: TransactionContext;
   readonly events: SessionEvent[];
@@ -152,10 +152,10 @@ const putThread = (draft: Draft, thread: Thread): void => {
 export const changeThread = (draft: Draft, id: string, change: Partial<Thread>): void =>
   putThread(draft, { ...threadOf(draft, id), ...change });
 
-/** The session's `seq` once this draft is stored. */
+/** The session's `seq` is this number once the draft is stored. */
 export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
 
-/** The active run of a thread; transitions that need one are asked for only while there is one. */
+/** Returns the active run of a thread; transitions that need one are called only while there is one. */
 export const runOf = (draft: Draft, id: string): Run => {
   const { run } = threadOf(draft, id);
   if (run === null) throw new Error(`thread ${id} has no run`);
@@ -177,7 +177,7 @@ export const changeCall = (draft: Draft, id: string, callId: string, change: Par
   changeRun(draft, id, { phase: { at: "acting", calls } });
 };
 
-/** Messages leave the view: one edit, under which the view before it can be told again. */
+/** Messages leave the view by one edit, so that the view before it can be rebuilt. */
 export const retireMessages = (
   draft: Draft,
   threadId: string,
@@ -191,7 +191,7 @@ export const retireMessages = (
   for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
 
-/** Keeps a text for `recall`; answers its id. */
+/** The text is stored for `recall` and its id is returned. */
 export const keepForRecall = (draft: Draft, text: string): string => {
   const id = `b${draft.state.nextBlob}`;
   draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
@@ -205,7 +205,7 @@ interface EventScope {
   readonly attempt?: number;
 }
 
-/** Fields of an event in the order in which they are told; filled in one by one, since a dozen events are made each turn. */
+/** Fields of an event are in output order and filled in one by one, since a dozen events are made each turn. */
 interface EventFields {
   readonly type: EventType;
   readonly thread: string;
@@ -227,7 +227,7 @@ const setEventFields = (event: EventFields, run: Run | null, { attempt, call, it
   if (item !== undefined) event.item = item;
 };
 
-/** Adds an event of a thread; run and turn come from its active run. */
+/** An event of a thread is added to the draft; run and turn come from its active run. */
 export const emit = <T extends EventType>(
   draft: Draft,
   threadId: string,
@@ -245,10 +245,10 @@ export const emit = <T extends EventType>(
   draft.events.push(event as unknown as SessionEvent);
 };
 
-/** A message as its author gives it. */
+/** The author of a message supplies these fields. */
 export type NewMessage = Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">;
 
-/** A new message of a thread, numbered, dated and counted; it is not in the chat yet. */
+/** A new message of a thread gets its number, time and token count; it is not in the chat yet. */
 export const createMessage = (
   { moment }: Draft,
   { id, nextPos, run }: Thread,
@@ -262,7 +262,7 @@ export const createMessage = (
   ...(run === null ? {} : { run: run.id, turn: run.turn }),
 });
 
-/** Appends a message to a thread's chat and says so. */
+/** A message is appended to a thread's chat and reported by an event. */
 export const appendMessage = (
   draft: Draft,
   threadId: string,
@@ -281,7 +281,7 @@ export const appendMessage = (
   return stored;
 };
 
-/** Appends a note of the system to the model. */
+/** A note of the system is appended for the model. */
 export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
   const parts = [{ type: "text", text }] as const;
   appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });

@@ -4,9 +4,9 @@ import { firstLine } from "../../tools/stores.ts";
 import type { EntryReader, EntryStore } from "../state/entries.ts";
 import type { Draft } from "./draft.ts";
 
-/** Entries of the shared stores: rows of their own beside the live state, read when they are needed. */
+/** Entries of the shared stores are rows of their own beside the live state, read when they are needed. */
 
-/** An entry as this draft leaves it. */
+/** The entry is read as this draft leaves it. */
 export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
   const written = draft.entries.findLast((each) => each.store === store && each.key === key);
   if (written === undefined) return draft.moment.entries.entry(store, key);
@@ -14,7 +14,7 @@ export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnT
   return json === null ? null : { value: JSON.parse(json) as Json, revision };
 };
 
-/** Writes an entry without a word; undefined removes it. */
+/** An entry is written without an event; undefined removes it. */
 export const writeEntry = (
   draft: Draft,
   store: EntryStore,

@@ -1,8 +1,8 @@
 import { hashName } from "../../sandbox/id.ts";
 
-/** Names of called threads. */
+/** Called threads get their names here. */
 
-/** The same start is the same child, however often it is repeated. */
+/** A start that is repeated gives the same child id. */
 export const childId = (parent: string, run: string, call: string, index: string): string =>
   `t_${hashName(parent, run, call, index).slice(0, 26)}`;
 
@@ -13,9 +13,9 @@ const slugOf = (task: string): string => {
   return [...word].slice(0, longestSlug).join("");
 };
 
-/** `<agent>-<slug>-<n>`: for people, never in a prompt. */
+/** The label `<agent>-<slug>-<n>` is for people and never in a prompt. */
 export const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
 
-/** A text of called agents as loop detectors compare it: ids of threads and of texts kept for `recall` are others each time. */
+/** Loop detectors compare a text without ids of threads and `recall` texts, since these differ each time. */
 export const stripIds = (text: string): string =>
   text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

@@ -6,7 +6,7 @@ import type { Phase, Run } from "../state/run.ts";
 import type { Draft } from "./draft.ts";
 import { agentOf, threadOf } from "./draft.ts";
 
-/** The lane that a thread's call went to, also if the session has another model since; undefined if it is gone. */
+/** Finds the model target of a thread's call, even after a model change; undefined if it is gone. */
 export const findTarget = (
   draft: Draft,
   threadId: string,
@@ -22,7 +22,7 @@ export const findTarget = (
 
 export type ThinkingPhase = Extract<Phase, { at: "thinking" }>;
 
-/** The lanes that a turn begins with now. */
+/** A turn that begins now uses this fallback chain. */
 export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
   const { health, now } = draft.moment;
   const { lanes } = agentOf(draft, threadId);
@@ -32,7 +32,7 @@ export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain
   );
 };
 
-/** Whether the lanes that a wait was begun with are still the agent's: a model override takes others. */
+/** It tells whether the fallback chain of a wait is still the agent's: a model override changes it. */
 const hasSameTargets = ({ list }: FallbackChain, targets: Agent["lanes"]): boolean =>
   list.length === targets.length &&
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);

@@ -15,7 +15,7 @@ import type { Call, CallPlan } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, emit, threadOf } from "../transaction/draft.ts";
 
-/** Transitions of asks: what only the outside can answer. */
+/** These transitions handle asks, which only people, clients or callers can answer. */
 
 /** Nobody is asked while so many asks are open: the call has an error result. */
 const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
@@ -23,7 +23,7 @@ const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => 
   refuseCall(draft, threadId, call, "limit", sentence);
 };
 
-/** Parks a call on an ask; without an interactive person its default applies at once. */
+/** A call is parked on an ask; without an interactive person its default applies at once. */
 export const parkCallOnAsk = (
   draft: Draft,
   threadId: string,
@@ -45,7 +45,7 @@ const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]
   return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
-/** Puts an effect's question to a person; its effect waits. */
+/** An effect's question is put to a person, and its effect waits. */
 export const askForEffect = (
   draft: Draft,
   threadId: string,
@@ -69,7 +69,7 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   return true;
 };
 
-/** What a call did that ran before a crash stays unknown, whoever forbids to repeat it. */
+/** The outcome of a call that ran before a crash stays unknown, whoever forbids to repeat it. */
 export const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
   status === "denied" && attempts > 0 ? ["unknown", `${syntheticResults.unknown}\n${text}`] : [status, text];
 
@@ -88,7 +88,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
 /** An approved call may start. */
 const approvedCall = { status: "planned", approved: true, ask: null, until: null, parkedOn: null } as const;
 
-/** The run and what is below it go on or end: their limit is not what they wait for any more. */
+/** The run and what is below it no longer wait for the limit: they go on or end. */
 const closeRaise = (draft: Draft, { thread }: Ask): void => {
   if (threadOf(draft, thread).run !== null) changeRunBudget(draft, thread, { ask: null });
 };
@@ -99,11 +99,11 @@ const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thre
   kind: limitKindOf(budget?.kind),
 });
 
-/** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
+/** The call is judged again by the newest rules and grants, on the arguments as they would run. */
 export const rejudgeCall = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
   agentOf(draft, threadId).judge(call, grantsOf(draft), threadOf(draft, threadId).depth);
 
-/** A call at its turn, judged anew: while it waited, a grant may have come, or a deploy may have taken something back. */
+/** A waiting call is judged again when it may start: grants or rules may have changed meanwhile. */
 export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
   const { plan: before, edited, attempts } = call;
   if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
@@ -119,8 +119,8 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
 };
 
 /**
- * What an approval comes to: a deny that came in the meantime beats it, and what rules close to the call now stays closed.
- * A call whose agent the deployment lacks waits for it: nothing but that forbids it.
+ * A deny that came in the meantime beats an approval, and paths that rules now close to the call stay closed.
+ * A call whose agent the deployment lacks waits for it: nothing else forbids it.
  */
 export const approveCall = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerAction => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
@@ -148,7 +148,7 @@ const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
     : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
 };
 
-/** What an ask's call gets when nobody answers. */
+/** An ask's call gets this when nobody answers. */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
   if (ask.kind === "budget") return refuseRaise(draft, ask);
   if (answerEffectQuestion(draft, ask, null)) return "continue";
@@ -174,7 +174,7 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
   return rule === "continue" ? "continue" : { answer: rule.answer };
 };
 
-/** An open ask passed its time. */
+/** An open ask has expired. */
 export const expireAsk = (draft: Draft, ask: Ask): void => {
   closeAsk(draft, ask, "expired", { decision: "expired", by: "clock" });
   const at = draft.events.length;
@@ -184,12 +184,12 @@ export const expireAsk = (draft: Draft, ask: Ask): void => {
   draft.events.push(...later);
 };
 
-/** A checked answer: what the call gets, or that it may start. */
+/** A checked answer gives the call a result or lets it start. */
 export type AnswerAction =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
   | { readonly do: "start"; readonly changed: Partial<Pick<Call, "edited" | "plan">> }
-  /** The limit in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls, turns. */
+  /** The limit is in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls or turns. */
   | { readonly do: "raise"; readonly limit: number }
   | { readonly do: "default" };
 
@@ -210,7 +210,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   }
 };
 
-/** The first valid answer to an open ask; `body` is kept to tell a repeat from a second answer. */
+/** The first valid answer closes an open ask; `body` is kept to tell a repeat from a second answer. */
 export const answerAsk = (
   draft: Draft,
   ask: Ask,
@@ -230,9 +230,9 @@ export const answerAsk = (
   applyAnswer(draft, ask, effect);
 };
 
-/** What follows a limit that is reached: a person is asked for a higher one, or the run stops. */
+/** When a limit is reached, a person is asked for a higher one, or the run stops. */
 
-/** Who is held gives its place at a gate back, and asks for another when it goes on. */
+/** A held run gives its ticket back and asks for another when it goes on. */
 const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
@@ -259,7 +259,7 @@ const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }:
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
-/** A limit leaves no room: its run asks, or it stops with everything below it. */
+/** A limit is reached: its run asks for more, or it stops with everything below it. */
 export const handleReachedLimit = (draft: Draft, reached: ReachedLimit): void => {
   reportReachedLimit(draft, reached);
   if (reached.ask) askForRaise(draft, reached);

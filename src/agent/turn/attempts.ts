@@ -13,7 +13,7 @@ import { findTarget } from "../transaction/targets.ts";
 import { handleReachedLimit } from "./answers.ts";
 import { abortAttempt } from "./turns.ts";
 
-/** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end. */
+/** Attempts without a reply are retried later, moved to another model target, or end the run. */
 
 const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   rate_limited: "provider_rate_limited",
@@ -23,7 +23,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   context_overflow: "context_length_exceeded",
 };
 
-/** A failed attempt of the current phase; `sent`: what it saw, if it left. Answers whether its lane was given up, for the gate's health. */
+/** A sent attempt's snapshot is `sent`. Returns whether its model target was given up, for the gate's health. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -63,7 +63,7 @@ export const compactOverflow = (draft: Draft, threadId: string, attempt: number)
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/** Another attempt: later in the same lane, or at once in the next. */
+/** Another attempt follows: later with the same model target, or at once with the next. */
 const retryAttempt = (
   draft: Draft,
   threadId: string,
@@ -94,7 +94,7 @@ const giveUpRun = (
   changeRun(draft, threadId, { phase: { at: "ready" }, ending });
 };
 
-/** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer. */
+/** The gate grants the attempt's ticket later or (`booked` false) has to be asked again then: it waits without a timer. */
 export const pauseAttemptForTicket = (
   draft: Draft,
   threadId: string,
@@ -109,13 +109,13 @@ export const pauseAttemptForTicket = (
   });
 };
 
-/** Failures of the team to answer in a row after which a run is given up. */
+/** After so many failures in a row to get an answer from the team, a run is given up. */
 const mostUnanswered = 10;
 
-/** How long an attempt waits for what calls of its session keep back. */
+/** An attempt waits this long for what calls of its session have reserved. */
 const sharePause = 5_000;
 
-/** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends. */
+/** The tenant's day does not cover the unsent attempt: it waits for other calls or an answer, or its run ends. */
 export const handleUncoveredAttempt = (
   draft: Draft,
   threadId: string,

@@ -16,7 +16,7 @@ import { changeCall, changeCounters, emit, runOf, threadOf } from "../transactio
 import { handleReachedLimit, judgeAtTurn, parkCallOnAsk, outcomeOf } from "./answers.ts";
 
 /**
- * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
+ * Planned calls start: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
  * what a call asks of the session itself.
  */
 export const startCalls = (
@@ -85,12 +85,12 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   if (call.attempts === 0) countCall(draft, threadId);
 };
 
-/** Turns with refused calls after which a model that still wants more is not asked again. */
+/** After so many turns with refused calls, a model that still wants more is not asked again. */
 const mostRefusals = 2;
 
 /**
- * The budget of calls is used up, which forbids calls and not answers: a person is asked for more while the call
- * waits; else it is answered and not run, and the run ends when the model insists in a further turn.
+ * The budget of calls is used up, which forbids calls but not answers: a person is asked for more while the call
+ * waits; otherwise it is answered without a run, and the run ends if the model insists in a further turn.
  */
 const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: ReachedLimit): void => {
   if (reached.ask) {

@@ -30,7 +30,7 @@ import { compactOverflow } from "./attempts.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { closeTurn } from "./turns.ts";
 
-/** What follows a reply, by how it ended. */
+/** The way a reply ended decides what follows. */
 
 const mostInARow = 3;
 
@@ -43,7 +43,7 @@ const failRun = (
   error: string,
 ): void => changeRun(draft, threadId, { ending: { state: "failed", reason, error } });
 
-/** The run is over if guardrails accept what it ends with, unless somebody steered meanwhile, or an effect or a budget ends it otherwise. */
+/** The run ends if guardrails accept its answer, unless somebody steered or an effect or a budget decides otherwise. */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   const end = guardAnswer(draft, threadId, reason);
   if (end.do === "fail") return failRun(draft, threadId, end.reason, end.error);
@@ -74,7 +74,7 @@ const requestAnotherTurn = (draft: Draft, threadId: string, text: string): void 
   changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
-/** Tells the model what to mend, in a turn that is not counted; the run numbers such turns, whoever asks for them. */
+/** The model is told what to mend in an uncounted repair turn; the run numbers such turns, whoever asks for them. */
 const startRepair = (draft: Draft, threadId: string, text: string): void => {
   requestAnotherTurn(draft, threadId, text);
   changeCounters(draft, threadId, { repairs: runOf(draft, threadId).counters.repairs + 1 });
@@ -91,7 +91,7 @@ const handleEmptyReply = (draft: Draft, threadId: string): void => {
   else failRun(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };
 
-/** Calls of a reply that was cut: none was run, each has its result. Answers whether that happened too often. */
+/** Calls of a cut reply are answered without running. Returns whether that happened too often. */
 const answerCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
   for (const call of calls) {
     const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
@@ -156,7 +156,7 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
   );
 };
 
-/** What may be done with a call; a tool that an effect took out of the turn is refused. */
+/** A call is planned by what it may do; a tool that an effect took out of the turn is refused. */
 const planCall = (
   agent: Agent,
   call: ToolCallPart,
@@ -204,7 +204,7 @@ type FinishHandler = (
   reply: {
     readonly calls: readonly ToolCallPart[];
     readonly visible: boolean;
-    /** What a refusal was about; null if the provider does not say. */
+    /** It is the category of a refusal; null if the provider does not say. */
     readonly category: string | null;
     readonly attempt: number;
   },
@@ -232,14 +232,14 @@ const handleOverflow: FinishHandler = (draft, threadId, { calls, visible, attemp
     failRun(draft, threadId, "context_length_exceeded", "the model's context window is full");
 };
 
-/** Cut off by a limit: nothing of it may be taken for whole. */
+/** The reply was cut off by a limit, so nothing of it may be taken for whole. */
 const handleCutReply: FinishHandler = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) handleCutCalls(draft, threadId, calls);
   else if (!visible) handleEmptyReply(draft, threadId);
   else handleCutText(draft, threadId);
 };
 
-/** The provider took a break: it is called again with what it said, as it stands. */
+/** The provider paused the reply: it is called again with what it said, as it stands. */
 const handlePausedReply: FinishHandler = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) handleCutCalls(draft, threadId, calls);
   else if (visible) requestAnotherTurn(draft, threadId, "Continue.");
@@ -252,11 +252,11 @@ const handleWholeReply: FinishHandler = (draft, threadId, { calls, visible }) =>
   else checkFinalText(draft, threadId);
 };
 
-/** Replies that ended early and are gone on with: their texts are pieces of one answer. */
+/** The reply ended early and is continued: its texts are pieces of one answer. */
 export const isCutReply = (finish: Completion["finish"]): boolean =>
   finish === "length" || finish === "paused" || finish === "context_full";
 
-/** What follows a reply, by how it ended. */
+/** Each handler carries out what follows a reply that ended in its way. */
 export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
   stop: handleWholeReply,
   tool_calls: handleWholeReply,
@@ -267,7 +267,7 @@ export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
   context_full: handleOverflow,
 };
 
-/** Calls of a reply that is not continued: each has its result, none was run. */
+/** Each call of a reply that is not continued gets a result without having run. */
 const appendTruncatedResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
   const text = "truncated: the reply was not completed; this did not run.";
   for (const call of calls)

@@ -20,11 +20,11 @@ import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Guards at work in the commit that stores a reply, before any of its calls starts. */
+/** Guards run in the commit that stores a reply, before any of its calls starts. */
 
 type GuardRefusal = Extract<GuardVerdict, { do: "veto" | "stop" }>;
 
-/** What guards said of a call that may run. */
+/** Guards may add these remarks to a call that may run. */
 interface Remarks {
   readonly notes: readonly string[];
   readonly until: number;
@@ -60,7 +60,7 @@ const guardFactsOf = (
   };
 };
 
-/** One guard's verdict; null if it failed, which ends the run. */
+/** It is one guard's verdict; null if the guard failed, which ends the run. */
 const verdictOf = (
   draft: Draft,
   threadId: string,
@@ -81,7 +81,7 @@ const verdictOf = (
   return putGuardState(draft, threadId, bound, verdict.state) ? verdict : null;
 };
 
-/** Every call of the reply is denied; with `now` each has its result at once. They leave no gap in the history: a veto is no progress. */
+/** Every call of the reply is denied, with its result at once if `now`; the history has no gap, since a veto is no progress. */
 const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
@@ -96,7 +96,7 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   }
 };
 
-/** Why no call of the reply may run; without a refusal a guard failed, and the run ends anyway. */
+/** It says why no call of the reply may run; without a refusal, a guard failed and the run ends anyway. */
 interface ReplyRefusal {
   readonly bound: BoundGuard;
   readonly refusal: GuardRefusal | null;
@@ -109,7 +109,7 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
   if (refusal?.do === "stop") stopRunByGuard(draft, threadId, refusal);
 };
 
-/** The call waits for a moment that is worth it, as a row and no timer. */
+/** The call waits until the time that the guards ask for, which a row stores instead of a timer. */
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) changeCall(draft, threadId, call.call.id, { note: notes.join("\n") });
   if (until > draft.moment.now && call.plan.refusal === undefined)
@@ -133,11 +133,11 @@ const collectRemarks = (given: readonly GivenVerdict[]): Remarks => ({
 
 interface Judgement {
   readonly remarks: Remarks;
-  /** Null: the call may run. */
+  /** If null, the call may run. */
   readonly end: ReplyRefusal | null;
 }
 
-/** What all guards say of one call. */
+/** All guards judge one call. */
 const judgeCall = (
   draft: Draft,
   threadId: string,
@@ -158,7 +158,7 @@ const judgeCall = (
   return { remarks: collectRemarks(given), end };
 };
 
-/** Judges the planned calls of a reply in their order: none of them has started. What a warning says is not lost in a veto. */
+/** The planned calls of a reply are judged in order before any starts. A veto keeps the warnings. */
 export const judgeCalls = (draft: Draft, threadId: string): void => {
   if (agentOf(draft, threadId).guards.length === 0) return;
   const planned = callsOfRun(runOf(draft, threadId));

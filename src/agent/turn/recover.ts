@@ -5,7 +5,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { changeCounters, changeRun, runOf } from "../transaction/draft.ts";
 import { abortAttempt } from "./turns.ts";
 
-/** What becomes of work that an older isolate was doing. */
+/** Work of an older isolate is recovered here. */
 
 const deadLimit = 10;
 
@@ -21,7 +21,7 @@ const retryLostAttempt = (
   });
 };
 
-/** What an older isolate was doing is lost: its attempt is void, its calls go by their class. */
+/** What an older isolate was doing is lost: its attempt is void, and its calls are recovered by their class. */
 export const recoverRun = (draft: Draft, threadId: string): void => {
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at === "acting") recoverCalls(draft, threadId);

@@ -24,7 +24,7 @@ import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./turns.ts";
 import { itemId, openItems } from "./turns.ts";
 
-/** What a whole reply of the model becomes. */
+/** A whole reply of the model is stored here. */
 
 const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
   reply.parts.flatMap((part, index): OpenedItem[] => {
@@ -37,7 +37,7 @@ const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly Op
     return [];
   });
 
-/** Usage, cost and events that every reply has, whatever it says. */
+/** Every reply has usage, cost and events, whatever it says. */
 const bookReply = (draft: Draft, threadId: string, reply: Completion, snapshot: ContextSnapshot): void => {
   const run = runOf(draft, threadId);
   const saw = { ...snapshot, hash: reply.requestHash ?? null };
@@ -85,7 +85,7 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   if (over !== thread.warnedUtilization) changeThread(draft, threadId, { warnedUtilization: over });
 };
 
-/** Parts as they may be stored; reasoning is signed and stays as it came. */
+/** Parts are cleaned for storage; reasoning is signed and stays as it came. */
 const cleanPart = (part: Part): Part => {
   if (part.type === "text") return { ...part, text: cleanText(part.text) };
   return part.type === "tool_call" ? { ...part, args: part.args.toWellFormed() } : part;
@@ -120,7 +120,7 @@ const reportDroppedParameters = (
   draft.state = { ...draft.state, dropped: [...draft.state.dropped, ...fresh] };
 };
 
-/** A completed attempt of the current phase; anything else was refused before. */
+/** A completed attempt of the current phase is stored; any other was refused before. */
 export const applyReply = (
   draft: Draft,
   threadId: string,
@@ -173,7 +173,7 @@ const resetStreaks = (
   });
 };
 
-/** Says once per run that the server seems to have cut the input silently. `estimate` is the size of the request as it was sent, in tokens. */
+/** A silently cut input is reported once per run. `estimate` is the sent request's size in tokens. */
 export const reportTruncatedInput = (
   draft: Draft,
   threadId: string,

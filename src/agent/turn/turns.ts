@@ -38,7 +38,7 @@ import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 import { nextAttempt, findTarget } from "../transaction/targets.ts";
 
-/** Transitions of a turn: thinking, aborted, closed. */
+/** These transitions start, abort and close a turn. */
 
 const openTurn = (draft: Draft, threadId: string): void => {
   const { turn } = runOf(draft, threadId);
@@ -51,7 +51,7 @@ const openTurn = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit. */
+/** The turn opens, its effects act, and the intent to ask the model is stored, all in one commit. */
 export const startThinking = (draft: Draft, threadId: string): void => {
   const { phase, repair, climbed, hiders } = runOf(draft, threadId);
   if (phase.at !== "ready") {
@@ -78,7 +78,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
   if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
 };
 
-/** Begins the compaction that the API asked for; false if there is none to do. */
+/** The compaction that the API asked for begins; false if there is none to do. */
 const startCompaction = (draft: Draft, threadId: string): boolean => {
   const { compact } = runOf(draft, threadId);
   if (compact === null) return false;
@@ -88,7 +88,7 @@ const startCompaction = (draft: Draft, threadId: string): boolean => {
   return true;
 };
 
-/** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
+/** The turn's before-effects run from one on; the request follows the last, unless one must wait or ends the run. */
 const continueEffects = (draft: Draft, threadId: string, from: number): void => {
   const end = runBeforeEffects(draft, threadId, from);
   if (end === "done") {
@@ -98,7 +98,7 @@ const continueEffects = (draft: Draft, threadId: string, from: number): void => 
   else prepareEffect(draft, threadId, end.pending);
 };
 
-/** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended. */
+/** An awaited effect gave its result; the turn goes on after it, unless the run is being ended. */
 export const finishEffect = (
   draft: Draft,
   threadId: string,
@@ -121,7 +121,7 @@ export const finishEffect = (
   else failContextOverflow(draft, threadId);
 };
 
-/** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits. */
+/** The intent to ask the model and its cost are stored before anything leaves; if the budget is too small, the run waits. */
 const startAttempt = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
@@ -155,7 +155,7 @@ const startAttempt = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...request }, { attempt });
 };
 
-/** Items a reply opens while it streams, in their order. */
+/** A reply opens these items in order while it streams. */
 export interface OpenedItem {
   readonly id: string;
   readonly kind: "text" | "reasoning" | "tool_input";
@@ -163,7 +163,7 @@ export interface OpenedItem {
   readonly call: { readonly id: string; readonly name: string } | null;
 }
 
-/** Names an attempt within its session; a repair turn is not counted, so its number stands apart. */
+/** An attempt is named within its session; a repair turn is not counted, so its number is separate. */
 export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number): string =>
   `${id}.${turn}${repair ? `r${counters.repairs}` : ""}.${attempt}`;
 
@@ -203,7 +203,7 @@ export const abortAttempt = (draft: Draft, threadId: string, code: string, retry
   bookLostTime(draft, threadId, phase.startedAt, findTarget(draft, threadId, runOf(draft, threadId).lane));
 };
 
-/** What an attempt cost that never came to an end: its prompt and what it has shown, which is no more than it may write. */
+/** A lost attempt costs its prompt and what it has shown, at most what it was allowed to write. */
 const bookLostAttempt = (
   draft: Draft,
   threadId: string,
@@ -220,10 +220,10 @@ const bookLostAttempt = (
   bookAttempt(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 
-/** The results of a reply, in call order, once every call is done; a second time nothing happens. */
+/** The results of a reply are appended in call order once every call is done; repeats have no effect. */
 export const appendResults = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
-  // Notes may stand behind the results already.
+  // Notes may follow the results already.
   const newest = threadOf(draft, threadId).chat.findLast(({ role }) => role !== "user")?.parts[0];
   if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
   const agent = agentOf(draft, threadId);
@@ -237,7 +237,7 @@ export const appendResults = (draft: Draft, threadId: string): void => {
   appendPendingNotes(draft, threadId);
 };
 
-/** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events of its own. */
+/** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
@@ -270,7 +270,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
   });
 };
 
-/** One note in a run that its turns run out, before the first turn from `warn_iterations` on. */
+/** One note in a run says that its turns run out, before the first turn from `warn_iterations` on. */
 const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const { turn, wrapUpSaid } = runOf(draft, threadId);
   const { warnIterations, limits, tools } = agentOf(draft, threadId);

@@ -4,8 +4,8 @@ import { agentOf, changeRun, emit, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 
 /**
- * The window guard at a run's start: a window below `minimum` ends the run before any call, one below `warning`
- * is said once in a session.
+ * The window guard checks a run at its start: a window below `minimum` ends the run before any call, one below
+ * `warning` is reported once in a session.
  */
 export const guardContextWindow = (draft: Draft, threadId: string): void => {
   const [lane] = agentOf(draft, threadId).lanes;
