@@ -6,7 +6,7 @@ import { changeRun, runOf } from "../transaction/draft.ts";
 
 /** The clock of a run counts the time in which somebody works and stops while only people can go on. */
 
-/** The deadline, counted from `since`, is the earlier of the agent's timeout and, if the run announces, the announcement's. */
+/** The deadline, from `since`, is the earlier of the agent's timeout and, if the run announces, the announcement's. */
 export const deadlineOf = (
   { limits: { timeoutMs }, delegation: { announce } }: Agent,
   since: number,

@@ -137,7 +137,7 @@ export const recordsForGuard = (
   return window.length > size ? window.slice(window.length - size) : window;
 };
 
-/** The state of guards is forgotten at the end of one input or one run. */
+/** Guards forget what they stored for one input or for one run. */
 export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
   const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
   const { guards, recordMarks } = threadOf(draft, threadId);

@@ -53,7 +53,7 @@ export interface GuardStop {
 
 /**
  * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the
- * reason, and the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
+ * reason, and the model gets another turn. `stop`: the run fails, all calls answered. `until`: it waits till then.
  */
 export type GuardVerdict<State extends Json = Json> =
   | { readonly do: "allow"; readonly state?: State; readonly until?: number }

@@ -10,7 +10,7 @@ import { planChildren, rootOf } from "./plan.ts";
 import { startChild } from "./start.ts";
 import { parkCallOnChildren, answerWait } from "./wait.ts";
 
-/** A call that starts other agents: checked whole, then the parked call and its children in one commit. */
+/** A call that starts other agents is checked whole; then it is parked and its children start in one commit. */
 
 const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
 
@@ -34,7 +34,7 @@ const startPlannedChild = (
     timeoutMs: task.timeout_seconds === undefined ? null : task.timeout_seconds * 1_000,
   });
 
-/** Starts the children of a call, or says why none is started. */
+/** The children of a call start, or the call says why none does. */
 export const startChildren = (
   draft: Draft,
   threadId: string,

@@ -20,7 +20,7 @@ import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraints
 import { startChild, findChildRecord } from "./start.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
-/** A graph of tasks for called agents: each starts when what it depends on has settled, in the commit of that end. */
+/** Each task of a graph starts in the commit in which the last of its dependencies settles. */
 
 const longestReport = 32_000;
 
@@ -37,7 +37,7 @@ const createResolver = (draft: Draft, threadId: string): ResolveAgent => {
 
 const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms: 0, reason: null };
 
-/** Checks a graph whole, then starts what depends on nothing; the call waits for all, or only learns that it runs. */
+/** A graph is checked whole, then its first tasks start; the call waits for all, or only learns that it runs. */
 export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): void => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
@@ -73,7 +73,7 @@ const isNodeOpen = ({ state }: GraphNode): boolean => state === "pending" || sta
 
 const nodeStateOf = (run: GraphRun, id: string): GraphState => ownEntry(run.nodes, id)?.state ?? "pending";
 
-/** A task came to its end: the stream is told, and if the team wants it so, the chat. */
+/** A task has ended: the stream is notified and, if the team is configured so, the chat. */
 const settleNode = (
   draft: Draft,
   run: GraphRun,
@@ -88,7 +88,7 @@ const settleNode = (
   return addProgress(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
 };
 
-/** Says progress at most every 5 s; what is held back is said with the next, or at the end (AG table, `progress_updates`). */
+/** Progress is reported at most every 5 s; what is held back follows with the next report or at the end. */
 const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   if (!agentOf(draft, run.thread).delegation.progressUpdates) return run;
   const { now } = draft.moment;
@@ -96,7 +96,7 @@ const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
 
-/** Says all that is held back; while a call is open or the model is at work the chat takes nothing, so then it is a status. */
+/** Held-back progress is reported; while a call is open or the model works, it is a status instead of a message. */
 const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
   const text = run.news.join("\n");
   if (text === "") return run;
@@ -112,13 +112,13 @@ const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
   return reason === "deadline_exceeded" ? "timeout" : "failed";
 };
 
-/** Its run succeeded, so that nothing is cancelled; who reads its output must know all the same. */
+/** Its run succeeded, so that nothing is cancelled; readers of its output must know all the same. */
 const selfReportedFailure = "[the agent reports that it failed]";
 
 const outputOf = ({ completion, result }: ChildEnd): string =>
   [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
 
-/** What a settled task came to; null while it is open. */
+/** A settled task has this outcome; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
   const node = ownEntry(run.nodes, id);
   if (node === undefined || isNodeOpen(node)) return null;
@@ -129,7 +129,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
   return { state, ms, agent, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
 };
 
-/** Starts a task, with the outputs of others in its place; where the run may start no more threads, it fails. */
+/** A task starts with the outputs of others filled in; where the run may start no more threads, it fails. */
 const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   const caller = threadOf(draft, run.thread);
   const { delegation } = agentOf(draft, run.thread);
@@ -162,7 +162,7 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   return withNode(run, task.id, { state: "running", child, startedAt: now });
 };
 
-/** Whether whoever dispatched the graph is being stopped itself. */
+/** It tells whether the dispatcher of the graph is being stopped itself. */
 const isGraphStopped = (draft: Draft, { stopped, thread, background }: GraphRun): boolean => {
   const { run } = threadOf(draft, thread);
   return stopped || (!background && (run === null || run.cancel !== null || run.stop !== null));
@@ -173,7 +173,7 @@ const cancellationReason = (halted: boolean): string =>
     ? "cancelled, since its caller was stopped"
     : "cancelled, since a task it depends on did not succeed";
 
-/** Takes every step that is possible now; the graph is stored as it then is. */
+/** Every step that is possible now is taken, and the resulting graph is stored. */
 const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
   let run = begun;
   const known = new Map(tasks.map((task) => [task.id, task]));
@@ -222,7 +222,7 @@ const endGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halt
   notifyThread(draft, run.thread, `in_${run.id}`, escapeTags(said));
 };
 
-/** A report as loop detectors compare it. */
+/** Loop detectors compare a report without its seconds. */
 const stripSeconds = (report: string): string => report.replace(/^(## .*) [\d.]+s$/gm, "$1");
 
 const answerGraphCall = (

@@ -17,9 +17,9 @@ import { peerId, startPeer } from "./handoff.ts";
 import { changeChild, findChildRecord } from "./start.ts";
 import { countChildFiles, endWaitSlot } from "./wait.ts";
 
-/** The end of a called thread, in the commit of its run's end: its row, its caller's call or message, its place. */
+/** A called thread ends in the commit of its run's end: its row is written, its caller notified, its place freed. */
 
-/** Whether a called thread has ended and nobody was told yet. */
+/** It tells whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
   child !== null && run === null && !child.idle;
 
@@ -30,7 +30,7 @@ const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
-/** The thread leaves the live state, with what it kept for further tasks; messages and rows stay readable. */
+/** The thread leaves the live state with what it kept for further tasks; messages and rows stay readable. */
 const removeThread = (draft: Draft, threadId: string): void => {
   const { [threadId]: gone, ...threads } = draft.state.threads;
   if (gone === undefined) return;
@@ -40,7 +40,7 @@ const removeThread = (draft: Draft, threadId: string): void => {
     if (parent?.thread === threadId && child?.idle === true) removeKeptThread(draft, id);
 };
 
-/** A thread that was kept leaves with its caller; a compaction of it that somebody asked for is over. */
+/** A kept thread leaves with its caller; a compaction of it that somebody asked for is over. */
 const removeKeptThread = (draft: Draft, threadId: string): void => {
   leaveSlotQueue(draft, threadId);
   if (threadOf(draft, threadId).run !== null)
@@ -54,7 +54,7 @@ const keepThread = (draft: Draft, threadId: string, { root }: Child): void => {
   draft.state = pruneTree(draft.state, root);
 };
 
-/** Everything that is known of an end; a called thread without it is a broken one. */
+/** These are all facts about an end; a called thread without them is a broken one. */
 const endFactsOf = (draft: Draft, thread: Thread) => {
   const { child, parent } = thread;
   const run = findEndedRun(draft, thread.id);
@@ -64,7 +64,7 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
   return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
 };
 
-/** The caller's call gets its item; without such a call it is told by a message, unless it knows. */
+/** The caller's call gets its item; without such a call the caller gets a message, unless it already knows. */
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
@@ -72,7 +72,7 @@ const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedC
   else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
 };
 
-/** Tells the board how the thread's task ended; what it refuses is a warning. A peer takes the task with it. */
+/** The board learns how the thread's task ended; its refusal is a warning. A peer takes the task with it. */
 const notifyBoard = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   const { state = "failed" } = findEndedRun(draft, threadId) ?? {};
@@ -84,7 +84,7 @@ const notifyBoard = (draft: Draft, threadId: string): void => {
   changeChild(draft, threadId, { warning });
 };
 
-/** Tells the caller of a called thread's end, or starts the peer that takes over. */
+/** The caller is notified of a called thread's end, or the peer that takes over starts. */
 export const endChild = (draft: Draft, threadId: string): void => {
   notifyBoard(draft, threadId);
   const thread = threadOf(draft, threadId);

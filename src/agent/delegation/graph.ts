@@ -5,7 +5,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 import type { GraphOutcome, GraphState, GraphStates, GraphStep, GraphTask } from "../state/graph.ts";
 
-/** A graph of tasks for other agents: what may start next, what a task is told, what is reported. */
+/** The scheduler of task graphs is pure: it decides what starts, what a task reads and what is reported. */
 
 const mostInterpolated = 4_000;
 
@@ -13,7 +13,7 @@ const mostReported = 2_000;
 
 const reference = /\{\{\s*([\w-]{1,64})\.output\s*\}\}/g;
 
-/** Tasks that a task waits for, directly or not, itself only in a cycle. */
+/** The ancestors are the tasks that a task waits for, directly or not; it is its own only in a cycle. */
 export const ancestorsOf = (
   tasks: readonly Pick<GraphTask, "id" | "depends_on">[],
   id: string,
@@ -32,8 +32,8 @@ export const ancestorsOf = (
 const isOpenState = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
- * The scheduler. A task starts when its dependencies have settled; one that depends, directly or not, on a
- * blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
+ * A task starts when its dependencies have settled; one that depends, directly or not, on a blocking task that did
+ * not succeed is cancelled, and no other. `slots` is how many more may run.
  */
 export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
   const stateOf = (id: string): GraphState => ownEntry(states, id) ?? "pending";
@@ -55,12 +55,12 @@ export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, 
   };
 };
 
-/** Ids that a text refers to by `{{id.output}}`, each once. */
+/** A text refers to these ids by `{{id.output}}`; each is listed once. */
 const referencesIn = (text: string): readonly string[] => [
   ...new Set([...text.matchAll(reference)].map(([, id]) => id ?? "")),
 ];
 
-/** A text with its references filled in; what is put in is not looked at again. */
+/** References in a text are filled in; what is put in is not examined again. */
 export const interpolateOutputs = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
   text.replaceAll(reference, (written, id: string) => {
     const outcome = outcomeOf(id);
@@ -70,7 +70,7 @@ export const interpolateOutputs = (text: string, outcomeOf: (id: string) => Grap
       : `[task ${id} failed: ${shortenText(outcome.text, mostInterpolated)}]`;
   });
 
-/** A text of at most `most` characters; one that was cut says how much of it is shown. */
+/** The text has at most `most` characters; one that was cut says how much of it is shown. */
 export const shortenText = (text: string, most: number): string => {
   const total = characters(text);
   if (total <= most) return text;
@@ -81,7 +81,7 @@ export const shortenText = (text: string, most: number): string => {
 
 const settledStates: readonly GraphState[] = ["success", "failed", "timeout", "cancelled"];
 
-/** What the dispatching agent is told at the end: counts, then each task as it was given. */
+/** The dispatching agent reads this at the end: counts, then each task as it was given. */
 export const formatGraphReport = (
   tasks: readonly GraphTask[],
   outcomes: Readonly<Record<string, GraphOutcome>>,
@@ -99,9 +99,9 @@ export const formatGraphReport = (
   return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };
 };
 
-/** Whether a task graph can be run at all; every mistake is named at once, before anything starts. */
+/** A task graph is checked before anything starts, and every mistake is named at once. */
 
-/** The agent a task goes to, or why it cannot. */
+/** It returns the agent for a task, or says why there is none. */
 export type ResolveAgent = (
   agent: string,
   message: string,
@@ -132,7 +132,7 @@ const shapeProblems = (args: unknown): readonly string[] => {
   ];
 };
 
-/** What of a task can be compared with the others, whatever else is wrong with it. */
+/** A link is what can be compared with other tasks, whatever else is wrong with the task. */
 interface Link {
   readonly at: number;
   readonly id: string;
@@ -170,7 +170,7 @@ const linkProblems = (links: readonly Link[]): readonly string[] => {
   });
 };
 
-/** The tasks of one shortest cycle in its order, the first one again at the end; null if there is none. */
+/** It finds one shortest cycle in order, with the first task again at the end; null if there is none. */
 const findCycle = (links: readonly Link[]): readonly string[] | null => {
   const depends = new Map(links.map(({ id, depends_on }) => [id, depends_on]));
   const start = links.find(({ id }) => ancestorsOf(links, id).has(id))?.id;
@@ -187,7 +187,7 @@ const findCycle = (links: readonly Link[]): readonly string[] | null => {
   return null;
 };
 
-/** Why a task cannot go to its agent, as far as that can be told of a task that has other mistakes. */
+/** It says why a task cannot go to its agent, as far as that is known of a task with other mistakes. */
 const agentProblems = (
   task: unknown,
   wrong: ReadonlySet<unknown>,
@@ -200,7 +200,7 @@ const agentProblems = (
   return "problem" in found ? [`agent: ${found.problem}`] : [];
 };
 
-/** Of graphs beyond this nothing is looked at: the checks grow faster than their tasks. */
+/** Larger graphs are not checked at all: the checks grow faster than their tasks. */
 const mostChecked = 4 * mostGraphTasks;
 
 const countProblems = (count: number): readonly string[] =>
@@ -208,7 +208,7 @@ const countProblems = (count: number): readonly string[] =>
     ? []
     : [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`];
 
-/** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
+/** The arguments of `dispatch_tasks` are checked as the model wrote them; agents come back resolved. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = taskListOf(args);
   let code: ToolErrorCode = "invalid_arguments";

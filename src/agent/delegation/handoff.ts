@@ -13,9 +13,9 @@ import { resolveCallableName } from "./plan.ts";
 import { changeChild, startChild } from "./start.ts";
 import { replaceWaitSlot } from "./wait.ts";
 
-/** A called agent hands its task over to a peer, which takes its place under the same call. */
+/** A called agent hands its task over to a peer, which replaces it under the same call. */
 
-/** Hand-overs that a caller without a limit of its own allows. */
+/** A caller without a limit of its own allows this many hand-overs. */
 const standardHandoffs = 3;
 
 const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
@@ -68,7 +68,7 @@ const handoverText = (
     "</handoff_context>",
   ].join("\n");
 
-/** Names the peer that takes over: one for each run of a thread, which may be kept for more of them. */
+/** The id names the peer that takes over, one for each run of a thread, which may be kept for more of them. */
 export const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
   childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
 

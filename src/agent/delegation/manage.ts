@@ -15,9 +15,9 @@ import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { findChildRecord } from "./start.ts";
 
-/** How a caller looks after children that it does not wait for. */
+/** A caller manages the children that it does not wait for here. */
 
-/** Who has a child's task now: it may have been handed over, and over again. */
+/** The current child has the task now: it may have been handed over several times. */
 const currentChildOf = (draft: Draft, child: string): string => {
   let id = child;
   while (ownEntry(draft.state.threads, id)?.run == null) {
@@ -41,7 +41,7 @@ const findOwnRecord = (draft: Draft, threadId: string, child: string): ChildReco
 const refuseUnknownChild = (draft: Draft, threadId: string, call: Call, named: string): void =>
   refuseCall(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
 
-/** Does something with a child that is still at work; else the call is refused with what is known of it. */
+/** An action is done with a child that is still at work; otherwise the call is refused with what is known of it. */
 export const withChild = (
   draft: Draft,
   threadId: string,
@@ -94,7 +94,7 @@ const endedChildView = ({ id, agent, label, task, end }: ChildRecord): object =>
   return end?.successor === undefined ? view : { ...view, handed_over_to: end.successor };
 };
 
-/** The newest children of a thread, those at work first. */
+/** The newest children of a thread are reported, those at work first. */
 export const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
   const only = named === null ? null : currentChildOf(draft, named);
   const live = Object.values(draft.state.threads).filter(
@@ -118,7 +118,7 @@ const inboxLimitTexts = {
   characters: `the messages that wait in this session may have ${inboxLimits.characters} characters in all; let them be read, or send less`,
 } as const;
 
-/** A message for a child's next model call; its context and work stay. */
+/** A message is sent for a child's next model call; its context and work stay. */
 export const messageChild = (
   draft: Draft,
   threadId: string,
@@ -134,7 +134,7 @@ export const messageChild = (
   answerCall(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };
 
-/** Stops a child; one that has ended stays as it is. */
+/** A child is stopped; one that has ended stays as it is. */
 export const cancelOwnChild = (
   draft: Draft,
   threadId: string,

@@ -13,7 +13,7 @@ import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 
-/** Which tasks of a call may start, before anything does. */
+/** The plan decides which tasks of a call may start, before anything does. */
 
 interface DelegationRefusal {
   readonly code: ToolErrorCode;
@@ -21,14 +21,14 @@ interface DelegationRefusal {
 }
 
 export interface PlannedChild {
-  /** Place of its task in the call. */
+  /** It is the position of its task in the call. */
   readonly index: number;
   readonly agent: string;
   readonly task: ChildTask;
   readonly standing: CallerConstraints;
   /** Its caller does not wait for it. */
   readonly background: boolean;
-  /** Its thread of an earlier call, which goes on. */
+  /** Its thread of an earlier call goes on. */
   readonly kept: string | null;
 }
 
@@ -38,7 +38,7 @@ type ChildPlan =
 
 const createRefusal = (code: ToolErrorCode, sentence: string): DelegationRefusal => ({ code, sentence });
 
-/** Run of `main` in whose tree a thread counts. */
+/** A thread counts in the tree of this run of `main`. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
 
 const callableNames = ({ callable }: Delegation): string =>
@@ -50,7 +50,7 @@ const selfRefusal = (delegation: Delegation): DelegationRefusal =>
     `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
   );
 
-/** Why an agent may not be called; its name as configured if it may. */
+/** It says why an agent may not be called; otherwise it returns the agent's configured name. */
 export const resolveCallableName = (
   delegation: Delegation,
   caller: string,
@@ -68,7 +68,7 @@ export const resolveCallableName = (
   return createRefusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
 };
 
-/** The agent that "auto" or a name stands for, or why there is none; `what` is what it is to do. */
+/** It resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
 export const resolveAgentName = (
   delegation: Delegation,
   caller: string,
@@ -81,7 +81,7 @@ export const resolveAgentName = (
   return best?.agentId ?? createRefusal("no_match", none);
 };
 
-/** Why a thread may not start so many more: its depth, or the size of its tree. */
+/** It says why a thread may not start so many more: because of its depth, or the size of its tree. */
 export const callRefusal = (draft: Draft, caller: Thread, count: number): DelegationRefusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
   if (!allowed) return createRefusal("depth_exceeded", depthLimitText(caller.depth));
@@ -94,7 +94,7 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Delega
       );
 };
 
-/** Why nothing above a child is left for its first model call; a limit that a person may raise is no reason. */
+/** It says why no budget is left for a child's first model call; a limit that a person may raise is no reason. */
 export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
@@ -109,7 +109,7 @@ export const budgetRefusal = (
     : createRefusal("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
 };
 
-/** Reasons that refuse the whole call: depth, count, self. */
+/** The whole call is refused for its depth, its count, or a call to itself. */
 const wholeRefusal = (
   draft: Draft,
   caller: Thread,
@@ -134,7 +134,7 @@ const findPersistentThread = (draft: Draft, caller: string, agent: string): Thre
       thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
   ) ?? null;
 
-/** Whether its caller need not wait for it: the agent's rule, or the caller's choice where it has one. */
+/** The child runs in the background by the agent's rule, or by the caller's choice where it has one. */
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
   task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
 
@@ -154,13 +154,13 @@ const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Del
   return createRefusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
 };
 
-/** The narrower of what bounds the caller's children and what this task asks for. */
+/** The paths are the narrower of the caller's bounds for children and what this task asks for. */
 const pathsFor = (caller: Thread, task: ChildTask): CallerConstraints["writablePaths"] => {
   const above = caller.child?.standing.writablePaths ?? null;
   return narrowOptionalPaths(above, task.writable_paths ?? null);
 };
 
-/** Where a child of this caller stands. */
+/** The caller constraints of a child are derived from its caller and its task. */
 export const callerConstraintsFor = (
   caller: Thread,
   delegation: Delegation,
@@ -181,7 +181,7 @@ const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): Chil
   error: errorText(code, sentence),
 });
 
-/** Why the board's task cannot be assigned. */
+/** It says why the board's task cannot be assigned. */
 const boardRefusal = (
   draft: Draft,
   threadId: string,
@@ -207,7 +207,7 @@ const busyRefusal = (
   return createRefusal("child_busy", sentence);
 };
 
-/** What becomes of each task, in input order; nothing is started yet. */
+/** Each task is planned in input order; nothing is started yet. */
 export const planChildren = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);

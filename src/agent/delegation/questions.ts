@@ -10,7 +10,7 @@ import { agentOf, threadOf } from "../transaction/draft.ts";
 import { changeChild } from "./start.ts";
 import { parkCallOnChildren, liveChildItem, answerWait } from "./wait.ts";
 
-/** Questions of called agents to their callers: answered by id, each with its own clock. */
+/** Called agents put questions to their callers, which are answered by id, each with its own clock. */
 
 /** A called agent asks: the call that waits for it returns, or its caller gets a message. */
 export const askCaller = (
@@ -51,7 +51,7 @@ const notifyCallerOfQuestion = (
   notifyThread(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };
 
-/** The question is over; its call gets what came of it. */
+/** The question is over; its call gets the answer or the reason why there is none. */
 const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
@@ -69,7 +69,7 @@ export const expireQuestion = (draft: Draft, threadId: string): void => {
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide by yourself or finish"), false);
 };
 
-/** A called agent that has nothing more to do answers none of its children's questions; true if there was one. */
+/** A called agent that has nothing more to do drops its children's questions; true if there was one. */
 export const dropQuestions = (draft: Draft, parentId: string): boolean => {
   const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
   const text = noAnswerText("your caller will not answer; decide by yourself or finish");

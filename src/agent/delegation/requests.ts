@@ -14,7 +14,7 @@ import { cancelOwnChild, reportChildren, messageChild, withChild } from "./manag
 import { askCaller, answerQuestion } from "./questions.ts";
 import { changeChild } from "./start.ts";
 
-/** Calls that need no outside: the session itself does what they ask, in the commit that starts them. */
+/** The session itself does what these calls ask, in the commit that starts them. */
 
 const cardView = ({ skills_tags, estimated_cost, capabilities, name, description }: AgentCard): object => ({
   name,
@@ -24,7 +24,7 @@ const cardView = ({ skills_tags, estimated_cost, capabilities, name, description
   ...(estimated_cost === null ? {} : { estimated_cost }),
 });
 
-/** The agents that may be called, by name; those that fit a task best come first, with their score. */
+/** The callable agents are listed by name; those that fit a task best come first, with their score. */
 const listAgents = (draft: Draft, threadId: string, task: string | null): string => {
   const { callable } = agentOf(draft, threadId).delegation;
   const matches = new Map(
@@ -81,7 +81,7 @@ const carryOutRequest = (draft: Draft, threadId: string, call: Call, request: Se
   }
 };
 
-/** What a call asks, or why its tool cannot say that. */
+/** It reads what a call asks, or says why its tool cannot ask that. */
 const readRequest = (
   request: (args: unknown) => SessionRequest,
   args: unknown,
@@ -93,7 +93,7 @@ const readRequest = (
   }
 };
 
-/** Does what a call asks of the session: it is answered, or parked on what it began. */
+/** The session does what a call asks: the call is answered, or parked on what it began. */
 export const performRequest = (draft: Draft, threadId: string, call: Call): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;

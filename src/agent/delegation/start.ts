@@ -12,16 +12,16 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { labelOf } from "../transaction/ids.ts";
 
-/** How a called thread begins: its row, its first messages, its run, in one commit. */
+/** A called thread begins in one commit with its row, its first messages and its run. */
 
 interface ChildStart {
   readonly id: string;
   readonly agent: string;
-  /** Its caller's thread and call. */
+  /** This is its caller's thread and call. */
   readonly parent: { readonly thread: string; readonly call: string };
   readonly root: string;
   readonly standing: CallerConstraints;
-  /** The call that waits for it; null: its end is told by a message. */
+  /** This call waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   readonly task: string;
   readonly context: string;
@@ -30,9 +30,9 @@ interface ChildStart {
   readonly persistent?: boolean;
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
-  /** What those did who had the task before. */
+  /** Those who had the task before did this work. */
   readonly before?: NonNullable<Child["before"]>;
-  /** What it reads before context and task. */
+  /** The agent reads this before context and task. */
   readonly told?: readonly string[];
   readonly warning?: string | null;
 }
@@ -75,7 +75,7 @@ const createChildThread = (draft: Draft, start: ChildStart): Thread => {
   return newThread(start.id, start.agent, { parent: start.parent, child, depth });
 };
 
-/** Starts a called agent. Its caller's thread must be there. */
+/** A called agent starts. Its caller's thread must exist. */
 export const startChild = (draft: Draft, start: ChildStart): void => {
   const { now } = draft.moment;
   const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
@@ -120,12 +120,12 @@ const narrowDeadline = (draft: Draft, threadId: string): void => {
   changeRun(draft, threadId, { deadline: deadline === null ? at : Math.min(deadline, at) });
 };
 
-/** Changes a called thread's own facts; nothing if it is `main`. */
+/** A called thread's own facts are changed; nothing happens if it is `main`. */
 export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
   const { child } = threadOf(draft, threadId);
   if (child !== null) changeThread(draft, threadId, { child: { ...child, ...change } });
 };
 
-/** The row of a called thread, as this commit leaves it; null if there never was one. */
+/** The row of a called thread is read as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.moment.children.record(id);

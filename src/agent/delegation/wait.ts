@@ -13,25 +13,25 @@ import { agentOf, changeCall, changeCounters, runOf } from "../transaction/draft
 import { stripIds } from "../transaction/ids.ts";
 import { changeChild, findChildRecord } from "./start.ts";
 
-/** A call that waits for children: parked, told of each end, answered. */
+/** A call that waits for children is parked, notified of each end, and answered. */
 
 const longestDetails = 60_000;
 
-/** Parks a call on its children; it holds no slot. */
+/** A call is parked on its children and holds no slot. */
 export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, waits: ChildWait): void =>
   parkCall(draft, threadId, call, "thread", null, { startedAt: draft.moment.now, waits });
 
 const isChildWorking = (thread: Thread | undefined): thread is Thread =>
   thread !== undefined && isChildOpen(thread);
 
-/** Children of a call that have not ended. */
+/** These children of a call have not ended. */
 export const workingChildrenOf = (draft: Draft, { slots }: ChildWait): readonly Thread[] =>
   slots.flatMap((slot) => {
     const thread = typeof slot === "string" ? draft.state.threads[slot] : undefined;
     return isChildWorking(thread) ? [thread] : [];
   });
 
-/** A child at work as its caller reads it, with its open question. */
+/** The caller reads a child at work as this item, with its open question. */
 export const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
@@ -57,7 +57,7 @@ const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
 
 const isUnfinished = ({ state }: ChildItem): boolean => state === "running" || state === "waiting";
 
-/** An error if one did not complete, or with `collect` if none did. */
+/** The status is an error if one did not complete, or with `collect` if none did. */
 const waitStatusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): ResultStatus => {
   const done = items.filter((item) => item.state === "completed" || isUnfinished(item)).length;
   const failed = onError === "cancel" ? done < items.length : items.length > 0 && done === 0;
@@ -76,7 +76,7 @@ const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly WaitSlot
   return JSON.stringify(answer === "items" ? items : items[0]);
 };
 
-/** What events tell beside the text: the items without what stands in it. */
+/** Events carry the items as details, without what stands in the text. */
 const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
   const items = slots.map(({ item: { result: _result, completion: _completion, ...rest } }) => rest);
   const details = { items } as unknown as Json;
@@ -137,13 +137,13 @@ export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ende
   if (waits.on_error !== "cancel" || ended.end?.state !== "failed") return;
   const why = `stopped, since ${childName(ended)} failed`;
   for (const { id, run } of open) {
-    // One that has just handed its task over has its peer stopped.
+    // If it has just handed its task over, its peer is stopped.
     if (run === null) changeChild(draft, id, { stopped: { why, told: true } });
     else stopChild(draft, id, why, true);
   }
 };
 
-/** Another thread takes a child's place in the call that waits for it. */
+/** Another thread replaces a child in the call that waits for it. */
 export const replaceWaitSlot = (
   draft: Draft,
   threadId: string,

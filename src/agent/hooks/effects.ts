@@ -127,7 +127,7 @@ const effectViewFor = (
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/** The run ends with the effect's name, and true is returned; a failed built-in shrinker is only skipped and reported. */
+/** The run ends, naming the effect, and true is returned; a failed built-in shrinker is only skipped and reported. */
 export const failEffect = (
   draft: Draft,
   threadId: string,

@@ -10,7 +10,7 @@ import { findInput, isAgentMessage } from "./inputs.ts";
 
 /** Background results are kept until the person has got them. */
 
-/** It tells whether a run leaves nothing to announce: it answered or told the person, or was never meant to. */
+/** A completed run has told the person if it gave an answer; a light, compacting or unanswered run has not. */
 export const hasTold = (run: Run, state: RunState): boolean =>
   state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 

@@ -35,7 +35,7 @@ import { appendResults, startThinking, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
 import { next } from "./next.ts";
 
-/** A run whose agent is not deployed waits for a day, then fails. Answers whether the thread may go on. */
+/** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
 const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
@@ -58,9 +58,9 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
   return false;
 };
 
-/** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
+/** Steps that need nothing external run here, so that they share the commit of what made them possible. */
 
-/** Children that have to end before a thread's run may: those of its open calls, or all if it only waits for them. */
+/** These children have to end before a thread's run: those of its open calls, or all if it only waits for them. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
   run.lingers !== null
     ? openChildren(draft.state, id)
@@ -91,7 +91,7 @@ const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
   return { do: "rest" };
 };
 
-/** The reply's last call is done: its results, then the turn's end. */
+/** The reply's last call is done: its results follow, then the turn's end. */
 const closeBlock = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   appendResults(draft, threadId);
@@ -102,7 +102,7 @@ const closeBlock = (draft: Draft, threadId: string): void => {
   if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
-/** Calls that wait for a child which an earlier one began give up: it goes on by itself. */
+/** Calls that wait for a child which an earlier call began give up: the child goes on by itself. */
 const giveUpWaits = (draft: Draft, threadId: string): void => {
   for (const { parent, child } of awaitedChildrenOf(draft, threadId, runOf(draft, threadId)))
     if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
@@ -124,7 +124,7 @@ const stopChildren = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Another turn follows: what was reported or handed over before it counts no more. */
+/** Another turn follows: an earlier report or hand-over no longer counts. */
 const beginTurn = (draft: Draft, threadId: string): void => {
   const { phase, lingers } = runOf(draft, threadId);
   const { child } = threadOf(draft, threadId);
@@ -159,11 +159,11 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
   }
 };
 
-/** Whether a step means that the run works again; those that end it or ask for more do not. */
+/** It tells whether a step means that the run works again; those that end it or ask for more do not. */
 const isGoingOn = ({ do: what }: ActiveStep): boolean =>
   what !== "finish" && what !== "stop_children" && what !== "limit";
 
-/** Runs a thread on until it needs others, the outside, the clock, or has nothing to do. Answers whether it moved. */
+/** A thread advances until it needs others, the driver or the clock, or is idle. Returns whether it moved. */
 const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
   for (let moved = false; ; moved = true) {
     const step = stepOf(draft, threadId, slots);
@@ -186,15 +186,15 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
 const mayEnd = (run: Run): boolean =>
   run.ending !== null || run.cancel !== null || run.stop !== null || runDeadlineOf(run) !== null;
 
-/** A thread in the queue need not be looked at while nobody else lets go of a slot. */
+/** A thread in the queue is skipped while nobody else releases a slot. */
 const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
 
-/** Whether a called agent works on a task that was cancelled meanwhile. */
+/** It tells whether a called agent works on a task that was cancelled meanwhile. */
 const isForNothing = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
-/** Everything a thread can do without the outside. Answers whether others have to be looked at again. */
+/** A thread does everything that needs nothing external. Returns whether others have to be checked again. */
 const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;
@@ -212,7 +212,7 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): b
   return (lingers && dropQuestions(draft, threadId)) || moved;
 };
 
-/** Applies every deadline that is due, then runs all threads on. */
+/** Every deadline that is due is applied, then all threads advance. */
 export const advanceSession = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
     if (ask.expires_at <= draft.moment.now) expireAsk(draft, ask);

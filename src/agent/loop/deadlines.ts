@@ -8,14 +8,14 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 
-/** When the wait of a run's phase is over; null for none, or while the run is held or its wait for a slot goes on: then others bring it on. */
+/** A phase's wait ends then; null for none, or while the run is held or queued for a slot: then others bring it on. */
 const phaseUntil = (session: Session, threadId: string, { phase }: Run, now: number): number | null => {
   const until = phase.at === "waiting" || phase.at === "preparing" ? phase.until : null;
   if (until === null || findBudgetHold(session, threadId) !== null) return null;
   return until <= now && session.queue.includes(threadId) ? null : until;
 };
 
-/** When a run is over by the clock, unless it is and only waits for called agents that were stopped. */
+/** The clock ends a run then, unless it is over and only waits for called agents that were stopped. */
 const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
   const due = runDeadlineOf(run);
   if (due === null) return [];
@@ -37,7 +37,7 @@ const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: numbe
   ];
 };
 
-/** The earliest moment at which something is due by itself; null if nothing ever is. */
+/** Something is due by itself at this time at the earliest; null if nothing ever is. */
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
@@ -50,8 +50,8 @@ export const nextDeadline = (session: Session, now: number): number | null => {
 const dayMs = 86_400_000;
 
 /**
- * When a session that rests is deleted, milliseconds since the epoch (`retention.session_days`); null if it has
- * work, or is kept. Of the team's days and its own the fewer count.
+ * A session that rests is deleted at this time, in milliseconds since the epoch (`retention.session_days`); null if it
+ * has work or is kept. The fewer of the team's days and its own count.
  */
 export const deletionDueAt = (session: Session, teamDays: number | null): number | null => {
   const days = Math.min(teamDays ?? Infinity, session.retentionDays ?? Infinity);

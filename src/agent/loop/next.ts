@@ -6,7 +6,7 @@ import type { EndReason, RunState } from "../state/events.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 
-/** The one thing a thread does next. */
+/** A step is the one thing that a thread does next. */
 export type Step =
   | { readonly do: "rest" }
   | ({ readonly do: "finish" } & RunEnding)
@@ -16,11 +16,11 @@ export type Step =
   /** The effect that was waiting goes on. */
   | { readonly do: "prepare" }
   | { readonly do: "act"; readonly calls: readonly string[] }
-  /** `until` null: others move it. */
+  /** If `until` is null, others move it. */
   | { readonly do: "wait"; readonly until: number | null }
-  /** Calls of other threads keep back what this one needs. */
+  /** Calls of other threads have reserved what this one needs. */
   | { readonly do: "queue" }
-  /** A limit leaves no room: somebody is asked, or the run ends. */
+  /** A limit is reached: somebody is asked, or the run ends. */
   | { readonly do: "limit"; readonly reached: ReachedLimit }
   /** The run is to end: its children are stopped first. */
   | { readonly do: "stop_children" }
@@ -37,9 +37,9 @@ export interface ThreadFacts {
    * what it belongs to is ending.
    */
   readonly held: { readonly until: number | null } | null;
-  /** What forbids another model call (row 9); looked at only where one would follow. */
+  /** It finds what forbids another model call and is called only where one would follow. */
   readonly limit: () => ReachedLimit | "wait" | null;
-  /** Children that the thread has to see end before its run does; `stopping`: they were asked to. */
+  /** The thread has to see these children end before its run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
 }
 
@@ -49,7 +49,7 @@ const restStep: Step = { do: "rest" };
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
-/** Planned calls that may start now: all together, but a writing call alone and in its place. */
+/** Planned calls that may start now start together, but a writing call starts alone and in its order. */
 const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -73,13 +73,13 @@ const startableCalls = (calls: readonly Call[]): readonly string[] => {
   return starts;
 };
 
-/** A model attempt, or an effect that is not waiting. */
+/** A phase is working if it is a model attempt, or an effect that is not waiting. */
 const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
   phase.at === "thinking" || (phase.at === "preparing" && phase.until === null);
 
 const isRunning = (call: Call, epoch: number): boolean => call.status === "running" && call.epoch === epoch;
 
-/** Whether a run still has something alive in this isolate. */
+/** It tells whether a run still has something alive in this isolate. */
 const isLive = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch === epoch) ||
   callsOfRun(run).some((call) => isRunning(call, epoch));
@@ -100,14 +100,14 @@ const isOverdue = (run: Run, now: number): boolean => {
   return due !== null && now >= due;
 };
 
-/** Rows 2 and 3 where children have to end first: they are stopped, then waited for. */
+/** If children have to end first, they are stopped, then waited for. */
 const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => {
   const due = run.stop !== null || isOverdue(run, now);
   if (!due && run.cancel === null) return null;
   return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
 };
 
-/** Row 2: what is stopped at once has a moment of its own, whatever the clock says; null where the turn goes on. */
+/** The run ends once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
 const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
@@ -125,14 +125,14 @@ const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
   return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
 };
 
-/** What a graceful cancel lets go on though some of it waits: calls that were begun. */
+/** A graceful cancel lets these begun calls go on though some of them wait. */
 const finishingCallsOf = (run: Run, epoch: number): readonly Call[] => {
   if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
   const begun = callsOfRun(run).filter((call) => willRunAgain(call) || isRunning(call, epoch));
   return begun.some(willRunAgain) ? begun : [];
 };
 
-/** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
+/** The run ends by request or by the clock; null if neither applies. */
 const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   if (facts.children !== "none") return childrenStep(run, facts);
   const finishing = finishingCallsOf(run, facts.epoch);
@@ -175,11 +175,11 @@ const nextPrepare = ({ until }: PreparingPhase, { now, slot, held }: ThreadFacts
   return slot ? { do: "prepare" } : restStep;
 };
 
-/** A wait for room in a budget is over as soon as there is some. */
+/** A wait for budget is over as soon as there is enough. */
 const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): boolean =>
   why === "budget" || now >= until;
 
-/** What a thread does next: total and pure; nothing else decides. */
+/** The next step of a thread is decided here alone, by a total and pure function. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
   const { run } = thread;
   if (run === null) return restStep;

@@ -7,9 +7,9 @@ import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { retryAnnouncement, startRun } from "./runs.ts";
 
-/** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person. */
+/** Results that nobody waits for become a message to the caller and, if `main` rests, a run that tells the person. */
 
-/** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
+/** The runtime's message joins a thread at its next turn boundary; it starts a run of a resting `main`. */
 export const notifyThread = (
   draft: Draft,
   threadId: string,
@@ -33,7 +33,7 @@ export const notifyThread = (
   if (threadOf(draft, threadId).run === null) startRun(draft, input);
 };
 
-/** The end of a child that nobody waits for: its id makes the message's, so it is told once. */
+/** The end of a child that nobody waits for is sent once, since its id makes the message's. */
 export const notifyOfChildEnd = (
   draft: Draft,
   parentId: string,

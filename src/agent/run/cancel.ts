@@ -9,7 +9,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { appendMessage, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { abortAttempt } from "../turn/turns.ts";
 
-/** Transitions of a cancel: a run is asked to end, and everything below it. */
+/** These transitions ask a run, and everything below it, to end. */
 
 const graceMs = 5_000;
 
@@ -20,13 +20,13 @@ interface CancelRequest {
   readonly keep: boolean;
 }
 
-/** A cancel is on record for a run and its subtree: no step starts afterwards; `now` also ends what has not begun to act. */
+/** A cancel is recorded for a run and its subtree: no step starts after it; `now` also ends what has not yet acted. */
 export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
   cancelOwnRun(draft, threadId, cancel);
   cancelSubtree(draft, threadId, cancel.mode, "its caller was cancelled");
 };
 
-/** Why a called thread ends: the first reason holds; whom anybody told needs no message. */
+/** The first reason for a called thread's end holds; a caller that was already notified needs no message. */
 const recordStop = (draft: Draft, threadId: string, why: string, told: boolean): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null) return;
@@ -35,7 +35,7 @@ const recordStop = (draft: Draft, threadId: string, why: string, told: boolean):
   changeThread(draft, threadId, { child: { ...child, stopped: noted } });
 };
 
-/** Cancels what a thread started, whether or not it still runs itself. */
+/** It cancels what a thread started, whether or not the thread still runs itself. */
 export const cancelSubtree = (
   draft: Draft,
   threadId: string,
@@ -50,7 +50,7 @@ export const cancelSubtree = (
   }
 };
 
-/** Stops one called agent at once, with everything below it. `told` = its caller knows without a message. */
+/** It stops one called agent and all below it at once. `told` means that its caller knows without a message. */
 export const stopChild = (draft: Draft, threadId: string, why: string, told: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   if (child === null || run === null) return;
@@ -66,7 +66,7 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
   const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
   const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + graceMs;
-  // What was rolled back stays so while the input that wanted it does.
+  // A rollback stays the reason while the input that asked for it still waits.
   const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
   changeRun(draft, threadId, { cancel: { mode, reason, returns, until } });
   if (mode === "now") {
@@ -96,7 +96,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
     });
 };
 
-/** An effect at work is given up: its call is paid for, its question is closed. */
+/** An effect at work is given up: its call is paid for, and its question is closed. */
 export const dropPreparing = (draft: Draft, threadId: string): void => {
   const ask = preparingPhaseOf(runOf(draft, threadId))?.ask ?? null;
   bookLostEffectCall(draft, threadId, "cancelled");

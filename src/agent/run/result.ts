@@ -20,7 +20,7 @@ type FailureReason = Exclude<
   "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back"
 >;
 
-/** The status is what a request would have got that waited for the run and could not tell of its failure otherwise. */
+/** The status is that of a request which waits for the run and has no other way to report its failure. */
 const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
   max_iterations: createKind(422, "Turns used up"),
   tool_loop: createKind(422, "Tool loop"),
@@ -43,10 +43,10 @@ const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
   internal: problemKinds.internal,
 };
 
-/** Whether a run may fail for a reason; other ends are not for effects to bring. */
+/** It tells whether a run may fail for a reason; effects may not bring other ends. */
 export const isFailureReason = (reason: string): boolean => Object.hasOwn(failureKinds, reason);
 
-/** The problem of a run that failed; `error` null: the reason says all that is known. */
+/** A failed run has this problem; if `error` is null, the reason says all that is known. */
 export const runProblemOf = (reason: EndReason, error: string | null): RunProblem => {
   const known: Partial<Record<EndReason, ProblemKind>> = failureKinds;
   const { status, title, retryable } = known[reason] ?? problemKinds.internal;
@@ -54,7 +54,7 @@ export const runProblemOf = (reason: EndReason, error: string | null): RunProble
   return { type: `urn:limpet:problem:${reason}`, title, status, detail, code: reason, retryable };
 };
 
-/** `run_end.result`: every field on every path, errors included. */
+/** `run_end.result` has every field on every path, errors included. */
 export const runResultOf = (
   session: Session,
   thread: Thread,
@@ -93,7 +93,7 @@ export const runResultOf = (
   tool_timings: run.counters.timings,
   compactions_applied: run.counters.compactions ?? 0,
   longest_turn_ms: run.counters.longestTurnMs,
-  // Read by a retry alone, so that a run which completed does not pay for it.
+  // Only a retry reads it, so that a completed run does not pay for it.
   episode_summary: end.state === "completed" ? "" : summarizeCalls(thread.chat, run.id),
   error: end.error,
   text: finalText(thread, run),

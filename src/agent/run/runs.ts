@@ -53,7 +53,7 @@ import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
 import { runResultOf, runProblemOf } from "./result.ts";
 
-/** Transitions of runs: started, finished. */
+/** These transitions start and finish runs. */
 
 const longestSummary = 2_000;
 
@@ -90,7 +90,7 @@ export const startRun = (draft: Draft, input: Input): void => {
   guardContextWindow(draft, input.thread);
 };
 
-/** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat. */
+/** A failed announcement is tried once more; what a person asked meanwhile stands in the chat. */
 export const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
   openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
@@ -100,7 +100,7 @@ export const retryAnnouncement = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** The run of a called agent: what it is told comes before its task. */
+/** The run of a called agent starts with the `before` texts ahead of its task. */
 export const startCalledRun = (draft: Draft, input: Input, before: readonly string[]): void => {
   openRun(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
   for (const text of before)
@@ -174,7 +174,7 @@ const openRun = (
   });
 };
 
-/** The run's end, with everything that belongs to it, and the start of the next queued input. */
+/** A run ends with everything that belongs to it, and the next queued input starts. */
 export const finishRun = (
   draft: Draft,
   threadId: string,
@@ -232,7 +232,7 @@ export const finishRun = (
   if (Object.values(draft.state.threads).every((each) => each.run === null)) closeLease(draft);
 };
 
-/** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back. */
+/** The next queued input begins a run. It goes back without budget, or in a called thread, which has one task. */
 const startNextInput = (draft: Draft, threadId: string, { cancel }: Run): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
@@ -271,7 +271,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
 };
 
 const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
-  // A summary stands for messages of earlier runs, too; what other agents told the person is told only once.
+  // A summary covers messages of earlier runs, too; results of other agents reach the person only once.
   const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
     of === run.id &&
     summary === undefined &&
@@ -284,7 +284,7 @@ const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
 
-/** An active run as the API shows it. */
+/** The API shows an active run in this form. */
 export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   id: run.id,
   thread: thread.id,
@@ -299,7 +299,7 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/** Derived, never stored: a waiting session is not idle. */
+/** The status is derived and never stored: a waiting session is not idle. */
 export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
   const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
   if (runs.length === 0) return "idle";
@@ -313,7 +313,7 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
     if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
 };
 
-/** The input or task that a run is about, which summaries quote. */
+/** A run is about this input or task, which summaries quote. */
 
 /** A run begins with the newest message of its thread. */
 const recordRunTask = (draft: Draft, threadId: string): void => {

@@ -10,9 +10,9 @@ import { openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** What a run waits for, and that it does so. */
+/** A waiting run reports what it waits for. */
 
-/** Milliseconds that a run waits for its agent, and between two looks. */
+/** A run waits this many milliseconds at most for its missing agent; the other is the time between two checks. */
 export const missingAgentLimitMs = 86_400_000;
 
 export const missingAgentCheckMs = 300_000;
@@ -31,7 +31,7 @@ const callWaitReasons = (run: Run): readonly WaitReason[] =>
       ...(until === null ? {} : { until }),
     }));
 
-/** A limit that is to be raised: by an answer to the run's own ask, or to one of a run above it. */
+/** A limit is to be raised by an answer to the run's own ask, or to that of a run above it. */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
   if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
@@ -48,7 +48,7 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 
-/** What a thread waits for, as the session tells it; a limit to be raised stands with the run that asks. */
+/** The session shows what a thread waits for; a limit to be raised is shown with the run that asks. */
 export const shownWaitReasons = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
   if (run.budget.ask !== null) return raiseWaitReasons(session, id, run);
@@ -56,7 +56,7 @@ export const shownWaitReasons = (session: Session, { id, run }: Thread): readonl
   return findWaitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
 };
 
-/** Whether only people can bring a thread on: those that it, a run above it, or all its called agents wait for. */
+/** It tells whether only people can move a thread: by answers to it, to a run above it, or to all its called agents. */
 export const waitsForPeople = (session: Session, threadId: string): boolean => {
   const run = session.threads[threadId]?.run ?? null;
   if (run?.waitingShown !== true) return false;
@@ -67,7 +67,7 @@ export const waitsForPeople = (session: Session, threadId: string): boolean => {
   });
 };
 
-/** Says once that a run waits, and for what. */
+/** A waiting run is reported once, with what it waits for. */
 export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
@@ -76,14 +76,14 @@ export const markRunWaiting = (draft: Draft, threadId: string): void => {
   if (onlyPeopleCanMove(draft.state)) closeLease(draft);
 };
 
-/** Nothing but answers from outside brings the session on: it may rest for long. */
+/** If only answers from people or clients bring the session on, it may rest for long. */
 const onlyPeopleCanMove = (session: Session): boolean =>
   Object.values(session.threads).every(
     ({ run }) =>
       run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
   );
 
-/** Whether a called agent of this thread ended, or asked it something, in this very draft. */
+/** It tells whether a called agent of this thread ended, or asked it something, in this very draft. */
 const isMovedByChild = (draft: Draft, threadId: string): boolean =>
   draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
   draft.events.some(({ type, thread }) => {
@@ -91,20 +91,20 @@ const isMovedByChild = (draft: Draft, threadId: string): boolean =>
     return asking?.parent?.thread === threadId && asking.child?.question != null;
   });
 
-/** Whether a task that a call of this run watches changed in this very draft. */
+/** It tells whether a task that a call of this run watches changed in this very draft. */
 const isMovedByTask = (draft: Draft, run: Run): boolean =>
   draft.events.some(
     (event) =>
       event.type === "task_changed" && callsOfRun(run).some(({ watches }) => watches === event.data.task.id),
   );
 
-/** What moved a run: a called agent, a task, or else what the tick is about. */
+/** A run was moved by a called agent, by a task, or else by the cause of this pass. */
 const moverOf = (draft: Draft, threadId: string, run: Run, by: string): string => {
   if (isMovedByChild(draft, threadId)) return "thread";
   return by === "time" && isMovedByTask(draft, run) ? "task" : by;
 };
 
-/** Says that it goes on. `by` = what the tick is about. */
+/** The run is reported to go on. `by` is the cause of this pass. */
 export const markRunResumed = (draft: Draft, threadId: string, by: string): void => {
   const { run } = threadOf(draft, threadId);
   if (run?.waitingShown !== true) return;
@@ -112,7 +112,7 @@ export const markRunResumed = (draft: Draft, threadId: string, by: string): void
   changeRun(draft, threadId, { waitingShown: false });
 };
 
-/** Who may work at the same time: a slot for each thread that works, the rest first come first. */
+/** Each thread that works holds a slot; the rest wait, first come first. */
 
 /** A run is waiting when only the clock or others can move it. */
 const isWaiting = (run: Run): boolean => {
@@ -149,7 +149,7 @@ const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResol
   return maxConcurrency === 0 || (working.get(thread.agent) ?? 0) < maxConcurrency;
 };
 
-/** Whether a thread may work now: a slot is left when those that wait longer have theirs, and its agent has room. */
+/** A thread may work if a slot is left after those that wait longer, and its agent's concurrency allows it. */
 export interface Slots {
   readonly full: () => boolean;
   readonly has: (threadId: string) => boolean;

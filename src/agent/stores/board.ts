@@ -4,7 +4,7 @@ import { storeLimits, taskMetadata } from "../../tools/stores.ts";
 import type { BoardFacts, OnDependencyFailure, StoredTask, TaskChange, Tasks } from "../state/board.ts";
 import { blockers, isBroken, successors, findTask, taskView } from "../state/board.ts";
 
-/** The task board as a pure machine. */
+/** The task board is a pure machine. */
 
 export type BoardOutcome =
   | { readonly ok: true; readonly tasks: Tasks; readonly id: string }
@@ -18,7 +18,7 @@ const putTask = (tasks: Tasks, task: StoredTask, now: number): BoardOutcome => (
   id: task.id,
 });
 
-/** Whether a task depends on another, directly or not. */
+/** It tells whether a task depends on another, directly or not. */
 const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
   const seen = new Set<string>();
   const open = [from];
@@ -31,7 +31,7 @@ const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
   return false;
 };
 
-/** Why a task cannot depend on others; null if it can. */
+/** It says why a task cannot depend on others; null if it can. */
 const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): BoardOutcome | null => {
   const unknown = on.filter((each) => findTask(tasks, each) === null);
   if (unknown.length > 0)
@@ -60,7 +60,7 @@ const createTask = (
   );
 };
 
-/** What has to be done about dependencies that keep a task from being worked on. */
+/** The hint says what to do about dependencies that keep a task from being worked on. */
 const unblockHint = (tasks: Tasks, { id }: StoredTask, open: readonly string[]): string => {
   const without = `take it out of blocked_by by an update of ${id}`;
   const broken = open.flatMap((each): readonly string[] => {
@@ -83,7 +83,7 @@ const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts):
       );
 };
 
-/** Why a task in this status can be given to nobody. */
+/** It says why a task in this status can be given to nobody. */
 const refuseAssignment = ({ id, status }: StoredTask): BoardOutcome =>
   refuseChange(
     "conflict",
@@ -118,7 +118,7 @@ const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: B
   );
 };
 
-/** A task in another status, if the table has that step. A task that nobody works on has no assignee. */
+/** A task moves to another status if the table has that step. A task that nobody works on has no assignee. */
 const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
   const allowed = successors[task.status];
   if (allowed.includes(status))
@@ -185,14 +185,14 @@ const failDependents = (tasks: Tasks, now: number): Tasks => {
   return failDependents({ ...tasks, ...Object.fromEntries(next) }, now);
 };
 
-/** The board after a change, and the id of the task it was about; or why it is refused, and nothing changes. */
+/** Returns the changed board and the id of its task; a refused change has a reason and changes nothing. */
 export const changeBoard = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
   const outcome = applyTaskChange(tasks, change, facts);
   if (!outcome.ok || facts.policy !== "fail") return outcome;
   return { ...outcome, tasks: failDependents(outcome.tasks, facts.now) };
 };
 
-/** The board without anything that a thread still held. */
+/** The board is freed of everything that a thread still held. */
 export const releaseBoard = (tasks: Tasks, thread: string, now: number): Tasks => {
   const held = Object.values(tasks).filter(
     ({ status, assignee }) => status === "in_progress" && assignee === thread,
@@ -205,7 +205,7 @@ export const releaseBoard = (tasks: Tasks, thread: string, now: number): Tasks =
   return { ...tasks, ...Object.fromEntries(free) };
 };
 
-/** Tasks that are shown otherwise than before, in the order of their creation. */
+/** It finds the tasks that are shown differently than before, in the order of their creation. */
 export const findChangedTasks = (before: Tasks, after: Tasks, policy: OnDependencyFailure): readonly Task[] =>
   Object.values(after).flatMap((task) => {
     const old = findTask(before, task.id);

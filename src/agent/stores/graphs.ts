@@ -3,32 +3,32 @@ import type { GraphState, GraphTask } from "../state/graph.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 
-/** A task graph at work: two rows of its own, its tasks as they were dispatched and where each of them is. */
+/** A running task graph has two rows of its own: its tasks as they were dispatched, and the state of each. */
 
 export interface GraphNode {
   readonly state: GraphState;
-  /** Thread that does it, or did. */
+  /** This thread does the task, or did. */
   readonly child: string | null;
   readonly startedAt: number;
-  /** From its start to its end. */
+  /** The time runs from its start to its end. */
   readonly ms: number;
-  /** Why it came to nothing without a thread that could say so. */
+  /** It says why the task failed without a thread that could say so. */
   readonly reason: string | null;
 }
 
 export interface GraphRun {
   readonly id: string;
-  /** Who dispatched it, and by which call. */
+  /** This thread and call dispatched the graph. */
   readonly thread: string;
   readonly call: string;
-  /** Nobody waits for it: its report is a message. */
+  /** Nobody waits for the graph, so that its report is a message. */
   readonly background: boolean;
-  /** Run of `main` in whose tree its threads count. */
+  /** Its threads count in the tree of this run of `main`. */
   readonly root: string;
   /** Its caller was stopped: nothing more is started. */
   readonly stopped: boolean;
   readonly nodes: Readonly<Record<string, GraphNode>>;
-  /** Progress that was not said yet, and when some was. */
+  /** It holds progress that is unreported, and the time of the last progress report. */
   readonly news: readonly string[];
   readonly saidAt: number;
 }
@@ -47,7 +47,7 @@ export const forgetGraph = (draft: Draft, id: string): void => {
   for (const key of [tasksKey(id), id]) writeEntry(draft, "graph", key, undefined);
 };
 
-/** The graph and its tasks; null if it is over. */
+/** Returns the graph and its tasks; null if it is over. */
 export const findGraph = (
   draft: Draft,
   id: string,

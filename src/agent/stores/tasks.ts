@@ -16,9 +16,9 @@ import { agentOf, changeCall, emit } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { changeBoard, releaseBoard, findChangedTasks } from "./board.ts";
 
-/** Transitions of what the threads of a session share. */
+/** These transitions change what the threads of a session share. */
 
-/** Whose change it is. */
+/** The author is the thread and call that make the change. */
 interface Author {
   readonly thread: string;
   readonly call: string | null;
@@ -36,7 +36,7 @@ const refuseStoreChange = (code: ToolErrorCode, sentence: string): StoreResult =
 
 const acceptStoreChange = (value: Json): StoreResult => ({ ok: true, value });
 
-/** Entries beside one key, as this draft leaves them. */
+/** The other entries of a store are listed as this draft leaves them. */
 const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly EntryHead[] => {
   const heads = new Map(draft.moment.entries.heads(store).map((head) => [head.key, head]));
   for (const change of draft.entries) {
@@ -50,7 +50,7 @@ const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly En
 
 const authorScope = ({ call }: Author): { readonly call?: string } => (call === null ? {} : { call });
 
-/** Writes an entry and says so; the event's number becomes its revision. */
+/** An entry is written and reported; the event's number becomes its revision. */
 const writeStoreEntry = (
   draft: Draft,
   author: Author,
@@ -112,7 +112,7 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
   return value;
 };
 
-/** Calls that watch a task run again, in the tick of the same commit. */
+/** Calls that watch a task run again in the same commit. */
 const wakeWatchers = (draft: Draft, ids: ReadonlySet<string>): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     for (const { call, parkedOn, watches } of callsOfRun(run))
@@ -178,7 +178,7 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
   }
 };
 
-/** Remembers how far a draft is; what it gives back undoes everything since: the state, and rows of every kind. */
+/** A savepoint marks the draft; the returned function undoes everything since: the state, and rows of every kind. */
 const createSavepoint = (draft: Draft): (() => void) => {
   const { state } = draft;
   const kinds = Object.values(draft)
@@ -190,7 +190,7 @@ const createSavepoint = (draft: Draft): (() => void) => {
   };
 };
 
-/** Applies what a tool gave back: all of it, or nothing, with the error of the first change that is refused. */
+/** Changes of a tool are applied all together; the first that is refused undoes all and gives its error. */
 const applyStoreChanges = (
   draft: Draft,
   author: Author,
@@ -212,7 +212,7 @@ const applyStoreChanges = (
   return { ok: true, values };
 };
 
-/** Applies what an output changes. Answers what the call's result then is. */
+/** The changes of an output are stored. Returns what the call's result then is. */
 export const storeOutput = (
   draft: Draft,
   author: Author,
@@ -246,7 +246,7 @@ const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>
     { ...boardFactsOf(draft, by), canWork: () => true },
   ] as const;
 
-/** Why a task cannot be given to a called agent; null if it can. */
+/** It says why a task cannot be given to a called agent; null if it can. */
 export const assignmentProblem = (
   draft: Draft,
   by: string,
@@ -256,12 +256,12 @@ export const assignmentProblem = (
   return outcome.ok ? null : outcome;
 };
 
-/** Gives a task to a called agent that is about to start, from whoever has it. */
+/** A task moves from whoever has it to a called agent that is about to start. */
 export const assignTask = (draft: Draft, by: string, id: string, assignee: string): void => {
   changeTask(draft, { thread: by, call: null }, ...assignmentOf(draft, by, id, assignee));
 };
 
-/** A thread's task ended with it. Answers why the board refuses that; null if it was done, or stands there already. */
+/** A thread's task ended with it. Returns why the board refuses that; null if it is done or was already. */
 export const settleTask = (draft: Draft, thread: string, id: string, status: TaskStatus): string | null => {
   const task = findTask(draft.state.tasks, id);
   if (task?.status === status) return null;

@@ -23,7 +23,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   context_overflow: "context_length_exceeded",
 };
 
-/** A sent attempt's snapshot is `sent`. Returns whether its model target was given up, for the gate's health. */
+/** If the failed attempt left, `sent` holds what it saw. Returns whether its model target was given up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -94,7 +94,7 @@ const giveUpRun = (
   changeRun(draft, threadId, { phase: { at: "ready" }, ending });
 };
 
-/** The gate grants the attempt's ticket later or (`booked` false) has to be asked again then: it waits without a timer. */
+/** The attempt's ticket comes later or (`booked` false) has to be requested again then: it waits without a timer. */
 export const pauseAttemptForTicket = (
   draft: Draft,
   threadId: string,

@@ -81,7 +81,7 @@ const verdictOf = (
   return putGuardState(draft, threadId, bound, verdict.state) ? verdict : null;
 };
 
-/** Every call of the reply is denied, with its result at once if `now`; the history has no gap, since a veto is no progress. */
+/** All calls of the reply are denied, with `now` at once; their record numbers are freed, so the history has no gap. */
 const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;

@@ -121,7 +121,7 @@ export const finishEffect = (
   else failContextOverflow(draft, threadId);
 };
 
-/** The intent to ask the model and its cost are stored before anything leaves; if the budget is too small, the run waits. */
+/** The intent to ask the model is stored with its cost before anything leaves; without budget the run waits. */
 const startAttempt = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
