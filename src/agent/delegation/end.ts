@@ -17,7 +17,7 @@ import { peerId, startPeer } from "./handoff.ts";
 import { changeChild, findChildRecord } from "./start.ts";
 import { countChildFiles, endWaitSlot } from "./wait.ts";
 
-/** A called thread ends in the commit of its run's end: its row is written, its caller notified, its place freed. */
+/** A called thread ends in the commit of its run's end: its row is written and its caller gets a result or message. */
 
 /** It tells whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>

@@ -12,7 +12,7 @@ import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** A waiting run reports what it waits for. */
 
-/** A run waits this many milliseconds at most for its missing agent; the other is the time between two checks. */
+/** Both are in milliseconds: a run waits so long for its missing agent, and checks for it at this interval. */
 export const missingAgentLimitMs = 86_400_000;
 
 export const missingAgentCheckMs = 300_000;
