@@ -223,6 +223,15 @@ test("the map and the rooms' READMEs name files that are there", () => {
   expect(["src", "durable-objects", ...tops.map(({ name }) => `src/${name}`)].flatMap(missing)).toEqual([]);
 });
 
+test("an exported type name stands in one file", () => {
+  const files = new Map<string, Set<string>>();
+  for (const file of sources) {
+    const found = readFileSync(join(root, file), "utf8").matchAll(/^export (?:interface|type|class) (\w+)/gm);
+    for (const [, name = ""] of found) files.set(name, (files.get(name) ?? new Set()).add(file));
+  }
+  expect([...files].filter(([, places]) => places.size > 1)).toEqual([]);
+});
+
 test("no folder of source holds more than 20 files", () => {
   const counts = new Map<string, number>();
   for (const file of sources) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);

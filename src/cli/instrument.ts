@@ -1,6 +1,6 @@
 import { parseAst } from "vite";
 import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "./syntax.ts";
-import type { Found, Node, Use } from "./syntax.ts";
+import type { SyntaxIndex, Node, Use } from "./syntax.ts";
 
 /**
  * Writes the meter (`src/sandbox/worker/meter.ts`) into the code of the embedded shell, which has none: each round of a
@@ -18,7 +18,7 @@ interface Insertion {
 const isAsync = (node: Node): boolean => node["async"] === true;
 
 /** Finds functions at the top of the program whose name is bound once, with all of their uses. */
-const findPlainFunctions = (program: Node, { bound, uses }: Found): Map<Node, Use[]> => {
+const findPlainFunctions = (program: Node, { bound, uses }: SyntaxIndex): Map<Node, Use[]> => {
   const plain = nodesIn(program["body"]).filter(
     (node) => node.type === "FunctionDeclaration" && !isAsync(node) && node["generator"] !== true,
   );
@@ -28,7 +28,7 @@ const findPlainFunctions = (program: Node, { bound, uses }: Found): Map<Node, Us
 };
 
 /** Finds functions that become async: they loop or call one that does, and every caller of theirs can wait. */
-const findAsyncable = (program: Node, found: Found): Map<Node, Use[]> => {
+const findAsyncable = (program: Node, found: SyntaxIndex): Map<Node, Use[]> => {
   const able = findPlainFunctions(program, found);
   const canWait = ({ call, within }: Use): boolean =>
     call !== null && within !== null && (isAsync(within) || able.has(within));
@@ -55,7 +55,7 @@ const methodsOf = (node: Node): Map<string, Node> =>
   new Map(nodesIn((node["body"] as Node)["body"]).map((member) => [nameOf(member["key"]), member]));
 
 /** Finds the constructor of a compiled pattern, and the function that holds the whole regex engine. */
-const findEngine = ({ classes }: Found): { readonly constructor: Node; readonly room: Node } => {
+const findEngine = ({ classes }: SyntaxIndex): { readonly constructor: Node; readonly room: Node } => {
   const [engine, ...more] = classes.filter(({ node }) => methodsOf(node).has("doExecuteNFA"));
   const constructor = engine && methodsOf(engine.node).get("constructor");
   if (constructor === undefined || !engine?.within || more.length > 0)
@@ -64,7 +64,10 @@ const findEngine = ({ classes }: Found): { readonly constructor: Node; readonly 
 };
 
 /** Finds values stored in variables, each with the code of its state, as in `….state.env.set(name, value)`. */
-const findStores = (code: string, { calls }: Found): { readonly value: Node; readonly state: string }[] =>
+const findStores = (
+  code: string,
+  { calls }: SyntaxIndex,
+): { readonly value: Node; readonly state: string }[] =>
   calls.flatMap((call) => {
     const callee = code.slice((call["callee"] as Node).start, (call["callee"] as Node).end);
     const [, value] = nodesIn(call["arguments"]);
@@ -75,7 +78,7 @@ const findStores = (code: string, { calls }: Found): { readonly value: Node; rea
 
 const giveWay = "if($meter.due)await $meter.giveWay();";
 
-const payments = (found: Found, room: Node, asyncable: ReadonlyMap<Node, unknown>): Insertion[] =>
+const payments = (found: SyntaxIndex, room: Node, asyncable: ReadonlyMap<Node, unknown>): Insertion[] =>
   found.loops.map(({ node, within }) => {
     const waits = within !== null && (isAsync(within) || asyncable.has(within));
     // Each round of the regex engine steps through several functions that recur and do not loop.
@@ -87,7 +90,7 @@ const payments = (found: Found, room: Node, asyncable: ReadonlyMap<Node, unknown
     };
   });
 
-const passings = (code: string, { catches }: Found): Insertion[] =>
+const passings = (code: string, { catches }: SyntaxIndex): Insertion[] =>
   catches.flatMap((node) => {
     const { param, body } = node as unknown as { param: Node | null; body: Node };
     const name = param === null ? "$error" : code.slice(param.start, param.end);

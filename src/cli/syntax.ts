@@ -19,7 +19,7 @@ export interface Placed {
   readonly within: Node | null;
 }
 
-export interface Found {
+export interface SyntaxIndex {
   readonly loops: Placed[];
   readonly classes: Placed[];
   readonly catches: Node[];
@@ -58,7 +58,7 @@ const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
 /** Records a node by its kind. */
-const note = (found: Found, node: Node, within: Node | null): void => {
+const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });
   if (/^Class(Decl|Expr)/.test(node.type)) found.classes.push({ node, within });
@@ -68,7 +68,7 @@ const note = (found: Found, node: Node, within: Node | null): void => {
 };
 
 /** Records the use of a name. */
-const noteUse = (found: Found, name: Node, parent: Node, field: string, within: Node | null): void => {
+const noteUse = (found: SyntaxIndex, name: Node, parent: Node, field: string, within: Node | null): void => {
   if (isLabel(parent, field)) return;
   const isCall = parent.type === "CallExpression" && field === "callee" && parent["optional"] !== true;
   const uses = found.uses.get(nameOf(name)) ?? [];
@@ -76,7 +76,7 @@ const noteUse = (found: Found, name: Node, parent: Node, field: string, within: 
   found.uses.set(nameOf(name), uses);
 };
 
-const walk = (found: Found, node: Node, within: Node | null): void => {
+const walk = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   note(found, node, within);
   const isOutside = /^(PropertyDefinition|StaticBlock)/.test(node.type);
   const inside = isFunction(node) ? node : isOutside ? null : within;
@@ -88,9 +88,9 @@ const walk = (found: Found, node: Node, within: Node | null): void => {
   }
 };
 
-export const findIn = (program: Node): Found => {
+export const findIn = (program: Node): SyntaxIndex => {
   const lists = { loops: [], classes: [], catches: [], calls: [], functions: [] };
-  const found: Found = { ...lists, uses: new Map(), bound: new Map() };
+  const found: SyntaxIndex = { ...lists, uses: new Map(), bound: new Map() };
   walk(found, program, null);
   return found;
 };
