@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ExitCode, Terminal } from "./usage.ts";
@@ -9,27 +9,60 @@ const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, ".limpet");
 const target = join(folder, "shell.js");
 
+/** The code of just-bash and of the packages that it imports, in one piece; the platform's modules stay outside. */
+const bundleShell = async (): Promise<string> => {
+  // The bundler and the parser are loaded only where there is something to build.
+  const { build } = await import("vite");
+  const { instrument, instrumentShell } = await import("./instrument.ts");
+  const shell = fileURLToPath(import.meta.resolve("just-bash/browser"));
+  const transform = (code: string, id: string): string | null =>
+    id.startsWith("\0") ? null : id === realpathSync(shell) ? instrumentShell(code) : instrument(code);
+  const result = await build({
+    root,
+    configFile: false,
+    envDir: false,
+    publicDir: false,
+    logLevel: "warn",
+    plugins: [{ name: "meter", transform }],
+    build: {
+      write: false,
+      minify: false,
+      target: "esnext",
+      rolldownOptions: {
+        input: shell,
+        external: /^node:/,
+        preserveEntrySignatures: "strict",
+        output: { codeSplitting: false },
+      },
+    },
+  });
+  const [chunk, ...more] = [result].flat().flatMap((made) => ("output" in made ? made.output : []));
+  if (chunk?.type !== "chunk" || more.length > 0)
+    throw new Error("the shell and its packages do not fit into one file");
+  return chunk.code;
+};
+
 /**
  * Writes `.limpet/shell.js`: the embedded shell of just-bash with a meter in it, which the sandbox Worker imports as
- * `#shell`. `limpet build` and the build step of that Worker call it; it writes nothing if nothing has changed.
+ * `#shell`. `limpet build` and the build step of that Worker call it; nothing is written if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
-  const code = readFileSync(fileURLToPath(import.meta.resolve("just-bash/browser")), "utf8");
-  const maker = ["instrument.ts", "syntax.ts"].map((file) =>
-    readFileSync(join(import.meta.dirname, file), "utf8"),
+  const maker = ["build-shell.ts", "instrument.ts", "natives.ts", "syntax.ts"].map((file) =>
+    join(import.meta.dirname, file),
   );
-  const mark = `// ${createHash("sha256").update(code).update(maker.join("")).digest("hex")}\n`;
+  const hash = createHash("sha256");
+  for (const file of [join(root, "package-lock.json"), ...maker]) hash.update(readFileSync(file));
+  const mark = `// ${hash.digest("hex")}\n`;
   if (existsSync(target) && readFileSync(target, "utf8").startsWith(mark)) return;
-  // The parser is loaded only when there is something to parse.
-  const { instrument } = await import("./instrument.ts");
-  const shell = instrument(code, relative(folder, join(root, "src/sandbox/worker/meter.ts")));
+  const meter = JSON.stringify(relative(folder, join(root, "src/sandbox/worker/meter.ts")));
+  const shell = `import { meter as $meter } from ${meter};\n${await bundleShell()}`;
   const draft = join(folder, `.shell-${process.pid}.js`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(draft, mark + shell);
   renameSync(draft, target);
 };
 
-/** Runs `limpet build-shell`. */
+/** `limpet build-shell`. */
 export const buildShell = async ({ print }: Terminal): Promise<ExitCode> => {
   await writeShell();
   print("built the shell into .limpet/shell.js");

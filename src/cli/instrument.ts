@@ -1,13 +1,14 @@
 import { parseAst } from "vite";
+import { findNatives } from "./natives.ts";
 import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "./syntax.ts";
 import type { SyntaxIndex, Node, Use } from "./syntax.ts";
 
 /**
  * Writes the meter (`src/sandbox/worker/meter.ts`) into the code of the embedded shell, which has none: each round of a
- * loop pays for its work, async functions and their loops yield when it is time, and what is stored in a variable is
- * counted. A function that loops and is called only where the caller can wait becomes async, so that it yields, too.
- * Text is inserted at positions of the syntax tree, and nothing else changes. Code without the expected shape fails the
- * build.
+ * loop pays for its work, async functions and their loops give way when it is time, and what is stored in a variable is
+ * counted. A function that loops and is called only where the caller can wait becomes async, so that it gives way, too.
+ * Text is inserted at positions of the syntax tree, nothing else of the code changes. Code that has not the expected
+ * shape is an error of the build.
  */
 
 interface Insertion {
@@ -17,7 +18,7 @@ interface Insertion {
 
 const isAsync = (node: Node): boolean => node["async"] === true;
 
-/** Finds functions at the top of the program whose name is bound once, with all of their uses. */
+/** Functions at the top of the program whose name is bound once, with all of their uses. */
 const findPlainFunctions = (program: Node, { bound, uses }: SyntaxIndex): Map<Node, Use[]> => {
   const plain = nodesIn(program["body"]).filter(
     (node) => node.type === "FunctionDeclaration" && !isAsync(node) && node["generator"] !== true,
@@ -27,7 +28,7 @@ const findPlainFunctions = (program: Node, { bound, uses }: SyntaxIndex): Map<No
   return new Map(unique.map(([node, name]) => [node, uses.get(name) ?? []]));
 };
 
-/** Finds functions that become async: they loop or call one that does, and every caller of theirs can wait. */
+/** Functions that become async: they loop, or call one that does, and every use is a call where the caller can wait. */
 const findAsyncable = (program: Node, found: SyntaxIndex): Map<Node, Use[]> => {
   const able = findPlainFunctions(program, found);
   const canWait = ({ call, within }: Use): boolean =>
@@ -43,7 +44,7 @@ const findAsyncable = (program: Node, found: SyntaxIndex): Map<Node, Use[]> => {
   return new Map([...able].filter(([node]) => wanted.has(node)));
 };
 
-/** Returns the units that a round costs, without inner loops and functions; reading a character is nearly free. */
+/** Units that a round costs, without what stands in loops and functions inside; reading a character is nearly free. */
 const costOf = (node: Node): number => {
   const isCall = /^(Call|New)Expression$/.test(node.type);
   const isRead = isCall && isNode(node["callee"]) && nameOf(node["callee"]["property"]) === "charCodeAt";
@@ -54,16 +55,20 @@ const costOf = (node: Node): number => {
 const methodsOf = (node: Node): Map<string, Node> =>
   new Map(nodesIn((node["body"] as Node)["body"]).map((member) => [nameOf(member["key"]), member]));
 
-/** Finds the constructor of a compiled pattern, and the function that holds the whole regex engine. */
-const findEngine = ({ classes }: SyntaxIndex): { readonly constructor: Node; readonly room: Node } => {
+/** The constructor of a compiled pattern, and the function that holds the whole regex engine. */
+interface Engine {
+  readonly constructor: Node;
+  readonly room: Node;
+}
+
+const findEngine = ({ classes }: SyntaxIndex): Engine | null => {
   const [engine, ...more] = classes.filter(({ node }) => methodsOf(node).has("doExecuteNFA"));
   const constructor = engine && methodsOf(engine.node).get("constructor");
-  if (constructor === undefined || !engine?.within || more.length > 0)
-    throw new Error("the code of the shell has no regex engine where one is expected");
+  if (constructor === undefined || !engine?.within || more.length > 0) return null;
   return { constructor, room: engine.within };
 };
 
-/** Finds values stored in variables, each with the code of its state, as in `….state.env.set(name, value)`. */
+/** Values that are stored in variables, each with the code of the state that holds it: `….state.env.set(name, value)`. */
 const findStores = (
   code: string,
   { calls }: SyntaxIndex,
@@ -78,11 +83,16 @@ const findStores = (
 
 const giveWay = "if($meter.due)await $meter.giveWay();";
 
-const payments = (found: SyntaxIndex, room: Node, asyncable: ReadonlyMap<Node, unknown>): Insertion[] =>
+const payments = (
+  found: SyntaxIndex,
+  engine: Engine | null,
+  asyncable: ReadonlyMap<Node, unknown>,
+): Insertion[] =>
   found.loops.map(({ node, within }) => {
     const waits = within !== null && (isAsync(within) || asyncable.has(within));
-    // Each round of the regex engine steps through several functions that recur and do not loop.
-    const weight = node.start > room.start && node.end < room.end ? 4 : 1;
+    // Each round of the regex engine and of other packages steps through several functions that do not loop.
+    const isPackage = engine === null || (node.start > engine.room.start && node.end < engine.room.end);
+    const weight = isPackage ? 4 : 1;
     const pay = `if(($meter.left-=${(2 + costOf(node)) * weight})<0)$meter.spend();`;
     return {
       at: (node["body"] as Node).start,
@@ -98,7 +108,7 @@ const passings = (code: string, { catches }: SyntaxIndex): Insertion[] =>
     return [...named, { at: body.start + 1, text: `$meter.passOn(${name});` }];
   });
 
-/** Inserts texts at positions; texts for the same position keep their order. */
+/** Inserts texts at positions; those for one place keep their order. */
 const insertAll = (code: string, insertions: Insertion[]): string => {
   let from = 0;
   const parts = insertions
@@ -107,31 +117,49 @@ const insertAll = (code: string, insertions: Insertion[]): string => {
   return parts.join("") + code.slice(from);
 };
 
-/** Returns the shell's code with the meter in it, which it imports from `meter`. */
-export const instrument = (code: string, meter: string): string => {
+/** What is written into, and where. */
+const survey = (code: string) => {
   const program = parseAst(code) as unknown as Node;
   const found = findIn(program);
   const asyncable = findAsyncable(program, found);
-  const stores = findStores(code, found);
-  const { constructor, room } = findEngine(found);
-  const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length];
-  if ([1500, 200, 100, 100].some((least, index) => (shape[index] ?? 0) < least))
-    throw new Error(`the code of the shell has not the expected shape: ${shape.join(", ")}`);
+  return { found, asyncable, stores: findStores(code, found), engine: findEngine(found) };
+};
+
+const writeMeter = (
+  code: string,
+  { found, asyncable, stores, engine }: ReturnType<typeof survey>,
+): string => {
   const starts = found.functions
     .filter((node) => isAsync(node) || asyncable.has(node))
     .flatMap((node) => nodesIn(node["body"]).filter(({ type }) => type === "BlockStatement"));
   const calls = [...asyncable.values()].flat().flatMap(({ call }) => (call === null ? [] : [call]));
-  // Texts that open at one position go from the outer to the inner, and those that close there the other way round.
+  const admit = ";$meter.admit(this.numberOfInstructions(),this.expr);";
+  const natives = findNatives(found);
+  // What closes at one place stands before what opens there, and that from the outer to the inner.
   return insertAll(code, [
-    { at: 0, text: `import{meter as $meter}from${JSON.stringify(meter)};\n` },
-    ...payments(found, room, asyncable),
-    ...[...asyncable.keys()].map((node) => ({ at: node.start, text: "async " })),
-    ...stores.map(({ value, state }) => ({ at: value.start, text: `$meter.hold(${state},` })),
-    ...calls.map((call) => ({ at: call.start, text: "(await " })),
+    ...natives.map(({ closing }) => closing),
     ...[...calls, ...stores.map(({ value }) => value)].map(({ end }) => ({ at: end, text: ")" })),
     ...found.loops.map(({ node }) => ({ at: (node["body"] as Node).end, text: "}" })),
+    ...payments(found, engine, asyncable),
     ...passings(code, found),
     ...starts.map(({ start }) => ({ at: start + 1, text: giveWay })),
-    { at: constructor.end - 1, text: ";$meter.admit(this.numberOfInstructions(),this.expr);" },
+    ...[...asyncable.keys()].map((node) => ({ at: node.start, text: "async " })),
+    ...stores.map(({ value, state }) => ({ at: value.start, text: `$meter.hold(${state},` })),
+    ...natives.map(({ opening }) => opening),
+    ...calls.map((call) => ({ at: call.start, text: "(await " })),
+    ...(engine === null ? [] : [{ at: engine.constructor.end - 1, text: admit }]),
   ]);
+};
+
+/** The code of a module with the meter in it, which is there as `$meter`. */
+export const instrument = (code: string): string => writeMeter(code, survey(code));
+
+/** The same for the module of the shell itself, which must have the expected shape. */
+export const instrumentShell = (code: string): string => {
+  const { found, asyncable, stores, engine } = survey(code);
+  if (engine === null) throw new Error("the code of the shell has no regex engine where one is expected");
+  const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length];
+  if ([1500, 200, 100, 100].some((least, index) => (shape[index] ?? 0) < least))
+    throw new Error(`the code of the shell has not the expected shape: ${shape.join(", ")}`);
+  return writeMeter(code, { found, asyncable, stores, engine });
 };

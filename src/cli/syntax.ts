@@ -1,4 +1,4 @@
-/** This file finds names, functions and calls in a syntax tree of vite's parser. */
+/** What is found in a syntax tree as the parser of vite gives it. */
 
 export interface Node {
   readonly type: string;
@@ -7,13 +7,13 @@ export interface Node {
   readonly [field: string]: unknown;
 }
 
-/** Describes a use of a name, with its call (null if it is not called) and the function whose body holds it. */
+/** A name where it is used: as the callee of a call, or (null) otherwise; and the function whose body it stands in. */
 export interface Use {
   readonly call: Node | null;
   readonly within: Node | null;
 }
 
-/** Pairs a node with the function whose body holds it. */
+/** A node, and the function whose body it stands in. */
 export interface Placed {
   readonly node: Node;
   readonly within: Node | null;
@@ -24,9 +24,11 @@ export interface SyntaxIndex {
   readonly classes: Placed[];
   readonly catches: Node[];
   readonly calls: Node[];
+  /** `...` in lists and arguments. */
+  readonly spreads: Node[];
   readonly functions: Node[];
   readonly uses: Map<string, Use[]>;
-  /** Counts how often each name is bound, in any scope. */
+  /** How often each name is bound, in whatever scope. */
   readonly bound: Map<string, number>;
 }
 
@@ -38,14 +40,14 @@ export const isFunction = ({ type }: Node): boolean => /^(Function|ArrowFunction
 export const isLoop = ({ type }: Node): boolean => /^(For|While|DoWhile)/.test(type);
 export const nameOf = (value: unknown): string => (isNode(value) ? String(value["name"]) : "");
 
-/** Lists the names that a pattern binds. */
+/** Names that a pattern binds. */
 const namesIn = (pattern: Node): string[] => {
   if (pattern.type === "Identifier") return [nameOf(pattern)];
   const parts = { Property: ["value"], AssignmentPattern: ["left"] }[pattern.type] ?? Object.keys(pattern);
   return parts.flatMap((field) => nodesIn(pattern[field])).flatMap(namesIn);
 };
 
-/** Lists the names that a node binds: those of a declaration, of parameters, of a caught error or of an import. */
+/** Names that a node binds: a declaration its own, a function its parameters, a clause its error, an import its local. */
 const bindingsOf = (node: Node): string[] => {
   const fields = ["params", ...(node.type === "CatchClause" ? ["param"] : [])];
   if (/^(VariableDeclarator|Function|Class(Decl|Expr))/.test(node.type)) fields.push("id");
@@ -53,11 +55,11 @@ const bindingsOf = (node: Node): string[] => {
   return fields.flatMap((field) => nodesIn(node[field])).flatMap(namesIn);
 };
 
-/** Returns whether a field holds a name that is no reference, as in a property, a declaration or a label. */
+/** Whether a field holds a name that refers to nothing: of a property, a declaration, a label. */
 const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
-/** Records a node by its kind. */
+/** Adds what a node is. */
 const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });
@@ -65,9 +67,14 @@ const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   if (node.type === "CatchClause") found.catches.push(node);
   if (isFunction(node)) found.functions.push(node);
   if (node.type === "CallExpression") found.calls.push(node);
+  const list = { ArrayExpression: "elements", CallExpression: "arguments", NewExpression: "arguments" }[
+    node.type
+  ];
+  const members = list === undefined ? [] : nodesIn(node[list]);
+  found.spreads.push(...members.filter(({ type }) => type === "SpreadElement"));
 };
 
-/** Records the use of a name. */
+/** Adds the use of a name. */
 const noteUse = (found: SyntaxIndex, name: Node, parent: Node, field: string, within: Node | null): void => {
   if (isLabel(parent, field)) return;
   const isCall = parent.type === "CallExpression" && field === "callee" && parent["optional"] !== true;
@@ -89,7 +96,7 @@ const walk = (found: SyntaxIndex, node: Node, within: Node | null): void => {
 };
 
 export const findIn = (program: Node): SyntaxIndex => {
-  const lists = { loops: [], classes: [], catches: [], calls: [], functions: [] };
+  const lists = { loops: [], classes: [], catches: [], calls: [], spreads: [], functions: [] };
   const found: SyntaxIndex = { ...lists, uses: new Map(), bound: new Map() };
   walk(found, program, null);
   return found;

@@ -1,56 +1,72 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 /**
  * Counts the work of the embedded shell. A Worker's clock stands still while code runs, so a long stretch cannot be
- * timed: each round of a loop in the shell reports its work here, in units of about a nanosecond (`limpet build-shell`
- * adds these reports to the shell's code). A stretch is what runs between two turns of the event loop.
+ * timed: each round of a loop of the shell pays for its work here, in units of about a nanosecond (`limpet build-shell`
+ * writes the payments into the shell's code). A stretch is what runs between two turns of the event loop.
  */
 
-/** Units between two checks of what was spent. */
+/** Units between two looks at what was spent. */
 const grain = 100_000;
-/** Units that code which cannot yield may spend in one stretch. */
+/** Units that code which cannot give way may spend at a stretch. */
 const longest = 100_000_000;
-/** Units after which code that can yield does so: few at first, more once they turn out to be cheap. */
+/** Units after which code that can gives way: few at first, more while they turn out to be cheap. */
 const pause = { least: 400_000, most: 10_000_000, now: 400_000 };
-/** Milliseconds that a stretch should take before it yields. */
+/** Milliseconds that a stretch should take before it gives way. */
 const wanted = 10;
 
-/** Characters that one variable and all variables of a shell may hold, and new ones after which they are summed up. */
+/** Characters that one variable and all variables of a shell may hold, and those stored since they were last summed up. */
 const mostInOne = 4 * 1024 * 1024;
 const most = 24 * 1024 * 1024;
 const unsummed = 1024 * 1024;
 
-/** Ends a command that works too long in one stretch or holds too much. No code of the shell catches it. */
+/** Ends a command that works too long at a stretch or holds too much, or would. No code of the shell keeps it. */
 export class WorkLimit extends Error {}
 
-/** The variables of a shell, in its own data structures. */
+/** The variables of a shell, as its code has them: those of now, and what functions put aside until they return. */
 interface ShellState {
   readonly env: ReadonlyMap<string, string>;
-  readonly arrays?: ReadonlyMap<string, { readonly elements: ReadonlyMap<string, string> }>;
+  readonly arrays?: unknown;
+  readonly localScopes?: unknown;
+  readonly localArrayScopes?: unknown;
+  readonly localVarStack?: unknown;
 }
 
-const lengthOf = (values: Iterable<string>): number => {
+/** Characters of the texts that a value holds, however deep in lists, maps and plain objects. */
+const charactersOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
   let sum = 0;
-  for (const value of values) sum += value.length;
+  const parts = value instanceof Map || Array.isArray(value) ? value.values() : Object.values(value);
+  for (const part of parts) sum += charactersOf(part);
   return sum;
 };
 
-const charactersIn = ({ env, arrays = new Map() }: ShellState): number =>
-  [...arrays.values()].reduce(
-    (sum, { elements }) => sum + lengthOf(elements.values()),
-    lengthOf(env.values()),
-  );
+const charactersIn = ({ env, arrays, localScopes, localArrayScopes, localVarStack }: ShellState): number =>
+  charactersOf([env, arrays, localScopes, localArrayScopes, localVarStack]);
 
-/** Characters that all shells have stored so far, and that count when each shell was last summed up. */
+/** Characters that all shells stored so far, and what that was when each was last summed up. */
 let stored = 0;
 const summed = new WeakMap<ShellState, number>();
 
-/** What the present stretch has spent, and when it began. */
+/** The signal that ends the command whose code runs. */
+const ending = new AsyncLocalStorage<AbortSignal>();
+
+/** What the running stretch has spent, and when it began. */
 let spent = 0;
 let began = 0;
 
+/** What a text, a list or bytes take to walk; anything else is no longer than a word. */
+const sizeOf = (value: unknown): number =>
+  typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array ? value.length : 0;
+
+/** Length of what is searched. */
+let noted = 0;
+
 export const meter = {
-  /** Units until the next check; the shell's loops count it down. */
+  /** Units until the next look; the shell's loops count it down. */
   left: grain,
-  /** True if it is time to yield. */
+  /** Whether it is time to give way. */
   due: false,
   /** Called when `left` has run out. */
   spend(): void {
@@ -59,21 +75,52 @@ export const meter = {
     meter.due = spent >= pause.now;
     if (spent > longest) throw new WorkLimit("a single step of the command takes too long");
   },
-  /** Begins a stretch after a turn of the event loop. */
+  /** Runs a command, whose work ends where it next gives way once the signal is aborted. */
+  run<Result>(signal: AbortSignal, command: () => Promise<Result>): Promise<Result> {
+    return ending.run(signal, command);
+  },
+  /** Begins a stretch: the event loop has turned. */
   begin(): void {
     spent = 0;
     meter.due = false;
     began = Date.now();
   },
-  /** Lets other work run: requests are served, timeouts fire. */
+  /** Lets other work in: requests are served, time-outs fire. */
   async giveWay(): Promise<void> {
     const before = began;
     await new Promise<void>((resolve) => setTimeout(resolve, 0));
     meter.begin();
+    if (ending.getStore()?.aborted === true) throw new WorkLimit("the command was ended");
     const next = began - before > wanted ? pause.now / 2 : pause.now * 2;
     pause.now = Math.min(Math.max(next, pause.least), pause.most);
   },
-  /** Counts a value stored in a variable of a shell; for array elements the shell is unknown and they count later. */
+  /** Pays for a native function that copies or reads all of a value. */
+  make<Value>(value: Value): Value {
+    if ((meter.left -= sizeOf(value)) < 0) meter.spend();
+    return value;
+  },
+  /** Pays for a value that becomes a list: the characters of a text are dear. */
+  spread<Value>(value: Value): Value {
+    if ((meter.left -= (typeof value === "string" ? 24 : 2) * sizeOf(value)) < 0) meter.spend();
+    return value;
+  },
+  /** Pays for a function that is called for each item or character of a value. */
+  walk<Value>(value: Value): Value {
+    if ((meter.left -= (typeof value === "string" ? 48 : 24) * sizeOf(value)) < 0) meter.spend();
+    return value;
+  },
+  /** Notes what is about to be searched. */
+  note<Value>(value: Value): Value {
+    noted = sizeOf(value);
+    return value;
+  },
+  /** Pays for a search by where it ended. */
+  found<Result>(result: Result): Result {
+    const walked = result === false || result === -1 ? noted : typeof result === "number" ? result : 0;
+    if ((meter.left -= walked >> 2) < 0) meter.spend();
+    return result;
+  },
+  /** Counts a value that is stored in a variable of a shell; an element's shell is not known, and counted later. */
   hold<Value>(state: ShellState | null, value: Value): Value {
     const length = typeof value === "string" ? value.length : 0;
     if (length > mostInOne) throw new WorkLimit("a variable holds more than 4 million characters");
@@ -84,12 +131,12 @@ export const meter = {
       throw new WorkLimit("the command's variables hold more than 24 million characters");
     return value;
   },
-  /** Refuses a pattern whose counted repeats make its program much longer than its text. */
+  /** Refuses a pattern whose counted repeats make a program much longer than its text. */
   admit(instructions: number, pattern: string): void {
     if (instructions > 500 && instructions > 2 * pattern.length)
       throw new WorkLimit(`a pattern compiles to ${instructions} instructions, 500 are allowed`);
   },
-  /** Rethrows what a `catch` of the shell must not swallow. */
+  /** Throws on what a `catch` of the shell must not keep. */
   passOn(error: unknown): void {
     if (error instanceof WorkLimit) throw error;
   },

@@ -11,7 +11,7 @@ export type Stream = "stdout" | "stderr";
 
 export interface ShellRun {
   readonly argv: readonly string[];
-  /** The workspace path of an existing folder. */
+  /** Workspace path of an existing folder. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string;
@@ -23,14 +23,14 @@ export interface ShellRun {
 
 interface ShellOutcome {
   readonly exitCode: number;
-  /** True if one of the interpreter's limits ended the command. */
+  /** Set when one of the interpreter's limits ended the command. */
   readonly limited: boolean;
 }
 
-/** Bytes that files outside the workspace (`/tmp`) may use; they live as long as the command. */
+/** Bytes that files outside the workspace (`/tmp`) may take; they live as long as the command. */
 const scratchBytes = 16 * 1024 * 1024;
 
-/** All files outside the workspace, including the two that collect a script's output. */
+/** Everything outside the workspace, with the two files that carry a script's output away. */
 class ScratchFiles extends InMemoryFs {
   readonly #emit: ShellRun["emit"];
   readonly #turn: () => Promise<void>;
@@ -65,7 +65,7 @@ class ScratchFiles extends InMemoryFs {
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** The script of a command; `sh -c` is unwrapped, so that its statements print as they end. */
+/** The script of a command: `sh -c` runs as it is, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
   const [program, flag, script, ...rest] = argv;
   const isShell = program === "sh" || program === "bash";
@@ -73,7 +73,7 @@ function scriptOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
 }
 
-/** The exit code of a command that a limit ended. */
+/** Exit code of a command that a limit ended. */
 const limitCode = 126;
 
 const noise = /^bash: execution aborted\n/;
@@ -113,7 +113,7 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
   bash.registerTransformPlugin(printAsYouGo());
   const options = { rawScript: true, stdin: run.stdin, signal: run.signal };
   try {
-    const result = await bash.exec(scriptOf(run.argv), options);
+    const result = await meter.run(run.signal, () => bash.exec(scriptOf(run.argv), options));
     emitRest(run, result);
     return {
       exitCode: result.exitCode,
