@@ -68,17 +68,38 @@ const findEngine = ({ classes }: SyntaxIndex): Engine | null => {
   return { constructor, room: engine.within };
 };
 
-/** Values that are stored in variables, each with the code of the state that holds it: `….state.env.set(name, value)`. */
-const findStores = (
-  code: string,
-  { calls }: SyntaxIndex,
-): { readonly value: Node; readonly state: string }[] =>
-  calls.flatMap((call) => {
-    const callee = code.slice((call["callee"] as Node).start, (call["callee"] as Node).end);
+/** A value, and the code of the state that the meter counts it in. */
+interface Stored {
+  readonly value: Node;
+  readonly state: string;
+}
+
+const codeOf = (code: string, node: unknown): string =>
+  isNode(node) ? code.slice(node.start, node.end) : "";
+
+/** Values that are stored in variables: `….state.env.set(name, value)` of the shell, `….vars[name] = value` of awk. */
+const findStores = (code: string, { calls, assignments }: SyntaxIndex): Stored[] => [
+  ...calls.flatMap((call) => {
+    const callee = codeOf(code, call["callee"]);
     const [, value] = nodesIn(call["arguments"]);
     const state = /^([\w$.]+\.state)\.env\.set$/.exec(callee)?.[1];
     if (value === undefined || (state === undefined && !callee.endsWith(".elements.set"))) return [];
     return [{ value, state: state ?? "null" }];
+  }),
+  ...assignments.flatMap((node) => {
+    const left = codeOf(code, node["left"]);
+    const state = /^([\w$]+)\.(?:arrays\[[\w$]+\]|vars)\[[\w$]+\]$/.exec(left)?.[1];
+    return state === undefined || node["operator"] !== "=" ? [] : [{ value: node["right"] as Node, state }];
+  }),
+];
+
+/** Maps into which a function of the shell puts variables until it returns: `saved.set(name, ….state.env.get(name))`. */
+const findAsides = (code: string, { calls }: SyntaxIndex): Stored[] =>
+  calls.flatMap((call) => {
+    const saved = /^([\w$]+)\.set$/.test(codeOf(code, call["callee"]));
+    const [, value] = nodesIn(call["arguments"]);
+    const state = /^([\w$.]+\.state)\.env\.get\(/.exec(codeOf(code, value))?.[1];
+    return saved && state !== undefined ? [{ value: (call["callee"] as Node)["object"] as Node, state }] : [];
   });
 
 const giveWay = "if($meter.due)await $meter.giveWay();";
@@ -122,12 +143,13 @@ const survey = (code: string) => {
   const program = parseAst(code) as unknown as Node;
   const found = findIn(program);
   const asyncable = findAsyncable(program, found);
-  return { found, asyncable, stores: findStores(code, found), engine: findEngine(found) };
+  const [stores, asides] = [findStores(code, found), findAsides(code, found)];
+  return { found, asyncable, stores, asides, engine: findEngine(found) };
 };
 
 const writeMeter = (
   code: string,
-  { found, asyncable, stores, engine }: ReturnType<typeof survey>,
+  { found, asyncable, stores, asides, engine }: ReturnType<typeof survey>,
 ): string => {
   const starts = found.functions
     .filter((node) => isAsync(node) || asyncable.has(node))
@@ -138,13 +160,17 @@ const writeMeter = (
   // What closes at one place stands before what opens there, and that from the outer to the inner.
   return insertAll(code, [
     ...natives.map(({ closing }) => closing),
-    ...[...calls, ...stores.map(({ value }) => value)].map(({ end }) => ({ at: end, text: ")" })),
+    ...[...calls, ...[...stores, ...asides].map(({ value }) => value)].map(({ end }) => ({
+      at: end,
+      text: ")",
+    })),
     ...found.loops.map(({ node }) => ({ at: (node["body"] as Node).end, text: "}" })),
     ...payments(found, engine, asyncable),
     ...passings(code, found),
     ...starts.map(({ start }) => ({ at: start + 1, text: giveWay })),
     ...[...asyncable.keys()].map((node) => ({ at: node.start, text: "async " })),
     ...stores.map(({ value, state }) => ({ at: value.start, text: `$meter.hold(${state},` })),
+    ...asides.map(({ value, state }) => ({ at: value.start, text: `$meter.putAside(${state},` })),
     ...natives.map(({ opening }) => opening),
     ...calls.map((call) => ({ at: call.start, text: "(await " })),
     ...(engine === null ? [] : [{ at: engine.constructor.end - 1, text: admit }]),
@@ -156,10 +182,11 @@ export const instrument = (code: string): string => writeMeter(code, survey(code
 
 /** The same for the module of the shell itself, which must have the expected shape. */
 export const instrumentShell = (code: string): string => {
-  const { found, asyncable, stores, engine } = survey(code);
+  const surveyed = survey(code);
+  const { found, asyncable, stores, asides, engine } = surveyed;
   if (engine === null) throw new Error("the code of the shell has no regex engine where one is expected");
-  const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length];
-  if ([1500, 200, 100, 100].some((least, index) => (shape[index] ?? 0) < least))
+  const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length, asides.length];
+  if ([1500, 200, 100, 100, 3].some((least, index) => (shape[index] ?? 0) < least))
     throw new Error(`the code of the shell has not the expected shape: ${shape.join(", ")}`);
-  return writeMeter(code, { found, asyncable, stores, engine });
+  return writeMeter(code, surveyed);
 };

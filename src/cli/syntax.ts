@@ -24,6 +24,7 @@ export interface SyntaxIndex {
   readonly classes: Placed[];
   readonly catches: Node[];
   readonly calls: Node[];
+  readonly assignments: Node[];
   /** `...` in lists and arguments. */
   readonly spreads: Node[];
   readonly functions: Node[];
@@ -67,6 +68,7 @@ const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   if (node.type === "CatchClause") found.catches.push(node);
   if (isFunction(node)) found.functions.push(node);
   if (node.type === "CallExpression") found.calls.push(node);
+  if (node.type === "AssignmentExpression") found.assignments.push(node);
   const list = { ArrayExpression: "elements", CallExpression: "arguments", NewExpression: "arguments" }[
     node.type
   ];
@@ -96,7 +98,15 @@ const walk = (found: SyntaxIndex, node: Node, within: Node | null): void => {
 };
 
 export const findIn = (program: Node): SyntaxIndex => {
-  const lists = { loops: [], classes: [], catches: [], calls: [], spreads: [], functions: [] };
+  const lists = {
+    loops: [],
+    classes: [],
+    catches: [],
+    calls: [],
+    assignments: [],
+    spreads: [],
+    functions: [],
+  };
   const found: SyntaxIndex = { ...lists, uses: new Map(), bound: new Map() };
   walk(found, program, null);
   return found;

@@ -181,6 +181,17 @@ const works: [name: string, script: string, files: Record<string, string>][] = [
     f() { local y="$1\${x^^}"; if [ $1 -lt 60 ]; then f $(($1+1)); fi; }; f 1`,
     {},
   ],
+  [
+    "a function that calls itself with longer and longer arguments",
+    `x=$(printf '%3900000s' a)
+    f() { if [ $1 -lt 90 ]; then f $(($1+1)) "$1$x"; fi; }; f 1`,
+    {},
+  ],
+  [
+    "an array of awk with 320 texts of 1 MB",
+    "awk '{for(i=0;i<40;i++) v[NR,i]=toupper($0 i)} END{print length(v)}' l.txt > /dev/null",
+    { "l.txt": `${"a".repeat(1_000_000)}\n`.repeat(8) },
+  ],
 ];
 
 test.each(works)("TB-15: ★ %s keeps nobody waiting and ends", async (_, script, files) => {

@@ -23,11 +23,13 @@ const unsummed = 1024 * 1024;
 /** Ends a command that works too long at a stretch or holds too much, or would. No code of the shell keeps it. */
 export class WorkLimit extends Error {}
 
-/** The variables of a shell, as its code has them: those of now, and what functions put aside until they return. */
+/** The variables of a shell or of awk, as its code has them: those of now, and what functions put aside until they return. */
 interface ShellState {
-  readonly env: ReadonlyMap<string, string>;
+  readonly env?: unknown;
+  readonly vars?: unknown;
   readonly arrays?: unknown;
-  readonly localScopes?: unknown;
+  /** One for each function that has not returned. */
+  readonly localScopes?: readonly object[];
   readonly localArrayScopes?: unknown;
   readonly localVarStack?: unknown;
 }
@@ -42,8 +44,14 @@ const charactersOf = (value: unknown): number => {
   return sum;
 };
 
-const charactersIn = ({ env, arrays, localScopes, localArrayScopes, localVarStack }: ShellState): number =>
-  charactersOf([env, arrays, localScopes, localArrayScopes, localVarStack]);
+/** What functions put aside beside their scopes. */
+const putAside = new WeakMap<object, unknown>();
+
+const charactersIn = (state: ShellState): number => {
+  const { env, vars, arrays, localScopes = [], localArrayScopes, localVarStack } = state;
+  const asides = localScopes.map((scope) => putAside.get(scope));
+  return charactersOf([env, vars, arrays, localScopes, localArrayScopes, localVarStack, asides]);
+};
 
 /** Characters that all shells stored so far, and what that was when each was last summed up. */
 let stored = 0;
@@ -130,6 +138,12 @@ export const meter = {
     if (charactersIn(state) + length > most)
       throw new WorkLimit("the command's variables hold more than 24 million characters");
     return value;
+  },
+  /** Notes where a function puts the arguments of its caller: they count until its scope is gone. */
+  putAside<Texts>(state: ShellState, texts: Texts): Texts {
+    const scope = state.localScopes?.at(-1);
+    if (scope !== undefined && scope !== texts && !putAside.has(scope)) putAside.set(scope, texts);
+    return texts;
   },
   /** Refuses a pattern whose counted repeats make a program much longer than its text. */
   admit(instructions: number, pattern: string): void {
