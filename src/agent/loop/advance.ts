@@ -191,7 +191,7 @@ const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
 
 /** It tells whether a called agent works on a task that was cancelled meanwhile. */
-const isForNothing = (draft: Draft, { child, run }: Thread): boolean =>
+const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
 /** A thread does everything that needs nothing external. Returns whether others have to be checked again. */
@@ -203,7 +203,7 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): b
     endChild(draft, threadId);
     return true;
   }
-  if (isForNothing(draft, thread)) stopChild(draft, threadId, "task cancelled", false);
+  if (worksOnCancelledTask(draft, thread)) stopChild(draft, threadId, "task cancelled", false);
   if (isHeldBack(draft, threadOf(draft, threadId), slots)) return false;
   wakeCalls(draft, threadId);
   if (thread.child?.question != null) expireQuestion(draft, threadId);
