@@ -9,13 +9,14 @@ import { eventLinesOf, eventTextsOf } from "../src/session/event-lines.ts";
 import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
+import { isSameSession } from "./rows/changes.ts";
 import { writeTransition } from "./rows/store.ts";
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
-  draft.state === state &&
   draft.events.length === 0 &&
   draft.answers.length === 0 &&
-  draft.entries.length === 0;
+  draft.entries.length === 0 &&
+  isSameSession(state, draft.state);
 
 const hasRows = (draft: Draft): boolean =>
   Object.values(draft).some((rows: unknown) => Array.isArray(rows) && rows.length > 0);

@@ -11,7 +11,7 @@ export const sandboxOf = (
   return () => {
     if (!read().sandboxed)
       update((draft) => {
-        draft.state = { ...draft.state, sandboxed: true };
+        draft.state.sandboxed = true;
       });
     return (sandbox ??= engine.sandbox(read()));
   };

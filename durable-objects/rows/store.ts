@@ -7,6 +7,7 @@ import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Transition } from "../../src/agent/transaction/draft.ts";
 import type { Message } from "../../src/chat/message.ts";
 import type { EventTexts } from "../../src/session/event-lines.ts";
+import { isSameRun } from "./changes.ts";
 import { writeChildren } from "./children.ts";
 import type { StoredRow, TurnRow } from "./encode.ts";
 import {
@@ -61,6 +62,8 @@ const turnOf = (thread: Thread, session: Session): TurnRow => {
 const hasChangedField = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
   keys.some((key) => before[key] !== after[key]);
 
+const turnFieldsButRun = turnFields.filter((field) => field !== "run");
+
 /** Returns whether a field has changed that has no row of its own. */
 const hasChangedRest = <T extends object>(
   before: T,
@@ -90,7 +93,8 @@ interface ThreadInSession {
 
 const hasTurnChanged = (before: ThreadInSession, { thread, session }: ThreadInSession): boolean =>
   before.thread.history !== thread.history ||
-  hasChangedField(before.thread, thread, turnFields) ||
+  !isSameRun(before.thread.run, thread.run) ||
+  hasChangedField(before.thread, thread, turnFieldsButRun) ||
   (thread.id === "main" && hasChangedField(before.session, session, sessionTurnFields));
 
 const isSameInbox = (before: Thread["inbox"], after: Thread["inbox"]): boolean =>
@@ -253,9 +257,8 @@ export const writeTransition = (
   const to = { sql, messages };
   for (const thread of Object.values(after.threads)) {
     const known = before?.threads[thread.id];
-    if (before === null || known === undefined) writeThread(to, null, { thread, session: after });
-    else if (known !== thread || thread.id === "main")
-      writeThread(to, { thread: known, session: before }, { thread, session: after });
+    const from = before === null || known === undefined ? null : { thread: known, session: before };
+    writeThread(to, from, { thread, session: after });
   }
   for (const thread of transition.left) writeLeftThread(to, before?.threads[thread.id], thread);
   writeChildren(sql, transition.children);

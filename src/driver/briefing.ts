@@ -139,7 +139,7 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   const phase = preparingPhaseOf(run);
   if (run === null || phase === null) return;
   const late = host.now() >= phase.startedAt + longestMs;
-  const { wants = [] } = run;
+  const { wants } = run;
   const found = await Promise.all(wants.map((want) => fetchTopic(work, threadId, want, late)));
   const isCurrent = ({ threads }: Session): boolean => {
     const now = threads[threadId]?.run ?? null;

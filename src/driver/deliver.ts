@@ -42,7 +42,7 @@ const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void =>
     tries: whole ? 0 : tries + 1,
     until: draft.moment.now + pause,
   };
-  draft.state = { ...draft.state, outbox: left.length + count === 0 ? null : outbox };
+  draft.state.outbox = left.length + count === 0 ? null : outbox;
 };
 
 /** Returns the key of the delivery that is due, or null if none is due. */

@@ -9,7 +9,7 @@ import { ticketId, purposeOf } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import { changeRun, emit } from "../agent/transaction/draft.ts";
+import { emit, runOf } from "../agent/transaction/draft.ts";
 import { requestTokens } from "../agent/transaction/estimate.ts";
 import { failAttempt, pauseAttemptForTicket, handleUncoveredAttempt } from "../agent/turn/attempts.ts";
 import { applyReply } from "../agent/turn/replies.ts";
@@ -152,10 +152,9 @@ const storeFailure = (
 };
 
 const failBrokenHistory = (draft: Draft, threadId: string): void => {
-  changeRun(draft, threadId, {
-    phase: { at: "ready" },
-    stop: { reason: "internal", error: "the history could not be made valid" },
-  });
+  const run = runOf(draft, threadId);
+  run.phase = { at: "ready" };
+  run.stop = { reason: "internal", error: "the history could not be made valid" };
 };
 
 /** Limits the repairs that one event names. */

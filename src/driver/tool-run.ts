@@ -2,7 +2,7 @@ import { findCall } from "../agent/calls/finish.ts";
 import type { Call } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { StoredBlob } from "../agent/transaction/draft.ts";
-import { changeCall } from "../agent/transaction/draft.ts";
+import { callOf } from "../agent/transaction/draft.ts";
 import type { ContentPart, ResultStatus } from "../chat/message.ts";
 import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
@@ -107,7 +107,7 @@ const createToolContext = (
       set: (memo) =>
         host.update((draft) => {
           if (isCallCurrent(draft.state, threadId, call, host.epoch))
-            changeCall(draft, threadId, call.call.id, { memo: host.redactor.value(memo) });
+            callOf(draft, threadId, call.call.id).memo = host.redactor.value(memo);
         }),
     },
     sees: agent.lanes[0]?.media ?? { images: false, documents: false },

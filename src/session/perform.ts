@@ -104,7 +104,7 @@ const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
   draft.answers.push(answer);
   const since = answer.at - keptMs;
   if (since - (draft.state.keysSince ?? -Infinity) < dayMs) return;
-  draft.state = { ...draft.state, keysSince: since };
+  draft.state.keysSince = since;
 };
 
 const performWrite = (context: OperationContext, call: SessionCall): PerformedReply => {

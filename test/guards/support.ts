@@ -74,7 +74,7 @@ export const fromAgent = (bench: Bench, text = "Go on"): void =>
       at: draft.moment.now,
       version: 1,
     };
-    draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1 };
+    draft.state.nextInput += 1;
     acceptInput(draft, input);
     startRun(draft, input);
   });

@@ -74,6 +74,13 @@ interface Isolate {
   busy: boolean;
 }
 
+/** A committed state is frozen: a transition that changes what it did not copy throws. */
+const freeze = (value: unknown): void => {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const each of Object.values(value)) freeze(each);
+};
+
 export interface Bench {
   readonly id: string;
   perform(op: Operation, params?: object, key?: string): SessionReply;
@@ -270,6 +277,7 @@ export const openBench = ({
     items: mine.items,
     watchers: {
       publish: (lines: readonly string[]) => {
+        freeze(mine.live?.read());
         for (const line of lines) published.push(JSON.parse(line) as StoredEvent);
       },
       show: (shown: readonly Delta[]) => {
@@ -314,6 +322,7 @@ export const openBench = ({
     migrate(isolate.storage);
     const stored = loadSession(isolate.storage.sql);
     if (stored === null) return null;
+    freeze(stored);
     isolate.live = createLiveSession(parts(isolate), stored, stored);
     return isolate.live;
   };

@@ -8,7 +8,7 @@ export const cancelAsk = (draft: Draft, threadId: string, askId: string): void =
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
   const { [askId]: _, ...asks } = draft.state.asks;
-  draft.state = { ...draft.state, asks };
+  draft.state.asks = asks;
   draft.asks.push({ ...ask, status: "cancelled" });
   emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
 };
@@ -42,7 +42,7 @@ export const openAsk = (
     expires_at: now + timeoutMs,
     ...about,
   };
-  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
+  draft.state.asks = { ...draft.state.asks, [ask.id]: ask };
   emit(draft, threadId, "ask_user", { ask }, askScopeOf(ask));
   return ask;
 };
@@ -54,6 +54,6 @@ export const closeAsk = (
   resolution: NonNullable<Ask["resolution"]>,
 ): void => {
   const { [ask.id]: _, ...asks } = draft.state.asks;
-  draft.state = { ...draft.state, asks };
+  draft.state.asks = asks;
   draft.asks.push({ ...ask, status, resolution });
 };

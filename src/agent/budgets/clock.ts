@@ -2,7 +2,7 @@ import type { Agent } from "../definition/agent.ts";
 import type { RunClock } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, runOf } from "../transaction/draft.ts";
+import { runOf } from "../transaction/draft.ts";
 
 /** The clock of a run counts the time in which somebody works and stops while only people can go on. */
 
@@ -20,15 +20,17 @@ export const startClock = (activeMs: number | null, now: number): RunClock | nul
   activeMs === null ? null : { at: now + activeMs, left: activeMs };
 
 const pauseClock = (draft: Draft, threadId: string): void => {
-  const { clock } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { clock } = run;
   if (clock?.at == null) return;
-  changeRun(draft, threadId, { clock: { at: null, left: Math.max(0, clock.at - draft.moment.now) } });
+  run.clock = { at: null, left: Math.max(0, clock.at - draft.moment.now) };
 };
 
 const resumeClock = (draft: Draft, threadId: string): void => {
-  const { clock } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { clock } = run;
   if (clock !== null && clock.at === null)
-    changeRun(draft, threadId, { clock: { at: draft.moment.now + clock.left, left: clock.left } });
+    run.clock = { at: draft.moment.now + clock.left, left: clock.left };
 };
 
 const findClockedThreads = (session: Session): readonly string[] =>

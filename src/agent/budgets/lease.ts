@@ -10,7 +10,7 @@ import type {
 import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, threadOf } from "../transaction/draft.ts";
+import { threadOf, runOf } from "../transaction/draft.ts";
 import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
 import {
   sumReservations,
@@ -165,9 +165,9 @@ export const findLeaseRequest = (
 
 const putReservation = (draft: Draft, threadId: string, hold: BudgetReservation): void => {
   const { run } = threadOf(draft, threadId);
-  if (run?.phase.at === "thinking") changeRun(draft, threadId, { phase: { ...run.phase, hold } });
+  if (run?.phase.at === "thinking") runOf(draft, threadId).phase = { ...run.phase, hold };
   if (run?.phase.at === "preparing" && run.phase.calling !== null)
-    changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
+    runOf(draft, threadId).phase = { ...run.phase, calling: { ...run.phase.calling, hold } };
 };
 
 /** The new lease pays for the call; if it is smaller than requested, the reply is made shorter. */
@@ -191,7 +191,7 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
-  draft.state = { ...draft.state, funds: { ...draft.state.funds, tenant } };
+  draft.state.funds = { ...draft.state.funds, tenant };
 };
 
 /** A session treats a day as used up for this long before it asks again. */

@@ -4,7 +4,7 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeRun, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, toolTokens } from "../transaction/estimate.ts";
 import { nextAttempt } from "../transaction/targets.ts";
 import type { BudgetCheck } from "./bounds.ts";
@@ -108,7 +108,10 @@ const recheckMs = 60_000;
 export const awaitBudget = (draft: Draft, threadId: string): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "waiting" || phase.until > draft.moment.now) return;
-  changeRun(draft, threadId, {
-    phase: { ...phase, booked: false, why: "budget", until: draft.moment.now + recheckMs },
-  });
+  runOf(draft, threadId).phase = {
+    ...phase,
+    booked: false,
+    why: "budget",
+    until: draft.moment.now + recheckMs,
+  };
 };

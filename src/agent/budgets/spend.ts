@@ -12,14 +12,16 @@ import type { LedgerRow } from "../state/records.ts";
 import { purposeOf } from "../state/run.ts";
 import { addUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
 /** These transitions book spending, warn of limits, report them and stop runs. */
 
-export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
-  changeRun(draft, threadId, { budget: { ...runOf(draft, threadId).budget, ...change } });
+export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void => {
+  const run = runOf(draft, threadId);
+  run.budget = { ...run.budget, ...change };
+};
 
 const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>): TenantShare => {
   const { lease, owed } = share;
@@ -35,7 +37,7 @@ export const bookSpending = (draft: Draft, threadId: string, amounts: Partial<Am
     if (run !== null) changeRunBudget(draft, id, { spent: addAmounts(run.budget.spent, amounts) });
   const { funds } = draft.state;
   const tenant = spendFromTenant(draft, funds.tenant, amounts);
-  draft.state = { ...draft.state, funds: { ...funds, spent: addAmounts(funds.spent, amounts), tenant } };
+  draft.state.funds = { ...funds, spent: addAmounts(funds.spent, amounts), tenant };
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
@@ -78,7 +80,7 @@ export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used 
     emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
     const what = `the ${scope}'s budget ${limitNames[kind]}`;
     const text = `Used of ${what}: ${formatShare(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
-    changeRun(draft, thread, { notes: [...runOf(draft, thread).notes, { kind: "budget", text }] });
+    runOf(draft, thread).notes = [...runOf(draft, thread).notes, { kind: "budget", text }];
   }
 };
 
@@ -113,7 +115,7 @@ export const stopRun = (
   const { run } = threadOf(draft, thread);
   if (run === null || run.stop !== null) return;
   const reason = kind === "turns" ? "max_iterations" : "budget_exceeded";
-  changeRun(draft, thread, { stop: { reason, error } });
+  runOf(draft, thread).stop = { reason, error };
 };
 
 /** A limit is raised for a run or, in the session's scope, for the session. */
@@ -133,7 +135,7 @@ export const raiseLimit = (
   if (scope !== "session" || kind === "turns") return;
   const { funds } = draft.state;
   const most = Math.max(limit, funds.raised[kind] ?? 0);
-  draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: most } } };
+  draft.state.funds = { ...funds, raised: { ...funds.raised, [kind]: most } };
 };
 
 /** It is reported once per session that a model without a price counts only tokens under a written cost limit. */
@@ -147,7 +149,7 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
   if (dropped.includes(mark) || !bounds.some(({ kind, written }) => kind === "cost" && written)) return;
   const message = `the price of ${model} is not known, so its calls count in tokens only; set models.${model}.price`;
   emit(draft, threadId, "error", { code: "unpriced_model", message, retryable: false });
-  draft.state = { ...draft.state, dropped: [...dropped, mark] };
+  draft.state.dropped = [...dropped, mark];
 };
 
 /** The attempt of the current phase is booked in the ledger, on the session, on its run and those above it. */
@@ -176,24 +178,19 @@ export const bookAttempt = (
     ...row,
   });
   const { cumulative, cost, calls, estimated } = draft.state.usage;
-  const usage = {
+  draft.state.usage = {
     cumulative: addUsage(cumulative, row.usage),
     cost: cost === null || row.cost === null ? null : cost + row.cost,
     calls: calls + 1,
     estimated: estimated || row.estimated,
   };
-  draft.state = { ...draft.state, usage };
-  for (const { id, run: above } of lineageOf(draft.state, threadId)) {
+  for (const { id } of lineageOf(draft.state, threadId)) {
+    const above = threadOf(draft, id).run;
     if (above === null) continue;
     const { counters } = above;
-    changeRun(draft, id, {
-      usage: addUsage(above.usage, row.usage),
-      counters: {
-        ...counters,
-        cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
-        estimated: counters.estimated || row.estimated,
-      },
-    });
+    above.usage = addUsage(above.usage, row.usage);
+    counters.cost = counters.cost === null || row.cost === null ? null : counters.cost + row.cost;
+    counters.estimated ||= row.estimated;
   }
   bookSpending(draft, threadId, { tokens: row.usage.total, cost: row.cost ?? 0 });
 };

@@ -6,7 +6,7 @@ import type { Call } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, threadOf, assign } from "../transaction/draft.ts";
 
 /** After-guards add notes to a call's result once it is in the history, and may end the run. */
 
@@ -75,8 +75,9 @@ export const failRunByGuard = (
   threadId: string,
   { guard }: BoundGuard,
   message: string,
-): void =>
-  changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
+): void => {
+  runOf(draft, threadId).stop = { reason: "effect_failed", error: `${guard.kind}: ${message}` };
+};
 
 /** `loop_detected` is emitted if the guard names a loop. */
 export const reportLoop = (
@@ -96,10 +97,13 @@ export const stopRunByGuard = (
   draft: Draft,
   threadId: string,
   { end = "tool_loop", reason, exhausted }: GuardStop,
-): void =>
-  changeRun(draft, threadId, {
-    stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
-  });
+): void => {
+  runOf(draft, threadId).stop = {
+    reason: end,
+    error: reason,
+    ...(exhausted === undefined ? {} : { exhausted }),
+  };
+};
 
 /** A guard's new state is stored; false if it is too large or no JSON, which ends the run. */
 export const putGuardState = (
@@ -116,7 +120,7 @@ export const putGuardState = (
     failRunByGuard(draft, threadId, bound, remembered.problem);
     return false;
   }
-  changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: remembered.state } });
+  threadOf(draft, threadId).guards = { ...guards, [bound.guard.kind]: remembered.state };
   return true;
 };
 
@@ -142,7 +146,7 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
   const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
   const { guards, recordMarks } = threadOf(draft, threadId);
   const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
-  changeThread(draft, threadId, {
+  assign(threadOf(draft, threadId), {
     guards: Object.fromEntries(kept),
     ...(by === "run" ? {} : { recordMarks: { ...recordMarks, input: recordMarks.next, compaction: null } }),
   });
@@ -152,5 +156,5 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
 export const markCompaction = (draft: Draft, threadId: string): void => {
   const { recordMarks } = threadOf(draft, threadId);
   const compaction = recordMarks.compaction ?? recordMarks.next;
-  changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction } });
+  threadOf(draft, threadId).recordMarks = { ...recordMarks, compaction };
 };

@@ -17,7 +17,7 @@ const firstPause = 1_000;
 const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void => {
   const commands = { ...noBackgroundCommands, ...draft.state.commands, ...change };
   const none = commands.running.length + commands.ending.length === 0;
-  draft.state = { ...draft.state, commands: none ? null : commands };
+  draft.state.commands = none ? null : commands;
 };
 
 /** The commands that a call's outcome leaves in the background are recorded. */

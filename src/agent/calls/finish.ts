@@ -9,7 +9,7 @@ import type { Call, CallCompletion } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, applyFileChanges } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeCounters, emit, keepForRecall, runOf } from "../transaction/draft.ts";
+import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
 
 /** Calls are parked and ended here, whatever the reason. */
@@ -30,7 +30,7 @@ export const parkCall = (
   change: Partial<Call> = {},
 ): void => {
   emit(draft, threadId, "tool_call_parked", { tool: name, on, until }, { call: id });
-  changeCall(draft, threadId, id, { status: "parked", parkedOn: on, until, ...change });
+  assign(callOf(draft, threadId, id), { status: "parked", parkedOn: on, until, ...change });
 };
 
 /** The call has been running for this many milliseconds. */
@@ -50,8 +50,8 @@ export interface CallSettlement extends CallCompletion {
 
 /** A call has its outcome; the results of a reply are appended together when the last one is there. */
 export const endCall = (draft: Draft, threadId: string, callId: string, settlement: CallSettlement): void => {
-  const call = findCall(runOf(draft, threadId), callId);
-  if (call === null || call.status === "done") return;
+  const call = draftCallsOf(runOf(draft, threadId)).find((each) => each.call.id === callId);
+  if (call === undefined || call.status === "done") return;
   const { result, durationMs, cached } = settlement;
   const { name } = call.call;
   if (cached)
@@ -78,13 +78,16 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   for (const change of settlement.changes ?? [])
     emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
   const noted = runAfterGuards(draft, threadId, call, settlement);
-  changeCall(draft, threadId, callId, {
-    status: "done",
-    until: null,
-    parkedOn: null,
-    outcome: { result: noted, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
-  });
   tallyCall(draft, threadId, call, settlement);
+  call.status = "done";
+  call.until = null;
+  call.parkedOn = null;
+  call.outcome = {
+    result: noted,
+    durationMs,
+    cached,
+    ...(settlement.missed === true ? { missed: true } : {}),
+  };
 };
 
 /** A call ends with a result that took no time. */
@@ -96,23 +99,15 @@ const outputOf = (content: CallCompletion["result"]["content"]): Json =>
 
 const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
   const { counters } = runOf(draft, threadId);
-  const ran = call.status === "running";
   const { name } = call.call;
-  changeCounters(draft, threadId, {
-    ...(ran
-      ? {
-          timings: {
-            ...counters.timings,
-            [name]: (ownEntry(counters.timings, name) ?? 0) + settlement.durationMs,
-          },
-        }
-      : {}),
-    ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
-    ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),
-    ...(settlement.changes === undefined
-      ? {}
-      : { files: applyFileChanges(counters.files, settlement.changes) }),
-  });
+  if (call.status === "running")
+    counters.timings = {
+      ...counters.timings,
+      [name]: (ownEntry(counters.timings, name) ?? 0) + settlement.durationMs,
+    };
+  if (settlement.cached) counters.cacheHits += 1;
+  if (settlement.missed === true) counters.cacheMisses += 1;
+  if (settlement.changes !== undefined) counters.files = applyFileChanges(counters.files, settlement.changes);
 };
 
 /** The chat keeps a call's result in this form, whether a tool, a person or a client gave it. */

@@ -41,5 +41,5 @@ export const grantsOf = ({ state, moment }: Draft): readonly Grant[] =>
 
 export const revokeGrants = (draft: Draft, ids: readonly string[]): void => {
   const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));
-  if (grants.length < draft.state.grants.length) draft.state = { ...draft.state, grants };
+  if (grants.length < draft.state.grants.length) draft.state.grants = grants;
 };

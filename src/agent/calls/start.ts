@@ -7,7 +7,7 @@ import type { Call } from "../state/call.ts";
 import { willRunAgain } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf, callOf, assign } from "../transaction/draft.ts";
 import { endCallAtOnce, parkCall, findCall } from "./finish.ts";
 
 /** Tool calls go from planned to running to done; either of the first two may be parked and go back or be done. */
@@ -33,7 +33,7 @@ export const wakeCalls = (draft: Draft, threadId: string): void => {
   for (const call of callsOfRun(run)) {
     const isTimed = call.parkedOn !== "ask" && call.parkedOn !== "thread";
     if (call.status === "parked" && isTimed && call.until !== null && call.until <= now)
-      changeCall(draft, threadId, call.call.id, { status: "planned", until: null, parkedOn: null });
+      assign(callOf(draft, threadId, call.call.id), { status: "planned", until: null, parkedOn: null });
   }
 };
 
@@ -84,15 +84,15 @@ export const endOpenCalls = (
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
     if (call.ask !== null && call.status === "parked") cancelAsk(draft, threadId, call.ask);
-    endCallAtOnce(draft, threadId, result);
     if (asksCaller(call)) forgetQuestion(draft, threadId);
+    endCallAtOnce(draft, threadId, result);
   }
 };
 
 /** A called agent no longer asks its caller. */
 const forgetQuestion = (draft: Draft, threadId: string): void => {
-  const { child } = threadOf(draft, threadId);
-  if (child !== null) changeThread(draft, threadId, { child: { ...child, question: null } });
+  const thread = threadOf(draft, threadId);
+  if (thread.child !== null) thread.child = { ...thread.child, question: null };
 };
 
 /** Calls that an older isolate was running are recovered by their safety class. */
@@ -104,9 +104,9 @@ export const recoverCalls = (draft: Draft, threadId: string): void => {
     const rule =
       ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
     if (rule === "rerun" && call.reruns < mostReruns) {
-      changeCall(draft, threadId, call.call.id, { status: "planned", reruns: call.reruns + 1 });
+      assign(callOf(draft, threadId, call.call.id), { status: "planned", reruns: call.reruns + 1 });
     } else if (rule === "ask") {
-      changeCall(draft, threadId, call.call.id, {
+      assign(callOf(draft, threadId, call.call.id), {
         status: "planned",
         approved: false,
         plan: { ...call.plan, verdict: "ask", by: "on_interrupt" },
@@ -114,9 +114,7 @@ export const recoverCalls = (draft: Draft, threadId: string): void => {
     } else {
       endCallAtOnce(draft, threadId, textResult(call.call, "unknown", syntheticResults.unknown));
       if (rule === "fail")
-        changeRun(draft, threadId, {
-          stop: { reason: "internal", error: `${call.call.name} was interrupted` },
-        });
+        runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
     }
   }
 };

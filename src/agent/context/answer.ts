@@ -13,7 +13,7 @@ export const answerOf = (chat: readonly Message[], runId: string): readonly Mess
 };
 
 /** It tells whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */
-export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld === true;
+export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld;
 
 export const finalText = (thread: Thread, run: Run): string =>
   isUnanswered(run)

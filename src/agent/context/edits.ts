@@ -8,8 +8,6 @@ import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import {
   appendMessage,
-  changeRun,
-  changeThread,
   emit,
   keepForRecall,
   createMessage,
@@ -37,32 +35,27 @@ interface Editor {
 }
 
 const takeEditNumber = (draft: Draft): number => {
-  const { nextEdit: edit } = draft.state;
-  draft.state = { ...draft.state, nextEdit: edit + 1 };
-  return edit;
+  draft.state.nextEdit += 1;
+  return draft.state.nextEdit - 1;
 };
 
 /** The chat is replaced with the sum of its tokens and what left it since the last call. */
 const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
-  const { tokens, removed } = threadOf(draft, threadId);
-  changeThread(draft, threadId, {
-    chat,
-    tokens: tokens + delta,
-    removed: removed + Math.max(0, -delta),
-  });
+  const thread = threadOf(draft, threadId);
+  thread.chat = chat;
+  thread.tokens += delta;
+  thread.removed += Math.max(0, -delta);
 };
 
 /** Messages leave the chat; those that the last call had seen also leave its context. */
 export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
-  const { chat, tokens, removed, seen } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
   const left = new Set(gone);
   const sum = (messages: readonly Message[]): number =>
     messages.reduce((total, message) => total + shownTokens(message), 0);
-  changeThread(draft, threadId, {
-    chat: chat.filter((message) => !left.has(message)),
-    tokens: tokens - sum(gone),
-    removed: removed + sum(gone.filter(({ pos }) => pos <= seen)),
-  });
+  thread.chat = thread.chat.filter((message) => !left.has(message));
+  thread.tokens -= sum(gone);
+  thread.removed += sum(gone.filter(({ pos }) => pos <= thread.seen));
 };
 
 /** `recall` reads a part under this id: that of a cut result, otherwise that of a copy made now. */
@@ -212,7 +205,7 @@ const applyRetire = (
   const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
   retireMessages(draft, threadId, range.gone, { effect: kind, reason });
-  if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
+  if (summaries.length > 0) threadOf(draft, threadId).nextPos = nextPos + 1;
   putChat(draft, threadId, next, after - before);
   for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
   return range.gone.length;
@@ -240,16 +233,17 @@ const applyInject = (
     appendMessage(draft, threadId, createNote(kind, text, reason));
     return true;
   }
-  const { notes } = runOf(draft, threadId);
-  changeRun(draft, threadId, { notes: [...notes, { kind, text, reason }] });
+  const run = runOf(draft, threadId);
+  run.notes = [...run.notes, { kind, text, reason }];
   return true;
 };
 
 /** Notes that waited for the results of their reply are appended. */
 export const appendPendingNotes = (draft: Draft, threadId: string): void => {
-  const { notes } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { notes } = run;
   if (notes.length === 0) return;
-  changeRun(draft, threadId, { notes: [] });
+  run.notes = [];
   for (const { kind, text, reason = kind } of notes)
     appendMessage(draft, threadId, createNote(kind, text, reason));
 };

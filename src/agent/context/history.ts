@@ -6,7 +6,7 @@ import type { Call } from "../state/call.ts";
 import { sanitizeToolName } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Effects and guards compare finished calls, which the thread's row keeps across runs and restarts. */
 
@@ -60,9 +60,10 @@ export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
   const { recordMarks } = threadOf(draft, threadId);
-  changeThread(draft, threadId, {
-    recordMarks: { ...recordMarks, next: recordMarks.next + Math.min(calls.length, mostCallsPerReply) },
-  });
+  threadOf(draft, threadId).recordMarks = {
+    ...recordMarks,
+    next: recordMarks.next + Math.min(calls.length, mostCallsPerReply),
+  };
   return calls.map((call, at) => {
     if (at >= mostCallsPerReply) return call;
     const { name, args } = call.call;
@@ -95,7 +96,7 @@ export const recordCall = (
     turn,
     changed: settlement.stored === true || (settlement.changes?.length ?? 0) > 0,
   };
-  changeThread(draft, threadId, { history: insertRecord(history, record, historySize) });
+  threadOf(draft, threadId).history = insertRecord(history, record, historySize);
   return record;
 };
 

@@ -63,7 +63,7 @@ export const createContextSnapshot = (
   }: { readonly edit: number; readonly override: string | null; readonly held: number },
 ): ContextSnapshot => {
   const { depth, nextPos, previousNewest } = thread;
-  const { light, hidden, hiders = [], outputSchema, lane } = run;
+  const { light, hidden, hiders, outputSchema, lane } = run;
   const { provider, model, window } = lane;
   const size = requestTokens(agent, thread, run);
   return {

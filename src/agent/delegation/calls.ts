@@ -3,7 +3,7 @@ import { answerCall, refuseCall } from "../calls/finish.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildItem } from "../state/child.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeCall, runOf, threadOf } from "../transaction/draft.ts";
+import { runOf, threadOf, callOf } from "../transaction/draft.ts";
 import { childId } from "../transaction/ids.ts";
 import type { PlannedChild } from "./plan.ts";
 import { planChildren, rootOf } from "./plan.ts";
@@ -68,6 +68,6 @@ export const startChildren = (
     if (isPlanned(slot)) startPlannedChild(draft, parent, slot, idOf(slot));
   }
   if (waiting) return;
-  changeCall(draft, threadId, call.call.id, { waits });
+  callOf(draft, threadId, call.call.id).waits = waits;
   answerWait(draft, threadId, call.call.id);
 };

@@ -12,7 +12,7 @@ import type { GraphOutcome, GraphState, GraphTask } from "../state/graph.ts";
 import type { GraphNode, GraphRun } from "../stores/graphs.ts";
 import { startGraph, forgetGraph, findGraph, saveGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, changeCall, emit, keepForRecall, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
 import { childId, stripIds } from "../transaction/ids.ts";
 import type { ResolveAgent } from "./graph.ts";
 import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph } from "./graph.ts";
@@ -202,7 +202,7 @@ const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => 
   const slots = Object.values(draft.state.threads)
     .filter(({ child, run }) => child?.node?.dispatch === id && run !== null)
     .map((each) => each.id);
-  changeCall(draft, thread, call, { waits: { answer: "items", on_error: "collect", slots } });
+  callOf(draft, thread, call).waits = { answer: "items", on_error: "collect", slots };
 };
 
 /** All tasks have settled: the report is the call's result, or a message. */

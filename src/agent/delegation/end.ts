@@ -8,10 +8,9 @@ import { leaveSlotQueue } from "../run/wait.ts";
 import type { Child, EndedChild } from "../state/child.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
-import { pruneTree } from "../state/thread.ts";
 import { settleTask, releaseTasks } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, pruneTree, threadOf } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
 import { peerId, startPeer } from "./handoff.ts";
 import { changeChild, findChildRecord } from "./start.ts";
@@ -32,10 +31,12 @@ const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
 
 /** The thread leaves the live state with what it kept for further tasks; messages and rows stay readable. */
 const removeThread = (draft: Draft, threadId: string): void => {
-  const { [threadId]: gone, ...threads } = draft.state.threads;
+  const { threads } = draft.state;
+  const gone = threads[threadId];
   if (gone === undefined) return;
   draft.left.push(gone);
-  draft.state = pruneTree({ ...draft.state, threads }, gone.child?.root ?? "");
+  delete threads[threadId];
+  pruneTree(draft, gone.child?.root ?? "");
   for (const { id, parent, child } of Object.values(threads))
     if (parent?.thread === threadId && child?.idle === true) removeKeptThread(draft, id);
 };
@@ -51,7 +52,7 @@ const removeKeptThread = (draft: Draft, threadId: string): void => {
 /** The thread stays for the next task of its caller. */
 const keepThread = (draft: Draft, threadId: string, { root }: Child): void => {
   changeChild(draft, threadId, { idle: true, completion: null, handover: null });
-  draft.state = pruneTree(draft.state, root);
+  pruneTree(draft, root);
 };
 
 /** These are all facts about an end; a called thread without them is a broken one. */

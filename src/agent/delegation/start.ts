@@ -9,7 +9,7 @@ import type { Thread } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { labelOf } from "../transaction/ids.ts";
 
 /** A called thread begins in one commit with its row, its first messages and its run. */
@@ -40,11 +40,8 @@ interface ChildStart {
 const countChild = (draft: Draft, { agent, root, task }: ChildStart): string => {
   const { labels, trees } = draft.state;
   const n = (ownEntry(labels, agent) ?? 0) + 1;
-  draft.state = {
-    ...draft.state,
-    labels: { ...labels, [agent]: n },
-    trees: { ...trees, [root]: (trees[root] ?? 0) + 1 },
-  };
+  draft.state.labels = { ...labels, [agent]: n };
+  draft.state.trees = { ...trees, [root]: (trees[root] ?? 0) + 1 };
   return labelOf(agent, task, n);
 };
 
@@ -70,7 +67,11 @@ const createChildThread = (draft: Draft, start: ChildStart): Thread => {
     stopped: null,
     warning: start.warning ?? null,
   };
-  if (kept !== undefined) return { ...kept, parent: start.parent, child };
+  if (kept !== undefined) {
+    kept.parent = start.parent;
+    kept.child = child;
+    return kept;
+  }
   const depth = threadOf(draft, start.parent.thread).depth + 1;
   return newThread(start.id, start.agent, { parent: start.parent, child, depth });
 };
@@ -82,7 +83,7 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
   const context = truncateText(cleanText(start.context), maxContextLength);
   const task = cleanText(start.task);
   const thread = createChildThread(draft, { ...start, task });
-  draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
+  draft.state.threads[thread.id] = thread;
   const record: ChildRecord = {
     id: thread.id,
     agent: thread.agent,
@@ -116,14 +117,14 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
 const narrowDeadline = (draft: Draft, threadId: string): void => {
   const at = threadOf(draft, threadId).child?.deadline ?? null;
   if (at === null) return;
-  const { deadline } = runOf(draft, threadId);
-  changeRun(draft, threadId, { deadline: deadline === null ? at : Math.min(deadline, at) });
+  const run = runOf(draft, threadId);
+  run.deadline = run.deadline === null ? at : Math.min(run.deadline, at);
 };
 
 /** A called thread's own facts are changed; nothing happens if it is `main`. */
 export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
-  const { child } = threadOf(draft, threadId);
-  if (child !== null) changeThread(draft, threadId, { child: { ...child, ...change } });
+  const thread = threadOf(draft, threadId);
+  if (thread.child !== null) thread.child = { ...thread.child, ...change };
 };
 
 /** The row of a called thread is read as this commit leaves it; null if there never was one. */

@@ -9,7 +9,7 @@ import type { ChildItem, ChildRecord, ChildWait } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeCounters, runOf } from "../transaction/draft.ts";
+import { agentOf, runOf, callOf } from "../transaction/draft.ts";
 import { stripIds } from "../transaction/ids.ts";
 import { changeChild, findChildRecord } from "./start.ts";
 
@@ -116,13 +116,11 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
   const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
   if (files == null) return;
   const { counters } = runOf(draft, parentId);
-  changeCounters(draft, parentId, {
-    files: {
-      created: union(counters.files.created, files.files_created),
-      modified: union(counters.files.modified, files.files_modified),
-      deleted: union(counters.files.deleted, files.files_deleted),
-    },
-  });
+  runOf(draft, parentId).counters.files = {
+    created: union(counters.files.created, files.files_created),
+    modified: union(counters.files.modified, files.files_modified),
+    deleted: union(counters.files.deleted, files.files_deleted),
+  };
 };
 
 /** A child of an open call ended: with `cancel` a failure stops the others; the last end answers the call. */
@@ -154,5 +152,5 @@ export const replaceWaitSlot = (
   const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
   if (call?.waits === undefined) return;
   const slots = call.waits.slots.map((slot) => (slot === from ? to : slot));
-  changeCall(draft, threadId, callId, { waits: { ...call.waits, slots } });
+  callOf(draft, threadId, callId).waits = { ...call.waits, slots };
 };

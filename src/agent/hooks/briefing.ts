@@ -8,7 +8,7 @@ import type { Reflection } from "../state/records.ts";
 import type { Run, BriefingTopic } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, changeThread, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
+import { emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
 import { startPreparing, preparingPhaseOf } from "./preparing.ts";
 
 /**
@@ -43,7 +43,7 @@ export const briefingTopicsOf = (
 
 /** The run begins to fetch its topics; false if there are none. */
 export const startBriefing = (draft: Draft, threadId: string): boolean => {
-  const { wants = [] } = runOf(draft, threadId);
+  const { wants } = runOf(draft, threadId);
   if (wants.length > 0) startPreparing(draft, threadId, briefingPosition, null);
   return wants.length > 0;
 };
@@ -76,11 +76,9 @@ const insertBeforeInput = (
   const parts = [{ type: "text", text }] as const;
   const place = viewPlaceOf(input) - 0.5;
   const message = createMessage(draft, thread, { place, role: "user", origin: "agent", parts, ...more });
-  changeThread(draft, threadId, {
-    chat: [...thread.chat.slice(0, -1), message, input],
-    tokens: thread.tokens + message.tokens,
-    nextPos: thread.nextPos + 1,
-  });
+  thread.chat = [...thread.chat.slice(0, -1), message, input];
+  thread.tokens += message.tokens;
+  thread.nextPos += 1;
   emit(draft, threadId, "message_added", { message, final: false });
 };
 
@@ -120,10 +118,11 @@ export const applyBriefing = (
     reportUnavailable(draft, threadId, "context", `the project context of the workspace ${late}`);
   if (reflections === null)
     reportUnavailable(draft, threadId, "reflections", `the lessons of earlier tasks ${late}`);
-  if (typeof context === "string" && context !== "")
-    draft.state = { ...draft.state, external: { text: context } };
+  if (typeof context === "string" && context !== "") draft.state.external = { text: context };
   if (reflections != null && reflections.length > 0)
     insertBeforeInput(draft, threadId, formatReflections(reflections));
   if (memory !== undefined) insertMemoryNote(draft, threadId, memory);
-  changeRun(draft, threadId, { wants: [], phase: { at: "ready" } });
+  const run = runOf(draft, threadId);
+  run.wants = [];
+  run.phase = { at: "ready" };
 };

@@ -12,15 +12,7 @@ import { mergeFiles, findTaskMessage } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  changeCounters,
-  changeRun,
-  changeThread,
-  emit,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/estimate.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
@@ -139,7 +131,9 @@ export const failEffect = (
     emit(draft, threadId, "error", { code: "effect_skipped", message: error, retryable: true });
     return false;
   }
-  changeRun(draft, threadId, { phase: { at: "ready" }, stop: { reason: "effect_failed", error } });
+  const run = runOf(draft, threadId);
+  run.phase = { at: "ready" };
+  run.stop = { reason: "effect_failed", error };
   return true;
 };
 
@@ -161,11 +155,11 @@ const emitNotices = (
   const shrunk = stages.filter(
     ({ stage, tokens_before, tokens_after }) => stage !== "failed" && tokens_after < tokens_before,
   ).length;
-  const { compactions = 0 } = runOf(draft, threadId).counters;
-  if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
+  const { counters } = runOf(draft, threadId);
+  if (shrunk > 0) counters.compactions += shrunk;
   if (stages.some(({ retired }) => retired !== null)) markCompaction(draft, threadId);
   if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect))
-    changeRun(draft, threadId, { climbed: true });
+    runOf(draft, threadId).compacted = true;
 };
 
 /** The reason for an effect's edit is what forced it, the stage it reached, or its phase. */
@@ -184,13 +178,13 @@ export const applyEffectResult = (
 ): boolean => {
   const { effect, key } = bound;
   const { edits = [], state, tools, stop } = result;
-  const before = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const before = tokensOf(draft, thread);
   const { phase, view } = context;
   const reason = reasonOf(context, result);
   const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
   const counts = applyEdits(draft, threadId, editor, edits);
-  const { effects } = threadOf(draft, threadId);
-  if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
+  if (state !== undefined) thread.effects = { ...thread.effects, [key]: state };
   const hides = tools !== undefined && phase === "before_complete";
   const hidden = hides ? hideTools(draft, threadId, effect.kind, tools.hide) : 0;
   const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
@@ -201,11 +195,11 @@ export const applyEffectResult = (
       ...counts,
       hidden,
       stopped,
-      tokens_before: tokensOf(draft, before),
-      tokens_after: tokensOf(draft, threadOf(draft, threadId)),
+      tokens_before: before,
+      tokens_after: tokensOf(draft, thread),
     });
   emitNotices(draft, threadId, bound, context.force, result);
-  if (stopped) changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
+  if (stopped) runOf(draft, threadId).stop = { reason: stop.reason, error: stop.message };
   return true;
 };
 
@@ -214,11 +208,11 @@ const tokensOf = (draft: Draft, thread: Thread): number =>
 
 /** Tools are hidden from the turn; the number of those that were declared so far is returned. */
 const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
-  const { hidden: known, hiders } = runOf(draft, threadId);
-  const fresh = new Set(hide.filter((name) => !known.includes(name)));
+  const run = runOf(draft, threadId);
+  const fresh = new Set(hide.filter((name) => !run.hidden.includes(name)));
   if (fresh.size === 0) return 0;
-  const hidden = [...known, ...fresh];
-  changeRun(draft, threadId, { hidden, hiders: [...(hiders ?? []), ...[...fresh].map(() => kind)] });
+  run.hidden = [...run.hidden, ...fresh];
+  run.hiders = [...run.hiders, ...[...fresh].map(() => kind)];
   return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 
@@ -261,8 +255,7 @@ const runEffectPhase = (
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
     // A turn runs the compaction strategy at most once.
-    if (runOf(draft, threadId).climbed === true && isCompactionStrategy(draft, threadId, bound.effect))
-      continue;
+    if (runOf(draft, threadId).compacted && isCompactionStrategy(draft, threadId, bound.effect)) continue;
     snapshot = effectViewFor(draft, threadId, phase, bound.lane, snapshot);
     const { context } = snapshot;
     const outcome = tryEffect(context, bound, effectState(threadOf(draft, threadId), bound));
@@ -304,5 +297,5 @@ export const resetEffects = (draft: Draft, threadId: string): void => {
   const { effects } = threadOf(draft, threadId);
   if (!gone.some(({ key }) => key in effects)) return;
   const kept = Object.entries(effects).filter(([key]) => !gone.some((bound) => bound.key === key));
-  changeThread(draft, threadId, { effects: Object.fromEntries(kept) });
+  threadOf(draft, threadId).effects = Object.fromEntries(kept);
 };

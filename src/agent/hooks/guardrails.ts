@@ -5,16 +5,7 @@ import { removeMessages } from "../context/edits.ts";
 import { formatCompletion } from "../context/reports.ts";
 import { applyGuardrail, removeLeaks } from "../definition/guard.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeCounters,
-  changeThread,
-  emit,
-  retireMessages,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 
 /** The middleware of an agent's runs guards its answers and limits what its log says. */
 
@@ -65,7 +56,7 @@ const appendReplacement = (draft: Draft, threadId: string, text: string | null):
 
 /** A text beside calls stays in the chat, since they have results, but is no longer the answer. */
 const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
-  if (text === null) changeCounters(draft, threadId, { withheld: true });
+  if (text === null) runOf(draft, threadId).counters.withheld = true;
   else appendReplacement(draft, threadId, text);
 };
 
@@ -79,7 +70,7 @@ const replaceReport = (
 ): void => {
   const completion = failed ? null : { status, files_modified, summary: text ?? "" };
   const { child } = threadOf(draft, threadId);
-  if (child !== null) changeThread(draft, threadId, { child: { ...child, completion } });
+  if (child !== null) threadOf(draft, threadId).child = { ...child, completion };
   if (failed) withholdAnswer(draft, threadId, text);
 };
 
@@ -140,7 +131,7 @@ export const guardAnswer = (
 ): GuardrailDecision => {
   const { guardrails } = agentOf(draft, threadId);
   if (guardrails.length === 0) return { do: "accept" };
-  if (runOf(draft, threadId).counters.withheld === true) changeCounters(draft, threadId, { withheld: false });
+  runOf(draft, threadId).counters.withheld = false;
   const accepted = checkAnswer(draft, threadId, reason);
   if (accepted.do === "accept") guardAside(draft, threadId);
   return accepted;
@@ -164,10 +155,10 @@ const checkAnswer = (
     }
     const { why } = judged;
     if (why === null) continue;
-    const { rejected = {} } = runOf(draft, threadId).counters;
-    const retries = rejected[place] ?? 0;
+    const { counters } = runOf(draft, threadId);
+    const retries = counters.rejected[place] ?? 0;
     if (onFail === "retry" && retries < maxRetries) {
-      changeCounters(draft, threadId, { rejected: { ...rejected, [place]: retries + 1 } });
+      counters.rejected = { ...counters.rejected, [place]: retries + 1 };
       return { do: "retry", what: answer.name, why };
     }
     answer.replace(text, onFail !== "replace");

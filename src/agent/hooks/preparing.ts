@@ -7,7 +7,7 @@ import type { EffectMemo, ForceReason, Ticket, PreparingPhase, Run } from "../st
 import { ticketId } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeCounters, changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { emit, runOf, threadOf } from "../transaction/draft.ts";
 import { findTarget } from "../transaction/targets.ts";
 import { applyEffectResult } from "./effects.ts";
 
@@ -27,7 +27,7 @@ export const preparingPhaseOf = (run: Run | null): PreparingPhase | null =>
 
 const changePreparing = (draft: Draft, threadId: string, fields: Partial<PreparingPhase>): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
-  if (phase !== null) changeRun(draft, threadId, { phase: { ...phase, ...fields } });
+  if (phase !== null) runOf(draft, threadId).phase = { ...phase, ...fields };
 };
 
 /** An effect starts to work outside the commit; `effect` is its position in the turn, -1 for a forced compaction. */
@@ -48,7 +48,7 @@ export const startPreparing = (
     calling: null,
     memo: {},
   } as const;
-  changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
+  runOf(draft, threadId).phase = { at: "preparing", effect, force, attempt, epoch, ...work };
 };
 
 /** One turn has so many forced compactions; the last is a hard clear. */
@@ -61,7 +61,7 @@ export const startOverflowCompaction = (
   count: number,
   attempt: number,
 ): void => {
-  changeRun(draft, threadId, { overflows: count });
+  runOf(draft, threadId).overflows = count;
   startPreparing(draft, threadId, -1, { why: "overflow", count }, attempt);
 };
 
@@ -99,7 +99,7 @@ export const keepMemo = (draft: Draft, threadId: string, key: string, value: Eff
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
   changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
-  changeCounters(draft, threadId, { deadAttempts: 0 });
+  runOf(draft, threadId).counters.deadAttempts = 0;
 };
 
 /** The next model call uses the ticket that it waited for, or a new one named by its event. */
@@ -162,7 +162,7 @@ export const prepareEffect = (draft: Draft, threadId: string, effect: number): v
   startPreparing(draft, threadId, effect, null);
   if (stop === null) return;
   changePreparing(draft, threadId, { stop });
-  changeRun(draft, threadId, { stop: null });
+  runOf(draft, threadId).stop = null;
 };
 
 /** The result of an effect is applied after an earlier effect's stop. False if the run ends at once. */
@@ -177,7 +177,7 @@ export const applyPreparedResult = (
   result: EffectResult<Json>,
 ): boolean => {
   const { stop: others } = runOf(draft, threadId);
-  if (others === null && held !== undefined) changeRun(draft, threadId, { stop: held });
+  if (others === null && held !== undefined) runOf(draft, threadId).stop = held;
   const ok = applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
   const { cancel, stop, turnOpen } = runOf(draft, threadId);
   const ends = force === null ? others : stop;
@@ -187,8 +187,7 @@ export const applyPreparedResult = (
 /** The request is too long, and compaction found nothing to leave out. */
 export const failContextOverflow = (draft: Draft, threadId: string): void => {
   const error = "the history does not fit the model's context window, and nothing more can be left out";
-  changeRun(draft, threadId, {
-    phase: { at: "ready" },
-    stop: { reason: "context_length_exceeded", error },
-  });
+  const run = runOf(draft, threadId);
+  run.phase = { at: "ready" };
+  run.stop = { reason: "context_length_exceeded", error };
 };

@@ -5,7 +5,7 @@ import type { Input } from "../state/input.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, changeThread, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, threadOf } from "../transaction/draft.ts";
 import { findInput, isAgentMessage } from "./inputs.ts";
 
 /** Background results are kept until the person has got them. */
@@ -46,7 +46,7 @@ export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
 
 /** Undelivered results are appended to the chat, which may have shrunk; agents' questions are none for a person. */
 const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
-  changeThread(draft, threadId, { announce: null });
+  threadOf(draft, threadId).announce = null;
   const text = findAgentMessages(draft, inputs)
     .filter(({ question }) => question === undefined)
     .map(({ content }) => textOf(content))
@@ -84,5 +84,5 @@ export const settleAnnouncement = (
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);
   const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
-  changeThread(draft, threadId, { announce: { runs: counted, inputs, at } });
+  threadOf(draft, threadId).announce = { runs: counted, inputs, at };
 };

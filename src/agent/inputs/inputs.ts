@@ -7,21 +7,13 @@ import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeRun,
-  changeThread,
-  emit,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** These transitions accept, apply, withdraw or return inputs. */
 
 const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void => {
   const thread = threadOf(draft, input.thread);
-  changeThread(draft, thread.id, { inbox: thread.inbox.filter(({ id }) => id !== input.id) });
+  thread.inbox = thread.inbox.filter(({ id }) => id !== input.id);
   draft.inputs.push({ ...input, status });
 };
 
@@ -37,7 +29,7 @@ const isIdTaken = (draft: Draft, number: number): boolean =>
 export const assignInputId = (draft: Draft, chosen?: string): string => {
   let number = draft.state.nextInput;
   if (chosen === undefined) while (isIdTaken(draft, number)) number += 1;
-  draft.state = { ...draft.state, nextInput: number + 1 };
+  draft.state.nextInput = number + 1;
   return chosen ?? `in_${number}`;
 };
 
@@ -45,7 +37,7 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
 export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
-  changeThread(draft, thread.id, { inbox: ahead ? [input, ...thread.inbox] : [...thread.inbox, input] });
+  thread.inbox = ahead ? [input, ...thread.inbox] : [...thread.inbox, input];
   draft.inputs.push(input);
   const { id, content, on_busy, sender } = input;
   emit(draft, thread.id, "input_accepted", {
@@ -77,7 +69,7 @@ export const applyInput = (draft: Draft, input: Input, steering: boolean): void 
   });
   rememberInput(draft, input);
   const thread = threadOf(draft, input.thread);
-  if (thread.firstInput === null) changeThread(draft, thread.id, { firstInput: stored });
+  if (thread.firstInput === null) thread.firstInput = stored;
   if (input.origin === "human") resetGuards(draft, thread.id, "input");
 };
 
@@ -137,7 +129,7 @@ export const changeInput = (
   };
   const others = thread.inbox.filter(({ id }) => id !== input.id);
   const at = change.place ?? thread.inbox.findIndex(({ id }) => id === input.id);
-  changeThread(draft, thread.id, { inbox: [...others.slice(0, at), changed, ...others.slice(at)] });
+  thread.inbox = [...others.slice(0, at), changed, ...others.slice(at)];
   draft.inputs.push(changed);
   return changed;
 };
@@ -153,11 +145,12 @@ export const steeringInputsOf = (draft: Draft, threadId: string): readonly Input
 /** Steered inputs join the run and bring the newest schema; a person's extends an announcement to a full run's time. */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   for (const input of steeringInputsOf(draft, threadId)) {
-    const { inputs, announces, startedAt, outputSchema } = runOf(draft, threadId);
-    const schema = input.output_schema ?? outputSchema;
-    changeRun(draft, threadId, { inputs: [...inputs, input.id], outputSchema: schema });
+    const run = runOf(draft, threadId);
+    const { announces, startedAt } = run;
+    run.inputs = [...run.inputs, input.id];
+    run.outputSchema = input.output_schema ?? run.outputSchema;
     if (announces && input.origin === "human")
-      changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
+      run.deadline = deadlineOf(agentOf(draft, threadId), startedAt, false);
     applyInput(draft, input, true);
   }
 };

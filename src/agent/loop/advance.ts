@@ -23,10 +23,10 @@ import {
 import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
-import { openChildren, pruneTree } from "../state/thread.ts";
+import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, pruneTree, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/answers.ts";
 import { startCalls } from "../turn/calls.ts";
 import { concludeRun } from "../turn/finish.ts";
@@ -40,7 +40,7 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
   if (missing === null) {
-    if (run.missingSince !== null) changeRun(draft, threadId, { missingSince: null });
+    if (run.missingSince !== null) run.missingSince = null;
     return true;
   }
   if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
@@ -54,7 +54,8 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
   emit(draft, threadId, "run_waiting", {
     on: [{ kind: "config", missing, until: since + missingAgentLimitMs }],
   });
-  changeRun(draft, threadId, { missingSince: since, waitingShown: true });
+  run.missingSince = since;
+  run.waitingShown = true;
   return false;
 };
 
@@ -99,7 +100,7 @@ const closeBlock = (draft: Draft, threadId: string): void => {
   if (terminal) concludeRun(draft, threadId, "terminal_tool");
   else closeTurn(draft, threadId);
   const { run } = threadOf(draft, threadId);
-  if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (run?.phase.at === "acting") runOf(draft, threadId).phase = { at: "ready" };
 };
 
 /** Calls that wait for a child which an earlier call began give up: the child goes on by itself. */
@@ -128,10 +129,10 @@ const stopChildren = (draft: Draft, threadId: string): void => {
 const beginTurn = (draft: Draft, threadId: string): void => {
   const { phase, lingers } = runOf(draft, threadId);
   const { child } = threadOf(draft, threadId);
-  if (lingers !== null) changeRun(draft, threadId, { lingers: null });
+  if (lingers !== null) runOf(draft, threadId).lingers = null;
   if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
-    changeCounters(draft, threadId, { withheld: false });
+    runOf(draft, threadId).counters.withheld = false;
   }
   startThinking(draft, threadId);
 };
@@ -221,8 +222,7 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
   let moved = true;
   while (moved) {
     moved = false;
-    for (const ended of draft.runs)
-      if (ended.thread === "main") draft.state = pruneTree(draft.state, ended.id);
+    for (const ended of draft.runs) if (ended.thread === "main") pruneTree(draft, ended.id);
     for (const id of Object.keys(draft.state.threads)) {
       if (tickThread(draft, id, by, slots)) moved = true;
     }

@@ -24,13 +24,13 @@ export const outboxOf = ({ state, moment }: Draft): Outbox =>
 
 export const postReflection = (draft: Draft, row: Reflection): void => {
   const outbox = outboxOf(draft);
-  draft.state = { ...draft.state, outbox: { ...outbox, rows: [...outbox.rows, row].slice(-mostRows) } };
+  draft.state.outbox = { ...outbox, rows: [...outbox.rows, row].slice(-mostRows) };
 };
 
 /** A memory has a row of its own until it is taken, so that none is given up. */
 export const postMemory = (draft: Draft, row: MemoryRow): void => {
   const outbox = outboxOf(draft);
-  draft.state = { ...draft.state, outbox: { ...outbox, memories: (outbox.memories ?? 0) + 1 } };
+  draft.state.outbox = { ...outbox, memories: (outbox.memories ?? 0) + 1 };
   writeEntry(draft, "outbox", `${String(row.at).padStart(16, "0")}.${row.id}`, row as unknown as Json);
 };
 

@@ -6,7 +6,7 @@ import type { Run } from "../state/run.ts";
 import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { appendMessage, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { appendMessage, runOf, threadOf } from "../transaction/draft.ts";
 import { abortAttempt } from "../turn/turns.ts";
 
 /** These transitions ask a run, and everything below it, to end. */
@@ -32,7 +32,7 @@ const recordStop = (draft: Draft, threadId: string, why: string, told: boolean):
   if (child === null) return;
   const { stopped } = child;
   const noted = { why: stopped?.why ?? why, told: told || stopped?.told === true };
-  changeThread(draft, threadId, { child: { ...child, stopped: noted } });
+  threadOf(draft, threadId).child = { ...child, stopped: noted };
 };
 
 /** It cancels what a thread started, whether or not the thread still runs itself. */
@@ -68,7 +68,7 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + graceMs;
   // A rollback stays the reason while the input that asked for it still waits.
   const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
-  changeRun(draft, threadId, { cancel: { mode, reason, returns, until } });
+  run.cancel = { mode, reason, returns, until };
   if (mode === "now") {
     dropThinking(draft, threadId);
     stopCommands(draft, threadId);
@@ -86,7 +86,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
     .map((item) => (item?.kind === "text" ? item.text : ""))
     .join("");
   abortAttempt(draft, threadId, "cancelled", null);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
+  runOf(draft, threadId).phase = { at: "ready" };
   if (/\S/.test(partial))
     appendMessage(draft, threadId, {
       role: "assistant",
@@ -101,5 +101,5 @@ export const dropPreparing = (draft: Draft, threadId: string): void => {
   const ask = preparingPhaseOf(runOf(draft, threadId))?.ask ?? null;
   bookLostEffectCall(draft, threadId, "cancelled");
   if (ask !== null) cancelAsk(draft, threadId, ask.id);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
+  runOf(draft, threadId).phase = { at: "ready" };
 };

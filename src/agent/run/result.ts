@@ -91,7 +91,7 @@ export const runResultOf = (
   tool_cache_hits: run.counters.cacheHits,
   tool_cache_misses: run.counters.cacheMisses,
   tool_timings: run.counters.timings,
-  compactions_applied: run.counters.compactions ?? 0,
+  compactions_applied: run.counters.compactions,
   longest_turn_ms: run.counters.longestTurnMs,
   // Only a retry reads it, so that a completed run does not pay for it.
   episode_summary: end.state === "completed" ? "" : summarizeCalls(thread.chat, run.id),

@@ -12,6 +12,7 @@ import { endOpenCalls } from "../calls/start.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { completionOf } from "../context/reports.ts";
+import type { Agent } from "../definition/agent.ts";
 import { targetAt } from "../definition/agent.ts";
 import { briefingTopicsOf } from "../hooks/briefing.ts";
 import { resetEffects } from "../hooks/effects.ts";
@@ -31,22 +32,13 @@ import { constraintsBlobId } from "../state/child.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
 import type { RunRecord } from "../state/records.ts";
-import type { RunCounters, Run } from "../state/run.ts";
-import { mergeFiles, noFiles } from "../state/run.ts";
+import type { Run } from "../state/run.ts";
+import { mergeFiles, newCounters } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { noUsage } from "../state/usage.ts";
-import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeRun,
-  changeThread,
-  emit,
-  retireMessages,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import type { Draft, DraftRun } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain } from "../transaction/targets.ts";
 import { abortAttempt, appendResults, closeTurn } from "../turn/turns.ts";
 import { guardContextWindow } from "../turn/window-guard.ts";
@@ -56,25 +48,6 @@ import { runResultOf, runProblemOf } from "./result.ts";
 /** These transitions start and finish runs. */
 
 const longestSummary = 2_000;
-
-const noCounters: RunCounters = {
-  toolCalls: 0,
-  cost: 0,
-  estimated: false,
-  cacheHits: 0,
-  cacheMisses: 0,
-  longestTurnMs: 0,
-  cutCalls: 0,
-  cutText: 0,
-  empty: 0,
-  repairs: 0,
-  misfits: 0,
-  deadAttempts: 0,
-  toolRan: false,
-  truncated: false,
-  timings: {},
-  files: noFiles,
-};
 
 /** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person. */
 export const startRun = (draft: Draft, input: Input): void => {
@@ -110,20 +83,12 @@ export const startCalledRun = (draft: Draft, input: Input, before: readonly stri
   guardContextWindow(draft, input.thread);
 };
 
-/** A run without input compacts the chat of an idle thread, and ends. */
-export const startCompactionRun = (draft: Draft, threadId: string, instructions: string | null): void =>
-  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;
 
-const openRun = (
-  draft: Draft,
-  threadId: string,
-  begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>,
-): void => {
+const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
   const { now } = draft.moment;
-  const thread = threadOf(draft, threadId);
-  const agent = agentOf(draft, thread.id);
   const { announces = false } = begin;
-  const run: Run = {
+  return {
     id: `run_${draft.state.nextRun}`,
     inputs: begin.inputs,
     startedAt: now,
@@ -140,25 +105,39 @@ const openRun = (
     lingers: null,
     announces,
     waitingShown: false,
+    wrapUpSaid: false,
     light: begin.light,
     revision: draft.state.revision,
     usage: noUsage,
     budget: noRunBudget,
-    counters: noCounters,
+    counters: newCounters(),
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
     hidden: [],
+    hiders: [],
     notes: [],
     overflows: 0,
+    compacted: false,
     compact: begin.compact ?? null,
     wants: briefingTopicsOf(draft, thread, agent, begin),
     reply: null,
-    lane: targetAt(agent, turnFallbackChain(draft, threadId).current),
+    lane: targetAt(agent, turnFallbackChain(draft, thread.id).current),
     missingSince: null,
   };
-  draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
+};
+
+/** A run without input compacts the chat of an idle thread, and ends. */
+export const startCompactionRun = (draft: Draft, threadId: string, instructions: string | null): void =>
+  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+
+const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
+  const thread = threadOf(draft, threadId);
+  const agent = agentOf(draft, thread.id);
+  const run = createRun(draft, thread, agent, begin);
+  draft.state.nextRun += 1;
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.standing) });
-  changeThread(draft, thread.id, { run, ...(announces ? { announce: announcementOf(thread, run) } : {}) });
+  thread.run = run;
+  if (run.announces) thread.announce = announcementOf(thread, run);
   resetEffects(draft, thread.id);
   resetGuards(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {
@@ -224,9 +203,12 @@ export const finishRun = (
   });
   const files = mergeFiles(thread.files, run.counters.files);
   const told = hasTold(run, end.state);
-  changeThread(draft, threadId, { run: null, lastRun: run.id, ...(told ? { announce: null } : {}), files });
+  thread.run = null;
+  thread.lastRun = run.id;
+  thread.files = files;
+  if (told) thread.announce = null;
   if (!told) settleAnnouncement(draft, threadId, run, end);
-  draft.state = { ...draft.state, updatedAt: draft.moment.now };
+  draft.state.updatedAt = draft.moment.now;
   startNextInput(draft, threadId, run);
   keepCompaction(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) closeLease(draft);
@@ -252,7 +234,7 @@ const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run
   const { run, child, chat } = threadOf(draft, threadId);
   if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
   if (run === null) startCompactionRun(draft, threadId, compact.instructions);
-  else changeRun(draft, threadId, { compact });
+  else runOf(draft, threadId).compact = compact;
 };
 
 const lastAnswerId = (thread: Thread, run: Run): string | null => {
@@ -279,7 +261,7 @@ const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
   const retired = thread.chat.filter(isOwn);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   removeMessages(draft, thread.id, retired);
-  changeThread(draft, thread.id, { firstInput });
+  threadOf(draft, thread.id).firstInput = firstInput;
   retireMessages(draft, thread.id, retired, { reason: "rollback" });
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
@@ -310,7 +292,7 @@ export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting
 export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))
-    if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
+    if (run !== null) runOf(draft, id).stop = { reason: "poisoned", error };
 };
 
 /** A run is about this input or task, which summaries quote. */
@@ -318,5 +300,5 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
 /** A run begins with the newest message of its thread. */
 const recordRunTask = (draft: Draft, threadId: string): void => {
   const task = threadOf(draft, threadId).chat.at(-1)?.id;
-  if (task !== undefined) changeRun(draft, threadId, { task });
+  if (task !== undefined) runOf(draft, threadId).task = task;
 };

@@ -8,7 +8,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** A waiting run reports what it waits for. */
 
@@ -72,7 +72,7 @@ export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
   emit(draft, threadId, "run_waiting", { on: findWaitReasons(draft.state, threadId, run) });
-  changeRun(draft, threadId, { waitingShown: true });
+  run.waitingShown = true;
   if (onlyPeopleCanMove(draft.state)) closeLease(draft);
 };
 
@@ -109,7 +109,7 @@ export const markRunResumed = (draft: Draft, threadId: string, by: string): void
   const { run } = threadOf(draft, threadId);
   if (run?.waitingShown !== true) return;
   emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
-  changeRun(draft, threadId, { waitingShown: false });
+  runOf(draft, threadId).waitingShown = false;
 };
 
 /** Each thread that works holds a slot; the rest wait, first come first. */
@@ -157,15 +157,7 @@ export interface Slots {
 
 export const createSlots = (draft: Draft): Slots => {
   const { agents, maxRunningThreads } = draft.moment;
-  let threads: Session["threads"] | null = null;
-  let known: SlotUsage = { free: 0, working: new Map() };
-  const room = (): SlotUsage => {
-    if (threads !== draft.state.threads) {
-      threads = draft.state.threads;
-      known = slotUsageOf(draft.state, maxRunningThreads);
-    }
-    return known;
-  };
+  const room = (): SlotUsage => slotUsageOf(draft.state, maxRunningThreads);
   return {
     full: () => room().free <= 0,
     has: (threadId) => {
@@ -186,12 +178,11 @@ export const createSlots = (draft: Draft): Slots => {
 /** A thread waits for a slot, behind those that came before it. */
 export const queueForSlot = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
-  if (!queue.includes(threadId)) draft.state = { ...draft.state, queue: [...queue, threadId] };
+  if (!queue.includes(threadId)) draft.state.queue = [...queue, threadId];
 };
 
 /** A thread got its slot, or needs none any more. */
 export const leaveSlotQueue = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
-  if (queue.includes(threadId))
-    draft.state = { ...draft.state, queue: queue.filter((id) => id !== threadId) };
+  if (queue.includes(threadId)) draft.state.queue = queue.filter((id) => id !== threadId);
 };

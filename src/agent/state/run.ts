@@ -266,20 +266,44 @@ export interface RunCounters {
   /** So many answers did not fit the schema and were sent back. */
   readonly misfits: number;
   /** A guardrail refused the run's last text, so that it is no answer. */
-  readonly withheld?: boolean;
+  readonly withheld: boolean;
   /** Each guardrail, by its position, sent back this many answers. */
-  readonly rejected?: Readonly<Record<string, number>>;
+  readonly rejected: Readonly<Record<string, number>>;
   /** They count the attempts since the last committed content. */
   readonly deadAttempts: number;
   readonly toolRan: boolean;
   readonly truncated: boolean;
   /** So many stages of compaction shrank the view. */
-  readonly compactions?: number;
+  readonly compactions: number;
   /** `input_truncated_suspected` was reported. */
-  readonly inputDoubted?: boolean;
+  readonly inputDoubted: boolean;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
 }
+
+/** A run begins with these counters. */
+export const newCounters = (): RunCounters => ({
+  toolCalls: 0,
+  cost: 0,
+  estimated: false,
+  cacheHits: 0,
+  cacheMisses: 0,
+  longestTurnMs: 0,
+  cutCalls: 0,
+  cutText: 0,
+  empty: 0,
+  repairs: 0,
+  misfits: 0,
+  deadAttempts: 0,
+  toolRan: false,
+  truncated: false,
+  withheld: false,
+  rejected: {},
+  compactions: 0,
+  inputDoubted: false,
+  timings: {},
+  files: noFiles,
+});
 
 /** Before its first turn a run may get the project context, lessons of failed runs, and memories. */
 export type BriefingTopic = "context" | "reflections" | "memory";
@@ -323,7 +347,7 @@ export interface Run {
   /** `run_waiting` was emitted and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   /** The note that the turns run out was given. */
-  readonly wrapUpSaid?: boolean;
+  readonly wrapUpSaid: boolean;
   readonly light: boolean;
   /** The deployment has lacked the run's agent since then. */
   readonly missingSince: number | null;
@@ -334,16 +358,16 @@ export interface Run {
   readonly outputSchema: Json | null;
   /** Effects took these tools out of this turn. */
   readonly hidden: readonly string[];
-  /** Effects of these kinds hid tools, one for each; absent if none did yet. */
-  readonly hiders?: readonly string[];
+  /** Effects of these kinds hid them, one for each. */
+  readonly hiders: readonly string[];
   /** These notes of effects wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** The provider refused this turn's request as too long this often. */
   readonly overflows: number;
   /** The open turn has had its compaction. */
-  readonly climbed?: boolean;
-  /** The run still has to be briefed on these topics; absent if there are none. */
-  readonly wants?: readonly BriefingTopic[];
+  readonly compacted: boolean;
+  /** The run still has to be briefed on these topics. */
+  readonly wants: readonly BriefingTopic[];
   /** The API asked for this compaction, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** The metrics of the open turn come from this last completed model call. */

@@ -20,6 +20,7 @@ export const newThread = (
   chat: [],
   tokens: 0,
   removed: 0,
+  lastHidden: [],
   seen: -1,
   nextPos: 0,
   inbox: [],
@@ -46,15 +47,6 @@ export const isChildOpen = ({ child }: Thread): boolean => child !== null && !ch
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
   Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
 
-/** The number of threads of a run's tree is forgotten once none of it is alive. */
-export const pruneTree = (session: Session, root: string): Session => {
-  const { [root]: count, ...trees } = session.trees;
-  const isAlive = Object.values(session.threads).some(
-    ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
-  );
-  return count === undefined || isAlive ? session : { ...session, trees };
-};
-
 /** It tells whether a thread waits for its caller's answer. */
 export const isAskingCaller = ({ child, run }: Thread): boolean =>
   run !== null && (child?.question ?? null) !== null;
@@ -68,8 +60,8 @@ export interface Thread {
   readonly tokens: number;
   /** Edits took this many tokens out of the view since the last call. */
   readonly removed: number;
-  /** Effects took these tools out of the last call; absent if there were none. */
-  readonly lastHidden?: readonly string[];
+  /** Effects took these tools out of the last call. */
+  readonly lastHidden: readonly string[];
   /** It is the `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
   readonly nextPos: number;

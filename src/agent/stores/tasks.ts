@@ -10,9 +10,8 @@ import { rememberText } from "../memory/remember.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/entries.ts";
-import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, emit } from "../transaction/draft.ts";
+import { agentOf, callOf, draftCallsOf, emit } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { changeBoard, releaseBoard, findChangedTasks } from "./board.ts";
 
@@ -112,20 +111,22 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
   return value;
 };
 
-/** Calls that watch a task run again in the same commit. */
-const wakeWatchers = (draft: Draft, ids: ReadonlySet<string>): void => {
-  for (const { id, run } of Object.values(draft.state.threads)) {
-    for (const { call, parkedOn, watches } of callsOfRun(run))
-      if (parkedOn === "task" && ids.has(watches ?? ""))
-        changeCall(draft, id, call.id, { until: draft.moment.now });
+const changesOfBoard = (draft: Draft, before: Tasks, after: Tasks): ReturnType<typeof findChangedTasks> =>
+  findChangedTasks(before, after, draft.moment.storeRules.onDependencyFailure);
+
+/** Calls that watch a task run again in the same commit if the task differs from `before`. */
+const wakeWatchers = (draft: Draft, before: Tasks): void => {
+  const ids = new Set(changesOfBoard(draft, before, draft.state.tasks).map(({ id }) => id));
+  for (const { run } of Object.values(draft.state.threads)) {
+    for (const call of draftCallsOf(run))
+      if (call.parkedOn === "task" && ids.has(call.watches ?? "")) call.until = draft.moment.now;
   }
 };
 
 const putBoard = (draft: Draft, author: Author, tasks: Tasks): void => {
-  const changed = findChangedTasks(draft.state.tasks, tasks, draft.moment.storeRules.onDependencyFailure);
-  draft.state = { ...draft.state, tasks };
+  const changed = changesOfBoard(draft, draft.state.tasks, tasks);
+  draft.state.tasks = tasks;
   for (const task of changed) emit(draft, author.thread, "task_changed", { task }, authorScope(author));
-  wakeWatchers(draft, new Set(changed.map(({ id }) => id)));
 };
 
 const boardFactsOf = (draft: Draft, thread: string): BoardFacts => ({
@@ -178,14 +179,14 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
   }
 };
 
-/** A savepoint marks the draft; the returned function undoes everything since: the state, and rows of every kind. */
+/** A savepoint marks the draft; the returned function undoes what changes of stores did: the session's own fields and rows. */
 const createSavepoint = (draft: Draft): (() => void) => {
-  const { state } = draft;
+  const state = { ...draft.state };
   const kinds = Object.values(draft)
     .filter((rows): rows is unknown[] => Array.isArray(rows))
     .map((rows) => ({ rows, count: rows.length }));
   return () => {
-    draft.state = state;
+    Object.assign(draft.state, state);
     for (const { rows, count } of kinds) rows.splice(count);
   };
 };
@@ -199,6 +200,7 @@ const applyStoreChanges = (
   | { readonly ok: true; readonly values: readonly Json[] }
   | { readonly ok: false; readonly error: string } => {
   const undo = createSavepoint(draft);
+  const { tasks } = draft.state;
   const values: Json[] = [];
   for (const change of changes) {
     const result = applyStoreChange(draft, author, change);
@@ -209,6 +211,7 @@ const applyStoreChanges = (
     undo();
     return { ok: false, error: `${result.code}: ${result.sentence}` };
   }
+  wakeWatchers(draft, tasks);
   return { ok: true, values };
 };
 
@@ -237,7 +240,9 @@ export const watchTask = (
   const task = findTask(draft.state.tasks, id);
   const isOpen = task?.status === "pending" || task?.status === "in_progress";
   pauseCall(draft, threadId, callId, "task", isOpen ? until : draft.moment.now);
-  changeCall(draft, threadId, callId, { watches: id, memo });
+  const call = callOf(draft, threadId, callId);
+  call.watches = id;
+  call.memo = memo;
 };
 
 const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>
@@ -258,7 +263,9 @@ export const assignmentProblem = (
 
 /** A task moves from whoever has it to a called agent that is about to start. */
 export const assignTask = (draft: Draft, by: string, id: string, assignee: string): void => {
+  const { tasks } = draft.state;
   changeTask(draft, { thread: by, call: null }, ...assignmentOf(draft, by, id, assignee));
+  wakeWatchers(draft, tasks);
 };
 
 /** A thread's task ended with it. Returns why the board refuses that; null if it is done or was already. */
@@ -268,12 +275,17 @@ export const settleTask = (draft: Draft, thread: string, id: string, status: Tas
   if (task !== null && task.status === "in_progress" && task.assignee !== thread)
     return `${id} is not ${status}: it went to ${task.assignee}`;
   const change = { store: "tasks", op: "update", id, status } as const;
+  const { tasks } = draft.state;
   const done = changeTask(draft, { thread, call: null }, change, boardFactsOf(draft, thread));
+  wakeWatchers(draft, tasks);
   return done.ok ? null : `${id} is not ${status}: ${done.sentence}`;
 };
 
 /** A thread has ended: what it still holds is free again. */
 export const releaseTasks = (draft: Draft, thread: string): void => {
-  const tasks = releaseBoard(draft.state.tasks, thread, draft.moment.now);
-  if (tasks !== draft.state.tasks) putBoard(draft, { thread, call: null }, tasks);
+  const before = draft.state.tasks;
+  const tasks = releaseBoard(before, thread, draft.moment.now);
+  if (tasks === before) return;
+  putBoard(draft, { thread, call: null }, tasks);
+  wakeWatchers(draft, before);
 };

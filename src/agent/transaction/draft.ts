@@ -11,8 +11,7 @@ import type { EntryChange, EntryReader, StoreRules } from "../state/entries.ts";
 import type { DataOf, EventType, SessionEvent } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
 import type { LedgerRow, RunRecord } from "../state/records.ts";
-import type { Run } from "../state/run.ts";
-import { callsOfRun } from "../state/run.ts";
+import type { Phase, Run, RunCounters } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
@@ -98,9 +97,27 @@ export interface Transition {
   readonly entries: readonly EntryChange[];
 }
 
-/** Transitions replace `state` and push rows of a draft; nothing else sees it before the commit. */
+/** A draft owns this copy of an entity; its fields change in place, and what they hold is replaced. */
+type Editable<T> = { -readonly [field in keyof T]: T[field] };
+
+export type DraftCall = Editable<Call>;
+
+export interface DraftRun extends Editable<Omit<Run, "counters" | "phase">> {
+  counters: Editable<RunCounters>;
+  phase: Exclude<Phase, { at: "acting" }> | { readonly at: "acting"; readonly calls: readonly DraftCall[] };
+}
+
+export interface DraftThread extends Editable<Omit<Thread, "run">> {
+  run: DraftRun | null;
+}
+
+export interface DraftSession extends Editable<Omit<Session, "threads">> {
+  readonly threads: Record<string, DraftThread>;
+}
+
+/** Transitions change `state` in place and push rows; nothing else sees the draft before the commit. */
 export interface Draft {
-  state: Session;
+  readonly state: DraftSession;
   /** A crash would redo it without loss: it may wait for the next commit, unless there are rows to store. */
   mayWait: boolean;
   readonly moment: TransactionContext;
@@ -117,8 +134,32 @@ export interface Draft {
   readonly entries: EntryChange[];
 }
 
+const copyPhase = (phase: Phase): DraftRun["phase"] =>
+  phase.at === "acting" ? { at: "acting", calls: phase.calls.map((call) => ({ ...call })) } : phase;
+
+const copyRun = (run: Run): DraftRun => ({
+  ...run,
+  counters: { ...run.counters },
+  phase: copyPhase(run.phase),
+});
+
+const copyThread = (thread: Thread): DraftThread => ({
+  ...thread,
+  run: thread.run === null ? null : copyRun(thread.run),
+});
+
+const copySession = (session: Session): DraftSession => {
+  const threads: Record<string, DraftThread> = {};
+  for (const id in session.threads) {
+    const thread = session.threads[id];
+    if (thread !== undefined) threads[id] = copyThread(thread);
+  }
+  return { ...session, threads };
+};
+
+/** The draft begins with copies of the session, its threads, their runs and calls, which are its entities. */
 export const createDraft = (state: Session, context: TransactionContext): Draft => ({
-  state,
+  state: copySession(state),
   mayWait: false,
   moment: context,
   events: [],
@@ -134,7 +175,13 @@ export const createDraft = (state: Session, context: TransactionContext): Draft 
   entries: [],
 });
 
-export const threadOf = (draft: Draft, id: string): Thread => {
+/** Several fields of an entity are set at once. */
+export const assign = <T extends object>(entity: T, change: Partial<T>): void => {
+  Object.assign(entity, change);
+};
+
+/** Returns a thread of the draft, which changes in place. */
+export const threadOf = (draft: Draft, id: string): DraftThread => {
   const thread = draft.state.threads[id];
   if (thread === undefined) throw new Error(`unknown thread ${id}`);
   return thread;
@@ -143,38 +190,35 @@ export const threadOf = (draft: Draft, id: string): Thread => {
 export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.moment.agents(threadOf(draft, threadId));
 
-const putThread = (draft: Draft, thread: Thread): void => {
-  const threads: Record<string, Thread> = { ...draft.state.threads };
-  threads[thread.id] = thread;
-  draft.state = { ...draft.state, threads };
+/** The number of threads of a run's tree is forgotten once none of it is alive. */
+export const pruneTree = ({ state }: Draft, root: string): void => {
+  const { [root]: count, ...trees } = state.trees;
+  if (count === undefined) return;
+  const isAlive = Object.values(state.threads).some(
+    ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
+  );
+  if (!isAlive) state.trees = trees;
 };
-
-export const changeThread = (draft: Draft, id: string, change: Partial<Thread>): void =>
-  putThread(draft, { ...threadOf(draft, id), ...change });
 
 /** The session's `seq` is this number once the draft is stored. */
 export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
 
 /** Returns the active run of a thread; transitions that need one are called only while there is one. */
-export const runOf = (draft: Draft, id: string): Run => {
+export const runOf = (draft: Draft, id: string): DraftRun => {
   const { run } = threadOf(draft, id);
   if (run === null) throw new Error(`thread ${id} has no run`);
   return run;
 };
 
-export const changeRun = (draft: Draft, id: string, change: Partial<Run>): void =>
-  changeThread(draft, id, { run: { ...runOf(draft, id), ...change } });
+/** Returns the calls of a run of the draft, which change in place; none if it is not acting. */
+export const draftCallsOf = (run: DraftRun | null): readonly DraftCall[] =>
+  run?.phase.at === "acting" ? run.phase.calls : [];
 
-export const changeCounters = (draft: Draft, id: string, change: Partial<Run["counters"]>): void => {
-  const run = runOf(draft, id);
-  changeRun(draft, id, { counters: { ...run.counters, ...change } });
-};
-
-export const changeCall = (draft: Draft, id: string, callId: string, change: Partial<Call>): void => {
-  const calls = callsOfRun(runOf(draft, id)).map((call) =>
-    call.call.id === callId ? { ...call, ...change } : call,
-  );
-  changeRun(draft, id, { phase: { at: "acting", calls } });
+/** Returns a call of a thread that is acting. */
+export const callOf = (draft: Draft, id: string, callId: string): DraftCall => {
+  const call = draftCallsOf(runOf(draft, id)).find((each) => each.call.id === callId);
+  if (call === undefined) throw new Error(`thread ${id} has no call ${callId}`);
+  return call;
 };
 
 /** Messages leave the view by one edit, so that the view before it can be rebuilt. */
@@ -186,7 +230,7 @@ export const retireMessages = (
 ): void => {
   const { run } = threadOf(draft, threadId);
   const edit = draft.state.nextEdit;
-  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  draft.state.nextEdit += 1;
   const cause = { run: run?.id ?? null, turn: run?.turn ?? null, effect, reason };
   for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
@@ -194,7 +238,7 @@ export const retireMessages = (
 /** The text is stored for `recall` and its id is returned. */
 export const keepForRecall = (draft: Draft, text: string): string => {
   const id = `b${draft.state.nextBlob}`;
-  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.state.nextBlob += 1;
   draft.blobs.push({ id, text });
   return id;
 };
@@ -271,12 +315,9 @@ export const appendMessage = (
 ): Message => {
   const thread = threadOf(draft, threadId);
   const stored = createMessage(draft, thread, message);
-  putThread(draft, {
-    ...thread,
-    chat: [...thread.chat, stored],
-    tokens: thread.tokens + stored.tokens,
-    nextPos: thread.nextPos + 1,
-  });
+  thread.chat = [...thread.chat, stored];
+  thread.tokens += stored.tokens;
+  thread.nextPos += 1;
   emit(draft, threadId, "message_added", { message: stored, final });
   return stored;
 };

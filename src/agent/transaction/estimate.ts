@@ -15,7 +15,7 @@ export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =
 /** The context of the last call shrinks by what has left since: messages by edits, tools since they were hidden. */
 export const remainingContextTokens = (
   agent: Agent,
-  { lastUsage, removed, lastHidden = [] }: Thread,
+  { lastUsage, removed, lastHidden }: Thread,
   { hidden }: Pick<Run, "hidden">,
 ): number => {
   const fresh = hidden.filter((name) => !lastHidden.includes(name));

@@ -13,7 +13,7 @@ import type { ReachedLimit } from "../state/budget.ts";
 import { limitNames, limitKindOf, toApiAmount } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeRun, emit, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 
 /** These transitions handle asks, which only people, clients or callers can answer. */
 
@@ -114,7 +114,7 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
   const { closed } = now;
   const kept = closed === undefined ? before : { ...before, closed };
   const plan = now.refusal === undefined && stands ? kept : now;
-  changeCall(draft, threadId, call.call.id, { plan });
+  callOf(draft, threadId, call.call.id).plan = plan;
   return { ...call, plan };
 };
 
@@ -165,9 +165,10 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
   const rule = agent.asks.onTimeout;
   if (rule === "fail") {
     settleAskedCall(draft, ask, "error", "timeout: no answer came.");
-    changeRun(draft, ask.thread, {
-      stop: { reason: "deadline_exceeded", error: "a question was not answered in time" },
-    });
+    runOf(draft, ask.thread).stop = {
+      reason: "deadline_exceeded",
+      error: "a question was not answered in time",
+    };
     return "fail";
   }
   settleAskedCall(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
@@ -199,7 +200,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
       settleAskedCall(draft, ask, effect.status, effect.text);
       return;
     case "start":
-      changeCall(draft, ask.thread, ask.call, { ...approvedCall, ...effect.changed });
+      assign(callOf(draft, ask.thread, ask.call), { ...approvedCall, ...effect.changed });
       return;
     case "raise":
       closeRaise(draft, ask);
@@ -237,9 +238,9 @@ const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
     const { phase } = run;
-    if (phase.at === "preparing") changeRun(draft, id, { phase: { ...phase, place: null } });
+    if (phase.at === "preparing") runOf(draft, id).phase = { ...phase, place: null };
     if (phase.at === "waiting" && phase.why === "gate")
-      changeRun(draft, id, { phase: { ...phase, booked: false, why: "retry" } });
+      runOf(draft, id).phase = { ...phase, booked: false, why: "retry" };
   }
 };
 

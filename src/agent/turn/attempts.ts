@@ -8,7 +8,7 @@ import type { EndReason } from "../state/events.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCounters, changeRun, emit, runOf } from "../transaction/draft.ts";
+import { agentOf, emit, runOf } from "../transaction/draft.ts";
 import { findTarget } from "../transaction/targets.ts";
 import { handleReachedLimit } from "./answers.ts";
 import { abortAttempt } from "./turns.ts";
@@ -78,9 +78,7 @@ const retryAttempt = (
     const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
     emit(draft, threadId, "provider_failover", { ...names, code });
   }
-  changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
-  });
+  runOf(draft, threadId).phase = { at: "waiting", attempt, until, lanes, booked: false, why: "retry" };
 };
 
 const giveUpRun = (
@@ -91,7 +89,9 @@ const giveUpRun = (
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
   const ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error } as const;
-  changeRun(draft, threadId, { phase: { at: "ready" }, ending });
+  const run = runOf(draft, threadId);
+  run.phase = { at: "ready" };
+  run.ending = ending;
 };
 
 /** The attempt's ticket comes later or (`booked` false) has to be requested again then: it waits without a timer. */
@@ -104,9 +104,7 @@ export const pauseAttemptForTicket = (
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   const { attempt, lanes } = phase;
-  changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" },
-  });
+  runOf(draft, threadId).phase = { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" };
 };
 
 /** After so many failures in a row to get an answer from the team, a run is given up. */
@@ -124,7 +122,7 @@ export const handleUncoveredAttempt = (
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   if (typeof how !== "string") {
-    changeRun(draft, threadId, { phase: { at: "ready" } });
+    runOf(draft, threadId).phase = { at: "ready" };
     handleReachedLimit(draft, how);
     return;
   }
@@ -132,11 +130,9 @@ export const handleUncoveredAttempt = (
   const dead = counters.deadAttempts + (how === "unreachable" ? 1 : 0);
   const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
   const until = draft.moment.now + pause;
-  changeCounters(draft, threadId, { deadAttempts: dead });
-  changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
-  });
+  counters.deadAttempts = dead;
+  runOf(draft, threadId).phase = { at: "waiting", attempt, until, lanes, booked: false, why: "retry" };
   if (dead < mostUnanswered) return;
   const error = "the tenant's budget could not be read";
-  changeRun(draft, threadId, { stop: { reason: "storage_error", error } });
+  runOf(draft, threadId).stop = { reason: "storage_error", error };
 };

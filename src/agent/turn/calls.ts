@@ -12,7 +12,7 @@ import { endCallAtOnce, findCall, callInputOf } from "../calls/finish.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeCall, changeCounters, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { emit, runOf, threadOf, callOf, assign } from "../transaction/draft.ts";
 import { handleReachedLimit, judgeAtTurn, parkCallOnAsk, outcomeOf } from "./answers.ts";
 
 /**
@@ -38,8 +38,8 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   const id = call.call.id;
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
-    endCallAtOnce(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
     stopCommand(draft, call);
+    endCallAtOnce(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
     return;
   }
   const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;
@@ -74,7 +74,8 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     return;
   }
   const { now, epoch } = draft.moment;
-  changeCall(draft, threadId, id, {
+  if (call.attempts === 0) countCall(draft, threadId);
+  assign(callOf(draft, threadId, id), {
     status: "running",
     attempts: call.attempts + 1,
     epoch,
@@ -82,7 +83,6 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     until: null,
     parkedOn: null,
   });
-  if (call.attempts === 0) countCall(draft, threadId);
 };
 
 /** After so many turns with refused calls, a model that still wants more is not asked again. */
@@ -121,9 +121,8 @@ const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
 };
 
 const countCall = (draft: Draft, threadId: string): void => {
-  changeCounters(draft, threadId, {
-    toolCalls: runOf(draft, threadId).counters.toolCalls + 1,
-    toolRan: true,
-  });
+  const { counters } = runOf(draft, threadId);
+  counters.toolCalls += 1;
+  counters.toolRan = true;
   bookSpending(draft, threadId, { calls: 1 });
 };

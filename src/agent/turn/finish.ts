@@ -15,16 +15,7 @@ import type { Grant } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeCounters,
-  changeRun,
-  emit,
-  appendNote,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./answers.ts";
 import { compactOverflow } from "./attempts.ts";
 import { judgeCalls } from "./judge-calls.ts";
@@ -41,7 +32,9 @@ const failRun = (
   threadId: string,
   reason: "output_invalid" | "effect_failed" | "refusal" | "context_length_exceeded",
   error: string,
-): void => changeRun(draft, threadId, { ending: { state: "failed", reason, error } });
+): void => {
+  runOf(draft, threadId).ending = { state: "failed", reason, error };
+};
 
 /** The run ends if guardrails accept its answer, unless somebody steered or an effect or a budget decides otherwise. */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
@@ -57,11 +50,14 @@ export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" |
   const goesOn = stop !== null || steeringInputsOf(draft, threadId).length > 0;
   const lingers = !goesOn && mustAwaitChildren(draft, threadId);
   if (!goesOn && !lingers) {
-    changeRun(draft, threadId, { ending: { state: "completed", reason, error: null } });
+    runOf(draft, threadId).ending = { state: "completed", reason, error: null };
     return;
   }
   closeTurn(draft, threadId);
-  if (lingers) changeRun(draft, threadId, { phase: { at: "ready" }, lingers: reason });
+  if (!lingers) return;
+  const run = runOf(draft, threadId);
+  run.phase = { at: "ready" };
+  run.lingers = reason;
 };
 
 /** A called agent ends only after its own children, whose results it gets first. */
@@ -71,20 +67,21 @@ const mustAwaitChildren = (draft: Draft, threadId: string): boolean =>
 const requestAnotherTurn = (draft: Draft, threadId: string, text: string): void => {
   appendNote(draft, threadId, text);
   closeTurn(draft, threadId);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
+  runOf(draft, threadId).phase = { at: "ready" };
 };
 
 /** The model is told what to mend in an uncounted repair turn; the run numbers such turns, whoever asks for them. */
 const startRepair = (draft: Draft, threadId: string, text: string): void => {
   requestAnotherTurn(draft, threadId, text);
-  changeCounters(draft, threadId, { repairs: runOf(draft, threadId).counters.repairs + 1 });
-  changeRun(draft, threadId, { repair: true });
+  const run = runOf(draft, threadId);
+  run.counters.repairs += 1;
+  run.repair = true;
 };
 
 const handleEmptyReply = (draft: Draft, threadId: string): void => {
   const { counters } = runOf(draft, threadId);
-  const empty = counters.empty + 1;
-  changeCounters(draft, threadId, { empty });
+  counters.empty += 1;
+  const { empty } = counters;
   if (empty < mostInARow)
     requestAnotherTurn(draft, threadId, "Your reply was empty. Answer, or call a tool.");
   else if (counters.toolRan) concludeRun(draft, threadId, "end_turn");
@@ -106,10 +103,15 @@ const answerCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCall
     message: "a reply with tool calls was cut off; none was run",
     retryable: true,
   });
-  const count = runOf(draft, threadId).counters.cutCalls + 1;
-  changeCounters(draft, threadId, { cutCalls: count });
-  if (count < mostInARow) return false;
-  failRun(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
+  const { counters } = runOf(draft, threadId);
+  counters.cutCalls += 1;
+  if (counters.cutCalls < mostInARow) return false;
+  failRun(
+    draft,
+    threadId,
+    "output_invalid",
+    `${counters.cutCalls} replies in a row were cut off inside tool calls`,
+  );
   return true;
 };
 
@@ -118,9 +120,9 @@ const handleCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCall
 };
 
 const handleCutText = (draft: Draft, threadId: string): void => {
-  const count = runOf(draft, threadId).counters.cutText + 1;
-  changeCounters(draft, threadId, { cutText: count });
-  if (count < mostInARow) {
+  const { counters } = runOf(draft, threadId);
+  counters.cutText += 1;
+  if (counters.cutText < mostInARow) {
     requestAnotherTurn(
       draft,
       threadId,
@@ -128,7 +130,7 @@ const handleCutText = (draft: Draft, threadId: string): void => {
     );
     return;
   }
-  changeCounters(draft, threadId, { truncated: true });
+  counters.truncated = true;
   concludeRun(draft, threadId, "end_turn");
 };
 
@@ -148,7 +150,7 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
     failRun(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
     return;
   }
-  changeCounters(draft, threadId, { misfits: run.counters.misfits + 1 });
+  run.counters.misfits += 1;
   startRepair(
     draft,
     threadId,
@@ -190,7 +192,7 @@ const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[
     memo: null,
     outcome: null,
   }));
-  changeRun(draft, threadId, { phase: { at: "acting", calls: numberCalls(draft, threadId, calls) } });
+  runOf(draft, threadId).phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };
   const { cancel, stop } = runOf(draft, threadId);
   if (cancel !== null) endOpenCalls(draft, threadId, "cancelled", "all");
   else if (steeringInputsOf(draft, threadId).some(({ origin }) => origin === "human"))

@@ -18,7 +18,7 @@ import { sanitizeToolName } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf, callOf } from "../transaction/draft.ts";
 
 /** Guards run in the commit that stores a reply, before any of its calls starts. */
 
@@ -88,10 +88,10 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   const calls = callsOfRun(runOf(draft, threadId));
   const { recordMarks } = threadOf(draft, threadId);
   const next = recordMarks.next - calls.filter(({ record }) => record !== undefined).length;
-  changeThread(draft, threadId, { recordMarks: { ...recordMarks, next } });
+  threadOf(draft, threadId).recordMarks = { ...recordMarks, next };
   for (const { call, plan } of calls) {
     const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
-    changeCall(draft, threadId, call.id, { plan: denied });
+    callOf(draft, threadId, call.id).plan = denied;
     if (now) endCallAtOnce(draft, threadId, textResult(call, "denied", text));
   }
 };
@@ -111,7 +111,7 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
 
 /** The call waits until the time that the guards ask for, which a row stores instead of a timer. */
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
-  if (notes.length > 0) changeCall(draft, threadId, call.call.id, { note: notes.join("\n") });
+  if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
   if (until > draft.moment.now && call.plan.refusal === undefined)
     parkCall(draft, threadId, call, "time", until);
 };

@@ -2,7 +2,7 @@ import { recoverCalls } from "../calls/start.ts";
 import { bookLostEffectCall, pausePreparing } from "../hooks/preparing.ts";
 import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeCounters, changeRun, runOf } from "../transaction/draft.ts";
+import { runOf } from "../transaction/draft.ts";
 import { abortAttempt } from "./turns.ts";
 
 /** Work of an older isolate is recovered here. */
@@ -16,9 +16,14 @@ const retryLostAttempt = (
   until: number,
 ): void => {
   abortAttempt(draft, threadId, "interrupted", until);
-  changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt: attempt + 1, until, lanes, booked: false, why: "crash" },
-  });
+  runOf(draft, threadId).phase = {
+    at: "waiting",
+    attempt: attempt + 1,
+    until,
+    lanes,
+    booked: false,
+    why: "crash",
+  };
 };
 
 /** What an older isolate was doing is lost: its attempt is void, and its calls are recovered by their class. */
@@ -33,9 +38,10 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
     bookLostEffectCall(draft, threadId, "interrupted");
     pausePreparing(draft, threadId, until, "crash");
   }
-  changeCounters(draft, threadId, { deadAttempts: dead });
+  counters.deadAttempts = dead;
   if (dead >= deadLimit)
-    changeRun(draft, threadId, {
-      stop: { reason: "poisoned", error: `${dead} attempts died before anything was stored` },
-    });
+    runOf(draft, threadId).stop = {
+      reason: "poisoned",
+      error: `${dead} attempts died before anything was stored`,
+    };
 };

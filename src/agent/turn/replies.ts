@@ -9,16 +9,7 @@ import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeCounters,
-  changeRun,
-  changeThread,
-  emit,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./turns.ts";
@@ -54,19 +45,16 @@ const bookReply = (draft: Draft, threadId: string, reply: Completion, snapshot: 
     { attempt },
   );
   bookAttempt(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
-  const { chat, seen, lastHidden } = threadOf(draft, threadId);
-  const { hidden } = runOf(draft, threadId);
-  const newest = chat.at(-1)?.id ?? null;
-  changeThread(draft, threadId, {
-    lastUsage: usage,
-    removed: 0,
-    ...(hidden.length === 0 && lastHidden === undefined ? {} : { lastHidden: hidden }),
-    seen: Math.max(seen, chat.at(-1)?.pos ?? seen),
-    calls: threadOf(draft, threadId).calls + 1,
-    previousNewest: newest,
-  });
-  changeRun(draft, threadId, { reply: { provider, model, usage, cost, estimated } });
-  changeCounters(draft, threadId, { deadAttempts: 0 });
+  const thread = threadOf(draft, threadId);
+  const newest = thread.chat.at(-1);
+  thread.lastUsage = usage;
+  thread.removed = 0;
+  thread.lastHidden = run.hidden;
+  thread.seen = Math.max(thread.seen, newest?.pos ?? thread.seen);
+  thread.calls += 1;
+  thread.previousNewest = newest?.id ?? null;
+  run.reply = { provider, model, usage, cost, estimated };
+  run.counters.deadAttempts = 0;
   bookSpending(draft, threadId, { time: reply.totalMs });
 };
 
@@ -82,7 +70,7 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
       tokens: contextTokens(thread.lastUsage),
       limit,
     });
-  if (over !== thread.warnedUtilization) changeThread(draft, threadId, { warnedUtilization: over });
+  if (over !== thread.warnedUtilization) thread.warnedUtilization = over;
 };
 
 /** Parts are cleaned for storage; reasoning is signed and stays as it came. */
@@ -117,7 +105,7 @@ const reportDroppedParameters = (
   if (fresh.length === 0) return;
   const message = `left out, since the model does not take it: ${fresh.join(", ")}`;
   emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
-  draft.state = { ...draft.state, dropped: [...draft.state.dropped, ...fresh] };
+  draft.state.dropped = [...draft.state.dropped, ...fresh];
 };
 
 /** A completed attempt of the current phase is stored; any other was refused before. */
@@ -146,7 +134,7 @@ export const applyReply = (
   } as const;
   if (visible) appendMessage(draft, threadId, said, !acts);
   warnOfWindow(draft, threadId);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
+  run.phase = { at: "ready" };
   resetStreaks(draft, threadId, reply, acts, visible);
   runAfterEffects(draft, threadId);
   finishHandlers[reply.finish](draft, threadId, {
@@ -166,11 +154,9 @@ const resetStreaks = (
 ): void => {
   const { counters } = runOf(draft, threadId);
   const wasCut = isCutReply(reply.finish);
-  changeCounters(draft, threadId, {
-    cutCalls: wasCut && acts ? counters.cutCalls : 0,
-    cutText: wasCut && !acts ? counters.cutText : 0,
-    empty: visible ? 0 : counters.empty,
-  });
+  if (!wasCut || !acts) counters.cutCalls = 0;
+  if (!wasCut || acts) counters.cutText = 0;
+  if (visible) counters.empty = 0;
 };
 
 /** A silently cut input is reported once per run. `estimate` is the sent request's size in tokens. */
@@ -181,10 +167,10 @@ export const reportTruncatedInput = (
   estimate: number,
 ): void => {
   const run = runOf(draft, threadId);
-  if (run.counters.inputDoubted === true) return;
+  if (run.counters.inputDoubted) return;
   if (!inputSeemsTruncated(usage, estimate)) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${estimate} were sent; the server may have cut the input`;
   emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
-  changeCounters(draft, threadId, { inputDoubted: true });
+  run.counters.inputDoubted = true;
 };

@@ -25,15 +25,7 @@ import type { Run } from "../state/run.ts";
 import { callsOfRun, purposeOf } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import {
-  agentOf,
-  appendMessage,
-  changeRun,
-  emit,
-  appendNote,
-  runOf,
-  threadOf,
-} from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 import { nextAttempt, findTarget } from "../transaction/targets.ts";
@@ -41,40 +33,36 @@ import { nextAttempt, findTarget } from "../transaction/targets.ts";
 /** These transitions start, abort and close a turn. */
 
 const openTurn = (draft: Draft, threadId: string): void => {
-  const { turn } = runOf(draft, threadId);
-  changeRun(draft, threadId, {
-    turn: turn + 1,
-    turnOpen: true,
-    turnStartedAt: draft.moment.now,
-    reply: null,
-  });
+  const run = runOf(draft, threadId);
+  run.turn += 1;
+  run.turnOpen = true;
+  run.turnStartedAt = draft.moment.now;
+  run.reply = null;
   emit(draft, threadId, "turn_start", {});
 };
 
 /** The turn opens, its effects act, and the intent to ask the model is stored, all in one commit. */
 export const startThinking = (draft: Draft, threadId: string): void => {
-  const { phase, repair, climbed, hiders } = runOf(draft, threadId);
-  if (phase.at !== "ready") {
+  const run = runOf(draft, threadId);
+  if (run.phase.at !== "ready") {
     startAttempt(draft, threadId);
     return;
   }
   if (startBriefing(draft, threadId)) return;
-  if (runOf(draft, threadId).inputs.length === 0) {
+  if (run.inputs.length === 0) {
     startCompaction(draft, threadId);
     return;
   }
   appendPendingNotes(draft, threadId);
   joinSteeringInputs(draft, threadId);
-  if (!repair) {
+  if (!run.repair) {
     appendWrapUpNote(draft, threadId);
     openTurn(draft, threadId);
   }
-  changeRun(draft, threadId, {
-    hidden: [],
-    overflows: 0,
-    ...(hiders === undefined || hiders.length === 0 ? {} : { hiders: [] }),
-    ...(climbed === true ? { climbed: false } : {}),
-  });
+  run.hidden = [];
+  run.hiders = [];
+  run.overflows = 0;
+  run.compacted = false;
   if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
 };
 
@@ -82,7 +70,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
 const startCompaction = (draft: Draft, threadId: string): boolean => {
   const { compact } = runOf(draft, threadId);
   if (compact === null) return false;
-  changeRun(draft, threadId, { compact: null });
+  runOf(draft, threadId).compact = null;
   if (agentOf(draft, threadId).effects.ladder === null) return false;
   startPreparing(draft, threadId, -1, { why: "api", ...compact });
   return true;
@@ -94,7 +82,7 @@ const continueEffects = (draft: Draft, threadId: string, from: number): void => 
   if (end === "done") {
     repeatAgentMessages(draft, threadId);
     startAttempt(draft, threadId);
-  } else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
+  } else if (end === "ended") runOf(draft, threadId).phase = { at: "ready" };
   else prepareEffect(draft, threadId, end.pending);
 };
 
@@ -112,7 +100,7 @@ export const finishEffect = (
   const before = threadOf(draft, threadId).chat;
   const goesOn = applyPreparedResult(draft, threadId, bound, { phase, view }, result);
   const shrunk = threadOf(draft, threadId).chat !== before;
-  if (!goesOn) changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (!goesOn) runOf(draft, threadId).phase = { at: "ready" };
   else if (force?.why !== "overflow") continueEffects(draft, threadId, effect + 1);
   else if (shrunk) startAttempt(draft, threadId);
   // The same request again would be refused again.
@@ -123,32 +111,29 @@ export const finishEffect = (
 
 /** The intent to ask the model is stored with its cost before anything leaves; without budget the run waits. */
 const startAttempt = (draft: Draft, threadId: string): void => {
-  const before = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
-  const { attempt, lanes, booked } = nextAttempt(draft, threadId, before);
+  const { attempt, lanes, booked } = nextAttempt(draft, threadId, run);
   const agent = agentOf(draft, threadId);
   const target = targetAt(agent, lanes.current);
   const { provider, model } = target;
   const { now, epoch } = draft.moment;
-  const tokens = requestTokens(agent, thread, before);
+  const tokens = requestTokens(agent, thread, run);
   const check = checkTurnBudget(draft, threadId, agent, lanes.current, tokens);
   if (check.is !== "free") {
-    const phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" } as const;
-    changeRun(draft, threadId, { phase });
+    run.phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" };
     return;
   }
   const hold = markLeased(draft, threadId, check.hold);
   const from = { edit: draft.state.nextEdit - 1, override: modelOverrideFor(draft.state, thread) };
   if (agent.lanes[lanes.current]?.cost(noUsage) === null) reportUnpricedModel(draft, threadId, model);
-  changeRun(draft, threadId, {
-    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from },
-    lane: target,
-  });
-  const purpose = purposeOf(before);
+  run.phase = { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from };
+  run.lane = target;
+  const purpose = purposeOf(run);
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
   const request = {
     messages: thread.chat.length,
-    tools: agent.specs.length - before.hidden.length,
+    tools: agent.specs.length - run.hidden.length,
     estimated_tokens: tokens,
     bytes: tokens * 4,
   };
@@ -190,7 +175,7 @@ export const openItems = (draft: Draft, threadId: string, items: readonly Opened
         { attempt, item: id, call: call?.id ?? "" },
       );
   }
-  changeRun(draft, threadId, { phase: { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] } });
+  run.phase = { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] };
 };
 
 /** An attempt ended without a reply: what it showed is void. */
@@ -242,7 +227,8 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
   if (!run.turnOpen) {
-    if (run.repair) changeRun(draft, threadId, { repair: false, phase: { at: "ready" } });
+    if (run.repair) run.phase = { at: "ready" };
+    run.repair = false;
     return;
   }
   const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
@@ -261,24 +247,22 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
     });
   }
   emit(draft, threadId, "turn_end", { calls: calls.length });
-  const { counters } = run;
-  changeRun(draft, threadId, {
-    turnOpen: false,
-    repair: false,
-    phase: { at: "ready" },
-    counters: { ...counters, longestTurnMs: Math.max(counters.longestTurnMs, duration) },
-  });
+  run.turnOpen = false;
+  run.repair = false;
+  run.phase = { at: "ready" };
+  run.counters.longestTurnMs = Math.max(run.counters.longestTurnMs, duration);
 };
 
 /** One note in a run says that its turns run out, before the first turn from `warn_iterations` on. */
 const appendWrapUpNote = (draft: Draft, threadId: string): void => {
-  const { turn, wrapUpSaid } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { turn } = run;
   const { warnIterations, limits, tools } = agentOf(draft, threadId);
-  if (warnIterations === 0 || turn < warnIterations || wrapUpSaid === true) return;
+  if (warnIterations === 0 || turn < warnIterations || run.wrapUpSaid) return;
   const { maxIterations } = limits;
   const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
   appendNote(draft, threadId, text);
-  changeRun(draft, threadId, { wrapUpSaid: true });
+  run.wrapUpSaid = true;
 };

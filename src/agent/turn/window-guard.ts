@@ -1,6 +1,6 @@
 import { contextTokens } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeRun, emit, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, threadOf, runOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 
 /**
@@ -13,7 +13,7 @@ export const guardContextWindow = (draft: Draft, threadId: string): void => {
   const { provider, model, window } = lane;
   if (lane.fit === "too_small") {
     const error = `the context window of ${provider}/${model} has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`;
-    changeRun(draft, threadId, { stop: { reason: "context_window_too_small", error } });
+    runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
     return;
   }
   if (draft.state.windowWarned === true) return;
@@ -21,5 +21,5 @@ export const guardContextWindow = (draft: Draft, threadId: string): void => {
   const utilization = utilizationOf(thread, window);
   const tokens = contextTokens(thread.lastUsage);
   emit(draft, threadId, "context_window_warning", { utilization, tokens, limit: window });
-  draft.state = { ...draft.state, windowWarned: true };
+  draft.state.windowWarned = true;
 };

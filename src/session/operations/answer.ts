@@ -158,7 +158,7 @@ const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "a
     by: principal.by,
     at: draft.moment.now,
   };
-  draft.state = { ...draft.state, grants: [...draft.state.grants, grant] };
+  draft.state.grants = [...draft.state.grants, grant];
   settleCovered(context);
 };
 

@@ -100,7 +100,8 @@ export const changeSessionBudget = (
   const raised = Object.fromEntries(
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
-  draft.state = { ...state, budget: next, funds: { ...state.funds, raised } };
+  state.budget = next;
+  state.funds = { ...state.funds, raised };
   answerRaises(draft, principal.by);
 };
 

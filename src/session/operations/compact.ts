@@ -2,7 +2,7 @@ import * as z from "zod";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { startCompactionRun } from "../../agent/run/runs.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { changeRun, changeThread, emit } from "../../agent/transaction/draft.ts";
+import { emit, runOf, threadOf, assign } from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
@@ -23,7 +23,7 @@ export const compactCommand: CommandHandler = defineWrite(
     const { draft } = context;
     const thread = ownEntry(draft.state.threads, id);
     if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
-    if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
+    if (thread.run !== null) runOf(draft, id).compact = { instructions };
     else if (thread.chat.length > 0) {
       requireRunAdmission(context);
       startCompactionRun(draft, id, instructions);
@@ -43,7 +43,7 @@ const pinSchema = z.strictObject({
 const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
   if (overlay === undefined) return {};
   const edit = draft.state.nextEdit;
-  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  draft.state.nextEdit = edit + 1;
   return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
 };
 
@@ -67,7 +67,7 @@ export const pinCommand: CommandHandler = defineWrite(
     );
     const sizeOf = (block: readonly Message[]): number =>
       block.reduce((sum, each) => sum + shownTokens(each), 0);
-    changeThread(draft, id, {
+    assign(threadOf(draft, id), {
       chat: thread.chat.toSpliced(from, before.length, ...after),
       tokens: thread.tokens + sizeOf(after) - sizeOf(before),
     });

@@ -76,7 +76,7 @@ const storeMedia = (draft: Draft, part: MediaPart, index: number): ContentPart =
   if (url !== undefined) return { type, ...fields, url };
   const text = base64Of(part, index);
   const blob = `m${draft.state.nextBlob}`;
-  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.state.nextBlob += 1;
   draft.blobs.push({ id: blob, text });
   return { type, ...fields, blob };
 };

@@ -165,7 +165,7 @@ export const submitInput = (
     ...priorEpisodesOf(context, thread, params),
   };
   requireInboxRoom(draft, input);
-  draft.state = { ...draft.state, updatedAt: draft.moment.now };
+  draft.state.updatedAt = draft.moment.now;
   acceptInput(draft, input);
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   startOrInterrupt(context, thread, input);

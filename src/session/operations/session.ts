@@ -10,14 +10,7 @@ import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
 import { noTotals } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import {
-  agentOf,
-  changeThread,
-  emit,
-  headAfter,
-  retireMessages,
-  threadOf,
-} from "../../agent/transaction/draft.ts";
+import { agentOf, emit, headAfter, retireMessages, threadOf, assign } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 import type { CommandAnswer, CommandHandler, SessionRules, WriteContext } from "../command.ts";
 import { okAnswer, defineRead, requireUnchanged, wellFormedText, defineWrite } from "../command.ts";
@@ -128,22 +121,19 @@ export const createCommand: CommandHandler = defineWrite(createSchema, (context,
   const { draft, rules } = context;
   const agent = admitSession(rules, params);
   const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
-  draft.state = {
-    ...draft.state,
-    agent,
-    ref,
-    title,
-    metadata,
-    interactive,
-    model,
-    tools: params.tools ?? null,
-    clientTools: params.client_tools,
-    outputSchema: params.output_schema ?? null,
-    budget: createBudget(params.budget),
-    retentionDays: params.retention_days ?? null,
-    threads: { main: newThread("main", agent) },
-  };
-  draft.state = { ...draft.state, prefix: agentOf(draft, "main").prefix };
+  draft.state.agent = agent;
+  draft.state.ref = ref;
+  draft.state.title = title;
+  draft.state.metadata = metadata;
+  draft.state.interactive = interactive;
+  draft.state.model = model;
+  draft.state.tools = params.tools ?? null;
+  draft.state.clientTools = params.client_tools;
+  draft.state.outputSchema = params.output_schema ?? null;
+  draft.state.budget = createBudget(params.budget);
+  draft.state.retentionDays = params.retention_days ?? null;
+  draft.state.threads["main"] = newThread("main", agent);
+  draft.state.prefix = agentOf(draft, "main").prefix;
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
   const { input: given } = params;
@@ -208,7 +198,8 @@ const changeModel = ({ draft, rules }: WriteContext, model: string | null, scope
   const { model: from, agent } = draft.state;
   if (model !== null) refuseIfProblem(rules.modelProblem(model, agent));
   if (model !== from) emit(draft, "main", "model_changed", { from, to: model, scope });
-  draft.state = { ...draft.state, model, modelScope: scope };
+  draft.state.model = model;
+  draft.state.modelScope = scope;
 };
 
 type DefinedFields<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
@@ -227,7 +218,7 @@ export const patchCommand: CommandHandler = defineWrite(patchSchema, (context, p
   const shown = budget === undefined ? undefined : budgetView(draft.state);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
   const own = omitUndefined({ title, metadata, retentionDays: retention_days });
-  draft.state = { ...draft.state, ...own, updatedAt: draft.moment.now };
+  assign(draft.state, { ...own, updatedAt: draft.moment.now });
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
   return okAnswer(viewAfter(draft));
@@ -252,22 +243,21 @@ export const clearCommand: CommandHandler = defineWrite(
           by: "clear",
         });
       }
-      changeThread(draft, id, {
-        chat: [],
-        tokens: 0,
-        removed: 0,
-        firstInput: null,
-        lastUsage: null,
-        previousNewest: null,
-        warnedUtilization: false,
-        effects: {},
-        history: [],
-        guards: {},
-        files: noFiles,
-        announce: null,
-      });
+      thread.chat = [];
+      thread.tokens = 0;
+      thread.removed = 0;
+      thread.firstInput = null;
+      thread.lastUsage = null;
+      thread.previousNewest = null;
+      thread.warnedUtilization = false;
+      thread.effects = {};
+      thread.history = [];
+      thread.guards = {};
+      thread.files = noFiles;
+      thread.announce = null;
     }
-    draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
+    draft.state.usage = noTotals;
+    draft.state.updatedAt = draft.moment.now;
     emit(draft, "main", "session_updated", { cleared: true });
     return okAnswer(viewAfter(draft));
   },

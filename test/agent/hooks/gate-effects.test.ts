@@ -276,8 +276,7 @@ describe("MO-29: a place that nobody takes is given back", () => {
       const { main } = draft.state.threads;
       if (main?.run == null) return;
       const spent = { ...main.run.budget.spent, tokens: 30_000 };
-      const run = { ...main.run, budget: { ...main.run.budget, spent } };
-      draft.state = { ...draft.state, threads: { ...draft.state.threads, main: { ...main, run } } };
+      main.run.budget = { ...main.run.budget, spent };
     });
     await bench.pass(startAt + 60_000 - bench.now());
     expect(ends(bench).at(-1)).toBe("failed:budget_exceeded");

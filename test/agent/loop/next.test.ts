@@ -6,8 +6,9 @@ import type { ReachedLimit } from "../../../src/agent/state/budget.ts";
 import { noRunBudget } from "../../../src/agent/state/budget.ts";
 import type { Call } from "../../../src/agent/state/call.ts";
 import type { Phase, Run } from "../../../src/agent/state/run.ts";
-import { noFiles } from "../../../src/agent/state/run.ts";
+import { newCounters } from "../../../src/agent/state/run.ts";
 import type { Thread } from "../../../src/agent/state/thread.ts";
+import { newThread } from "../../../src/agent/state/thread.ts";
 
 /** SE-9: `next` as a table. Values are built here and not reached, so that impossible ones are tried too. */
 
@@ -79,65 +80,27 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   lingers: null,
   announces: false,
   waitingShown: false,
+  wrapUpSaid: false,
   light: false,
   missingSince: null,
   revision: "r",
   usage,
   budget: noRunBudget,
-  counters: {
-    toolCalls: 0,
-    cost: 0,
-    estimated: false,
-    cacheHits: 0,
-    cacheMisses: 0,
-    longestTurnMs: 0,
-    cutCalls: 0,
-    cutText: 0,
-    empty: 0,
-    repairs: 0,
-    misfits: 0,
-    deadAttempts: 0,
-    toolRan: false,
-    truncated: false,
-    timings: {},
-    files: { modified: [], created: [], deleted: [] },
-  },
+  counters: newCounters(),
   outputSchema: null,
   hidden: [],
+  hiders: [],
   notes: [],
   overflows: 0,
+  compacted: false,
+  wants: [],
   compact: null,
   reply: null,
   lane: { provider: "p", model: "m", window: 0 },
   ...more,
 });
 
-const threadOf = (run: Run | null): Thread => ({
-  id: "main",
-  agent: "a",
-  chat: [],
-  tokens: 0,
-  removed: 0,
-  seen: -1,
-  nextPos: 0,
-  inbox: [],
-  run,
-  calls: 0,
-  lastUsage: null,
-  previousNewest: null,
-  firstInput: null,
-  warnedUtilization: false,
-  effects: {},
-  history: [],
-  recordMarks: { next: 1, input: 1, compaction: null },
-  guards: {},
-  files: noFiles,
-  parent: null,
-  child: null,
-  announce: null,
-  depth: 0,
-  lastRun: null,
-});
+const threadOf = (run: Run | null): Thread => ({ ...newThread("main", "a"), run });
 
 const facts = (more: Partial<ThreadFacts> = {}): ThreadFacts => ({
   now,
