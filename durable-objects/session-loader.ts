@@ -71,10 +71,11 @@ const operationContextOf = (
   now: Date.now,
   items: () => snapshotItems(items),
   update: (change) => {
-    if (cell.live === null) removal.vacant();
-    const live = cell.live ?? create(engine, null, createInitialSession(engine, session, principal.tenant));
-    const result = live.update(change);
-    cell.live = live;
+    if (cell.live !== null) return cell.live.update(change);
+    removal.vacant();
+    const created = create(engine, null, createInitialSession(engine, session, principal.tenant));
+    const result = created.update(change);
+    cell.live = created;
     return result;
   },
 });

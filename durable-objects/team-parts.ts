@@ -1,6 +1,8 @@
+import { fieldsOf } from "../src/chat/json.ts";
+import { needsSession } from "../src/session/define-operation.ts";
+import { findOperation } from "../src/session/operations.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
 import { refuse } from "../src/session/problems.ts";
-import { operationScopes } from "../src/session/rpc.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import { createSharedMemory } from "../src/engine/access/memories.ts";
@@ -49,11 +51,13 @@ export const isTenantFull = async (
   { op, params, principal, session }: SessionCall,
   state: Session | null,
 ): Promise<boolean> => {
-  const { input } = Object(params) as { readonly input?: unknown };
-  const creates = op === "create" && state === null && input !== undefined;
-  const sends = (op === "send" || op === "compact") && accessProblem(state, principal) === null;
-  if (!creates && (!sends || state?.threads["main"]?.run !== null)) return false;
-  if (!principal.scopes.includes(operationScopes[op])) return false;
+  const operation = findOperation(op);
+  if (operation.kind === "read" || operation.mayStartRun?.(fieldsOf(params)) !== true) return false;
+  if (!operation.scopes.some((scope) => principal.scopes.includes(scope))) return false;
+  const starts = needsSession(operation)
+    ? accessProblem(state, principal) === null && state?.threads["main"]?.run === null
+    : state === null;
+  if (!starts) return false;
   const limit = engines().deployed().team.limits.runs.per_tenant;
   return (await withTimeout(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
 };

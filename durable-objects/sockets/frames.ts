@@ -8,7 +8,7 @@ import { createSnapshot } from "../../src/session/operations/queries.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
 import { problemBody } from "../../src/session/problems.ts";
-import type { Operation, SessionCall, SessionReply, TeamRpc } from "../../src/session/rpc.ts";
+import type { SessionCall, SessionReply, TeamRpc } from "../../src/session/rpc.ts";
 import type { Connections } from "./connections.ts";
 import type { HelloTimers } from "./hello-timers.ts";
 import type { OpenItems } from "./open-items.ts";
@@ -31,20 +31,7 @@ type HelloFrame = Extract<ClientFrame, { type: "hello" }>;
 
 type SetFrame = Extract<ClientFrame, { type: "set" }>;
 
-type CommandFrame = Extract<ClientFrame, { type: "send" | "withdraw" | "answer" | "cancel" }>;
-
-const callOf = (frame: CommandFrame): { readonly op: Operation; readonly params: unknown } => {
-  switch (frame.type) {
-    case "send":
-      return { op: "send", params: frame.input };
-    case "withdraw":
-      return { op: "withdraw", params: { input: frame.input } };
-    case "answer":
-      return { op: "answer", params: { ...frame.answer, ask: frame.ask } };
-    case "cancel":
-      return { op: "cancel", params: frame.cancel };
-  }
-};
+type CommandFrame = Extract<ClientFrame, { type: "command" }>;
 
 export const rejectFrame = (
   { connections }: FrameParts,
@@ -86,22 +73,27 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   };
   const first = [JSON.stringify(welcome)];
   if (after === undefined) {
-    const snapshot = createSnapshot({ state: now, archive: archive() }, snapshotItems(items));
+    const reads = { state: now, archive: archive(), items: () => snapshotItems(items) };
+    const snapshot = createSnapshot(reads);
     first.push(`{"type":"snapshot","snapshot":${snapshot}}`);
   }
   const filter = { deltas, types: frame.types ?? null, threads: frame.threads ?? null };
   watchers.start(socket, filter, after ?? now.head, first);
 };
 
-const handleCommand = async (parts: FrameParts, socket: WebSocket, frame: CommandFrame): Promise<void> => {
+const handleCommand = async (
+  parts: FrameParts,
+  socket: WebSocket,
+  { id, op, params }: CommandFrame,
+): Promise<void> => {
   const { connections, perform } = parts;
   const { principal } = connections.viewer(socket);
   const now = parts.session();
   if (principal === null || now === null) return;
-  const reply = await perform({ principal, session: now.id, ...callOf(frame), key: frame.id });
-  if (!reply.ok) return rejectFrame(parts, socket, reply.problem, frame.id);
+  const reply = await perform({ principal, session: now.id, op, params, key: id });
+  if (!reply.ok) return rejectFrame(parts, socket, reply.problem, id);
   const result = `"seq":${reply.seq},"replayed":${reply.replayed},"result":${reply.json}`;
-  connections.send(socket, [`{"type":"result","id":${JSON.stringify(frame.id)},${result}}`]);
+  connections.send(socket, [`{"type":"result","id":${JSON.stringify(id)},${result}}`]);
 };
 
 /** Keeps the socket if a new token is for the same tenant and session. */
@@ -146,10 +138,7 @@ export const handleFrame = async (
       return parts.connections.send(socket, ['{"type":"pong"}']);
     case "auth":
       return renewCredential(parts, socket, frame.token);
-    case "send":
-    case "withdraw":
-    case "answer":
-    case "cancel":
+    case "command":
       return handleCommand(parts, socket, frame);
   }
 };

@@ -77,12 +77,13 @@ const isRequestFields = (value: unknown): value is RequestFields =>
 /** Returns the fields of an unchecked value; a value that is no object has none. */
 export const requestFieldsOf = (value: unknown): RequestFields => (isRequestFields(value) ? value : {});
 
-/** Reads the fields of a JSON body; an absent body has none, and is refused if one is needed. */
-export async function readBody(request: Request, limit: number, isNeeded = false): Promise<RequestFields> {
+export const refuseEmptyBody = (): never =>
+  refuseJson("The body is empty: send a JSON object; it ends", "", 0);
+
+/** Reads the fields of a JSON body; returns null if there is no body. */
+export async function readBody(request: Request, limit: number): Promise<RequestFields | null> {
   const bytes = await readBytes(request, limit);
-  if (bytes.byteLength === 0) {
-    return isNeeded ? refuseJson("The body is empty: send a JSON object; it ends", "", 0) : {};
-  }
+  if (bytes.byteLength === 0) return null;
   checkType(request);
   const text = decodeBody(bytes);
   const value = parseInput(text, "body");

@@ -1,5 +1,7 @@
+import { findOperation } from "../session/operations.ts";
+import type { OperationName } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
-import type { Operation, Principal, SessionReply } from "../session/rpc.ts";
+import type { Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { objectName, teamObjectName } from "../engine/access/names.ts";
 import type { TeamOperation, TeamReply } from "../engine/access/rpc.ts";
@@ -53,26 +55,8 @@ export async function openSessionStub(
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
   tenant === operatorTenant && scopes.includes("admin") && session === undefined;
 
-const readOperations = new Set<Operation>([
-  "get",
-  "messages",
-  "inputs",
-  "input",
-  "runs",
-  "run",
-  "threads",
-  "asks",
-  "events",
-  "snapshot",
-  "context",
-  "usage",
-  "state",
-  "tasks",
-  "notes",
-]);
-
 export interface SessionCommand {
-  readonly op: Operation;
+  readonly op: OperationName;
   readonly params: RequestFields;
   readonly key?: string | undefined;
 }
@@ -96,7 +80,7 @@ export async function callSession(
     ...(match === undefined ? {} : { ifMatch: match }),
   };
   return requireAccepted(
-    await callWithRetry(() => stub().perform(call), readOperations.has(op) || key !== undefined),
+    await callWithRetry(() => stub().perform(call), key !== undefined || findOperation(op).kind === "read"),
   );
 }
 

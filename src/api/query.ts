@@ -4,7 +4,7 @@ import type { RequestFields } from "./body.ts";
 /** This file turns query values into the JSON that the operation's schema expects. */
 
 /** Names parameter forms: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
-export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
+export type QueryKinds = Readonly<Record<string, "time" | "list" | "pairs">>;
 
 /** Refuses a parameter of a request by its name. */
 export const refuseParameter = (name: string, message: string, code = "invalid_query"): never =>
@@ -12,19 +12,8 @@ export const refuseParameter = (name: string, message: string, code = "invalid_q
     errors: [{ pointer: `/${name}`, code, message }],
   });
 
-const readQueryValue = (name: string, text: string, kind: QueryKinds[string] | undefined): unknown => {
-  if (kind === "integer") {
-    const value = Number(text);
-    return /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(value)
-      ? value
-      : refuseParameter(name, "is no whole number");
-  }
-  if (kind === "time") return /^\d{1,15}$/.test(text) ? Number(text) : text;
-  if (kind === "boolean") {
-    return text === "true" || text === "false" ? text === "true" : refuseParameter(name, "is true or false");
-  }
-  return text;
-};
+const readQueryValue = (text: string, kind: QueryKinds[string] | undefined): unknown =>
+  kind === "time" && /^\d{1,15}$/.test(text) ? Number(text) : text;
 
 const pairName = /^([^[\]]+)\[([^[\]]+)\]$/;
 
@@ -43,7 +32,7 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFie
     } else if (kinds[group] === "pairs") {
       pairs.set(group, [...(pairs.get(group) ?? []), [key, first]]);
     } else {
-      fields.push([name, readQueryValue(name, first, kinds[name])]);
+      fields.push([name, readQueryValue(first, kinds[name])]);
     }
   }
   for (const [group, entries] of pairs) fields.push([group, Object.fromEntries(entries)]);

@@ -1,10 +1,11 @@
+import { isBodyOptional } from "../session/define-operation.ts";
+import type { SessionOperation } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
-import { operationScopes } from "../session/rpc.ts";
-import type { Operation, Scope } from "../session/rpc.ts";
+import type { Scope } from "../session/rpc.ts";
 import { teamOperationScopes } from "../engine/access/rpc.ts";
 import type { TeamOperation } from "../engine/access/rpc.ts";
 import { toResponse } from "./answers.ts";
-import { readBody } from "./body.ts";
+import { readBody, refuseEmptyBody } from "./body.ts";
 import type { RequestFields } from "./body.ts";
 import { callSession, callTeam, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, SessionRequestContext } from "./context.ts";
@@ -34,12 +35,12 @@ interface OpenRoute extends RouteAddress {
 /** Admits one of these scopes, or with `any` every valid credential of the deployment. */
 interface TeamRoute extends RouteAddress {
   readonly on?: never;
-  readonly scope: "any" | Scope;
+  readonly scope: "any" | Scope | readonly [Scope, ...Scope[]];
   /** Admits browser tokens too, although each is bound to one session. */
   readonly tokens?: true;
   readonly handle: (context: AuthorizedContext) => RouteAnswer;
 }
-interface SessionRoute extends RouteAddress {
+export interface SessionRoute extends RouteAddress {
   readonly on: "session";
   readonly scope: Scope | readonly [Scope, ...Scope[]];
   readonly handle: (context: SessionRequestContext) => RouteAnswer;
@@ -49,72 +50,61 @@ interface SessionRoute extends RouteAddress {
 type AdmitPrincipal = (principal: AuthorizedContext["principal"]) => SessionRequestContext;
 export type Route = OpenRoute | TeamRoute | SessionRoute;
 
-interface OperationOptions {
-  readonly alias?: true;
-  /** Is required beside the operation's own scope; the session decides by the kind of ask. */
-  readonly scope?: SessionRoute["scope"];
-  readonly query?: QueryKinds;
-  readonly body?: BodyOptions;
-}
-
-interface BodyOptions {
-  /** Limits the body's bytes; the default is 1 MiB. */
-  readonly limit?: number;
-  /** Allows a command without a body. */
-  readonly isOptional?: true;
-}
-
-/** Reads the fields of a command's body; its query must be empty. */
+/** Reads the fields of a body; the query must be empty, and the body may be absent only if it is optional. */
 export async function readCommandBody(
-  context: RequestContext,
-  options: BodyOptions = {},
+  { request, url }: RequestContext,
+  isOptional: () => boolean,
+  limit: number = limits.body_bytes,
 ): Promise<RequestFields> {
-  const { limit = limits.body_bytes, isOptional = false } = options;
-  refuseQuery(context.url.searchParams);
-  return readBody(context.request, limit, !isOptional && context.request.method !== "DELETE");
+  refuseQuery(url.searchParams);
+  return (await readBody(request, limit)) ?? (isOptional() ? {} : refuseEmptyBody());
 }
 
-const isRead = ({ request }: RequestContext): boolean =>
-  request.method === "GET" || request.method === "HEAD";
-
-const readParameters = (
+/** Reads the parameters of an operation that do not stand in its path. */
+export const readParameters = (
   context: RequestContext,
-  options: OperationOptions,
+  operation: SessionOperation,
 ): Promise<RequestFields> | RequestFields =>
-  isRead(context)
-    ? readQuery(context.url.searchParams, options.query ?? {})
-    : readCommandBody(context, options.body);
-
-const taggedOperations = new Set<Operation>(["create", "get", "patch"]);
+  operation.kind === "read"
+    ? readQuery(context.url.searchParams, {})
+    : readCommandBody(
+        context,
+        () => isBodyOptional(operation),
+        operation.takesContent === true ? limits.message_body_bytes : limits.body_bytes,
+      );
 
 /** Answers with a session's reply, with an `ETag` if the reply is the session itself. */
 export async function answerOperation(
   context: SessionRequestContext,
-  op: Operation,
+  operation: SessionOperation,
   fields: RequestFields,
 ): Promise<Response> {
   const { session: _session, ...path } = context.path;
-  const key = isRead(context) ? undefined : readIdempotencyKey(context.request, fields);
+  const { name: op, kind, isTagged } = operation;
+  const key = kind === "read" ? undefined : readIdempotencyKey(context.request, fields);
   const reply = await callSession(context, { op, params: mergeFields(fields, path), key });
   const response = toResponse(reply);
-  if (taggedOperations.has(op)) response.headers.set("ETag", `"${reply.seq}"`);
+  if (isTagged === true) response.headers.set("ETag", `"${reply.seq}"`);
   return response;
 }
 
-/** Defines a route that is one operation of a session. */
-export const operationRoute = (
-  method: RouteMethod,
-  path: string,
-  op: Operation,
-  options: OperationOptions = {},
-): SessionRoute => ({
-  on: "session",
+/** Returns the address and the scopes of an operation. */
+export const operationAddress = ({ method, path, scopes, alias }: SessionOperation) => ({
   method,
   path,
-  ...(options.alias === undefined ? {} : { alias: options.alias }),
-  scope: options.scope ?? operationScopes[op],
-  handle: async (context) => answerOperation(context, op, await readParameters(context, options)),
+  scope: scopes,
+  ...(alias === undefined ? {} : { alias }),
 });
+
+/** Defines the route of an operation of a session. */
+export const operationRoute = (
+  operation: SessionOperation,
+  handle: SessionRoute["handle"] = async (context) =>
+    answerOperation(context, operation, await readParameters(context, operation)),
+): SessionRoute => ({ on: "session", ...operationAddress(operation), handle });
+
+const isRead = ({ request }: RequestContext): boolean =>
+  request.method === "GET" || request.method === "HEAD";
 
 /** Defines a route that is one operation of the team. */
 export const teamOperationRoute = (
@@ -127,7 +117,9 @@ export const teamOperationRoute = (
   path,
   scope: teamOperationScopes[op],
   handle: async (context) => {
-    const fields = await readParameters(context, { query });
+    const fields = isRead(context)
+      ? readQuery(context.url.searchParams, query)
+      : await readCommandBody(context, () => method === "DELETE");
     const key = isRead(context) ? undefined : readIdempotencyKey(context.request, {});
     return toResponse(await callTeam(context, op, mergeFields(fields, context.path), key));
   },

@@ -53,7 +53,7 @@ const listRoute = (
   scope: "any",
   tokens: true,
   handle: async (context) => {
-    const query = parseParams(listQuery, readQuery(context.url.searchParams, { limit: "integer" }));
+    const query = parseParams(listQuery, readQuery(context.url.searchParams, {}));
     return jsonResponse(pageOfList(await items(context), [path, context.router.team.revision], query));
   },
 });
@@ -77,18 +77,17 @@ export const routes: readonly Route[] = [
   }),
   listRoute("/v1/models", describeModels),
   teamOperationRoute("GET", "/v1/sessions", "list_sessions", {
-    limit: "integer",
     status: "list",
     metadata: "pairs",
     created_after: "time",
     updated_before: "time",
   }),
   ...sessionRoutes,
-  teamOperationRoute("GET", "/v1/grants", "list_grants", { limit: "integer" }),
+  teamOperationRoute("GET", "/v1/grants", "list_grants"),
   teamOperationRoute("DELETE", "/v1/grants/:grant", "revoke_grant"),
   teamOperationRoute("DELETE", "/v1/memory/:subject", "forget_subject"),
   teamOperationRoute("POST", "/v1/keys", "create_key"),
-  teamOperationRoute("GET", "/v1/keys", "list_keys", { limit: "integer" }),
+  teamOperationRoute("GET", "/v1/keys", "list_keys"),
   teamOperationRoute("GET", "/v1/keys/:key", "get_key"),
   teamOperationRoute("PATCH", "/v1/keys/:key", "edit_key"),
   teamOperationRoute("DELETE", "/v1/keys/:key", "revoke_key"),

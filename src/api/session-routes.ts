@@ -1,25 +1,33 @@
 import * as z from "zod";
 import { parseParams } from "../session/command.ts";
+import { needsSession } from "../session/define-operation.ts";
+import { operations } from "../session/operations.ts";
+import type { OperationName } from "../session/operations.ts";
+import { contextOperation } from "../session/operations/context.ts";
+import { eventsOperation } from "../session/operations/queries.ts";
+import { sendOperation } from "../session/operations/send.ts";
+import { createOperation } from "../session/operations/session.ts";
 import { deriveSessionId, createSessionId } from "../engine/access/names.ts";
 import { toResponse } from "./answers.ts";
 import type { RequestFields } from "./body.ts";
 import { callSession, callTeam, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, SessionRequestContext } from "./context.ts";
-import { limits } from "./limits.ts";
 import { readQuery } from "./query.ts";
-import { readCommandBody, operationRoute, answerOperation } from "./route.ts";
-import type { Route } from "./route.ts";
+import {
+  answerOperation,
+  operationAddress,
+  operationRoute,
+  readCommandBody,
+  readParameters,
+} from "./route.ts";
+import type { Route, SessionRoute } from "./route.ts";
 import { streamEvents, wantsStream } from "./streams/sse.ts";
 import { upgradeAuthenticated, upgradeUnauthenticated } from "./streams/socket.ts";
 import { sendAndWait } from "./streams/wait.ts";
 
-/** This file defines the routes of sessions. */
+/** This file defines the routes of sessions: one of each operation, and those that are more than an operation. */
 
 const sessionPath = "/v1/sessions/:session";
-const messageOptions = { body: { limit: limits.message_body_bytes } } as const;
-const bodylessOptions = { body: { isOptional: true } } as const;
-const askOptions = { scope: ["asks:answer", "approvals:decide"] } as const;
-const pageParameters = { limit: "integer" } as const;
 
 /** Returns the id of a session to create: from its `ref`, from the idempotency key, or random. */
 async function newSessionId({ request, principal }: AuthorizedContext, body: RequestFields): Promise<string> {
@@ -32,10 +40,10 @@ async function newSessionId({ request, principal }: AuthorizedContext, body: Req
 }
 
 async function createSession(context: AuthorizedContext): Promise<Response> {
-  const body = await readCommandBody(context, { ...messageOptions.body, ...bodylessOptions.body });
+  const body = await readParameters(context, createOperation);
   const session = await newSessionId(context, body);
   context.notes.session = session;
-  const response = await answerOperation({ ...context, session }, "create", body);
+  const response = await answerOperation({ ...context, session }, createOperation, body);
   response.headers.set("Location", `/v1/sessions/${session}`);
   return response;
 }
@@ -44,7 +52,7 @@ const respondBody = z.strictObject({ question_id: z.string().min(1), response: z
 
 /** Answers an ask that `question_id` names, with a text. */
 async function respondToQuestion(context: SessionRequestContext): Promise<Response> {
-  const body = await readCommandBody(context);
+  const body = await readCommandBody(context, () => false);
   const { question_id: ask, response: text } = parseParams(respondBody, body);
   const key = readIdempotencyKey(context.request, {});
   return toResponse(
@@ -55,29 +63,20 @@ async function respondToQuestion(context: SessionRequestContext): Promise<Respon
 /** Answers with the context view as JSON or, for people, as text. */
 async function answerContext(context: SessionRequestContext): Promise<Response> {
   const query = readQuery(context.url.searchParams, {});
-  const response = await answerOperation(context, "context", query);
+  const response = await answerOperation(context, contextOperation, query);
   if (query["format"] !== "text") return response;
   const { text } = z.object({ text: z.string() }).parse(await response.json());
   return new Response(text, { headers: { "Content-Type": "text/plain; charset=utf-8" } });
 }
 
-const eventsQuery = {
-  after: "integer",
-  before: "integer",
-  limit: "integer",
-  types: "list",
-} as const;
-
+/** Lists events, or streams them. `types` may be given more than once. */
 async function listEvents(context: SessionRequestContext): Promise<Response> {
   const { request, url } = context;
-  const query = readQuery(url.searchParams, eventsQuery);
+  const query = readQuery(url.searchParams, { types: "list" });
   if (wantsStream(request, url.searchParams)) return streamEvents(context, query);
   const { types } = query;
-  return answerOperation(
-    context,
-    "events",
-    Array.isArray(types) ? { ...query, types: types.join(",") } : query,
-  );
+  const fields = Array.isArray(types) ? { ...query, types: types.join(",") } : query;
+  return answerOperation(context, eventsOperation, fields);
 }
 
 const createdSchema = z.object({ created_at: z.int() });
@@ -85,7 +84,7 @@ const createdSchema = z.object({ created_at: z.int() });
 /** Mints a token for an existing session; an unknown one is 404, whoever owns it. */
 async function mintSessionToken(context: SessionRequestContext): Promise<Response> {
   const { principal, router, session } = context;
-  const body = await readCommandBody(context, bodylessOptions.body);
+  const body = await readCommandBody(context, () => true);
   const reader = { ...context, principal: { ...principal, scopes: ["sessions:read"] as const } };
   const { json } = await callSession(reader, { op: "get", params: {} });
   const { created_at: made } = createdSchema.parse(JSON.parse(json));
@@ -108,47 +107,25 @@ async function listSessionNotes(context: SessionRequestContext): Promise<Respons
   );
 }
 
+const sendRoute = (defaultWait: number): SessionRoute =>
+  operationRoute(sendOperation, async (context) =>
+    sendAndWait(context, await readParameters(context, sendOperation), defaultWait),
+  );
+
+/** Maps the operations whose answer is more than the session's to what answers them. */
+const sessionHandlers: Partial<Record<OperationName, SessionRoute["handle"]>> = {
+  send: sendRoute(0).handle,
+  context: answerContext,
+  events: listEvents,
+  notes: listSessionNotes,
+};
+
 export const sessionRoutes: readonly Route[] = [
-  { method: "POST", path: "/v1/sessions", alias: true, scope: "sessions:write", handle: createSession },
-  operationRoute("GET", sessionPath, "get"),
-  operationRoute("PATCH", sessionPath, "patch", bodylessOptions),
-  operationRoute("DELETE", sessionPath, "delete", { alias: true }),
-  {
-    on: "session",
-    method: "POST",
-    path: sessionPath,
-    alias: true,
-    scope: "sessions:write",
-    handle: async (context) => sendAndWait(context, await readCommandBody(context, messageOptions.body), 60),
-  },
-  {
-    on: "session",
-    method: "POST",
-    path: `${sessionPath}/messages`,
-    scope: "sessions:write",
-    handle: async (context) => sendAndWait(context, await readCommandBody(context, messageOptions.body), 0),
-  },
-  operationRoute("GET", `${sessionPath}/messages`, "messages", {
-    query: { ...pageParameters, retired: "boolean" },
-  }),
-  operationRoute("PATCH", `${sessionPath}/messages/:message`, "pin"),
-  operationRoute("GET", `${sessionPath}/inputs`, "inputs", { query: pageParameters }),
-  operationRoute("GET", `${sessionPath}/inputs/:input`, "input"),
-  operationRoute("PATCH", `${sessionPath}/inputs/:input`, "edit_input", messageOptions),
-  operationRoute("DELETE", `${sessionPath}/inputs/:input`, "withdraw"),
-  operationRoute("GET", `${sessionPath}/runs`, "runs", { query: pageParameters }),
-  operationRoute("GET", `${sessionPath}/runs/:run`, "run"),
-  {
-    on: "session",
-    method: "GET",
-    path: `${sessionPath}/runs/:run/turns/:turn/context`,
-    scope: "context:read",
-    handle: answerContext,
-  },
-  operationRoute("GET", `${sessionPath}/threads`, "threads", { query: pageParameters }),
-  operationRoute("POST", `${sessionPath}/cancel`, "cancel", bodylessOptions),
-  operationRoute("GET", `${sessionPath}/asks`, "asks", { ...askOptions, query: pageParameters }),
-  operationRoute("POST", `${sessionPath}/asks/:ask`, "answer", askOptions),
+  { ...operationAddress(createOperation), handle: createSession },
+  ...operations
+    .filter(needsSession)
+    .map((operation) => operationRoute(operation, sessionHandlers[operation.name])),
+  { ...sendRoute(60), path: sessionPath, alias: true },
   {
     on: "session",
     method: "POST",
@@ -160,31 +137,10 @@ export const sessionRoutes: readonly Route[] = [
   {
     on: "session",
     method: "GET",
-    path: `${sessionPath}/events`,
-    alias: true,
-    scope: "sessions:read",
-    handle: listEvents,
-  },
-  {
-    on: "session",
-    method: "GET",
     path: `${sessionPath}/ws`,
     scope: "sessions:read",
     handle: upgradeAuthenticated,
     late: (context, admit) => upgradeUnauthenticated({ context, admit }),
-  },
-  operationRoute("GET", `${sessionPath}/snapshot`, "snapshot"),
-  operationRoute("POST", `${sessionPath}/clear`, "clear", bodylessOptions),
-  operationRoute("POST", `${sessionPath}/compact`, "compact", bodylessOptions),
-  operationRoute("GET", `${sessionPath}/usage`, "usage"),
-  operationRoute("GET", `${sessionPath}/state`, "state"),
-  operationRoute("GET", `${sessionPath}/tasks`, "tasks", { query: pageParameters }),
-  {
-    on: "session",
-    method: "GET",
-    path: `${sessionPath}/notes`,
-    scope: "sessions:read",
-    handle: listSessionNotes,
   },
   {
     on: "session",

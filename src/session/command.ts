@@ -113,6 +113,8 @@ export interface ReadContext {
   readonly rules: SessionRules;
   readonly principal: Principal;
   readonly now: number;
+  /** Returns the open streamed items with their text so far. */
+  readonly items: () => Json;
   /** Returns an agent with a model override and, if another agent calls it, with the caller's constraints. */
   readonly agentOf: (agent: string, override: string | null, standing: CallerConstraints | null) => Agent;
 }
@@ -127,12 +129,9 @@ export interface WriteContext {
   readonly full: boolean;
   /** Returns the bytes that the session holds. */
   readonly stored: () => number;
+  /** Removes the session with everything that it holds; nothing that the draft changed is stored then. */
+  readonly remove: () => void;
 }
-
-/** Handles a command, which changes the session in one commit, or a query, which only reads; each checks its input. */
-export type CommandHandler =
-  | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => CommandAnswer }
-  | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => CommandAnswer };
 
 /** Returns parameters that fit their schema, or refuses with a 400 that names every field that does not. */
 export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
@@ -146,26 +145,6 @@ export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.
     { errors },
   );
 };
-
-export const defineRead = <S extends z.ZodType>(
-  schema: S,
-  run: (context: ReadContext, params: z.output<S>) => CommandAnswer,
-): CommandHandler => ({
-  kind: "read",
-  run: (context, params) => run(context, parseParams(schema, params)),
-});
-
-export const defineWrite = <S extends z.ZodType>(
-  schema: S,
-  run: (context: WriteContext, params: z.output<S>) => CommandAnswer,
-): CommandHandler => ({
-  kind: "write",
-  run: (context, params) => run(context, parseParams(schema, params)),
-});
-
-/** Defines how many rows a list may be asked for; a number may come as text, because queries hold only texts. */
-export const limitSchema = (most: number, standard: number): z.ZodType<number> =>
-  z.coerce.number().int().min(1).max(most).default(standard);
 
 /** Answers with a value that is serialised already. */
 export const jsonAnswer = (text: string): CommandAnswer => ({ status: 200, value: { json: text } });

@@ -1,4 +1,7 @@
 import * as z from "zod";
+import { fieldsOf } from "../chat/json.ts";
+import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
+import { operations } from "./operations.ts";
 
 /** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
 
@@ -9,6 +12,27 @@ const deltasSchema = z.enum(["all", "text", "none"]);
 const commandIdSchema = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
 
 const bodySchema = z.record(z.string(), z.unknown());
+
+/** Defines the frames of the commands: ids that stand in the path are fields of their own, and the body is one field. */
+const commandFrames = operations.flatMap((operation) => {
+  if (operation.kind === "read" || operation.frame === undefined) return [];
+  const { name: op, frame } = operation;
+  const ids = pathParametersOf(operation);
+  const body = isBodyOptional(operation) ? bodySchema.default({}) : bodySchema;
+  return z
+    .strictObject({
+      type: z.literal(op),
+      id: commandIdSchema,
+      ...Object.fromEntries(ids.map((name) => [name, z.string()])),
+      ...(frame.body === null ? {} : { [frame.body]: body }),
+    })
+    .transform((command) => {
+      const fields = fieldsOf(command);
+      const given = frame.body === null ? {} : fieldsOf(fields[frame.body]);
+      const params = { ...given, ...Object.fromEntries(ids.map((name) => [name, fields[name]])) };
+      return { type: "command" as const, id: command.id, op, params };
+    });
+});
 
 export const clientFrameSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("auth"), token: z.string().max(4_096) }),
@@ -23,10 +47,6 @@ export const clientFrameSchema = z.discriminatedUnion("type", [
     types: nameListSchema.optional(),
     threads: nameListSchema.optional(),
   }),
-  z.strictObject({ type: z.literal("send"), id: commandIdSchema, input: bodySchema }),
-  z.strictObject({ type: z.literal("withdraw"), id: commandIdSchema, input: z.string() }),
-  z.strictObject({ type: z.literal("answer"), id: commandIdSchema, ask: z.string(), answer: bodySchema }),
-  z.strictObject({ type: z.literal("cancel"), id: commandIdSchema, cancel: bodySchema.default({}) }),
   z.strictObject({ type: z.literal("ack"), frames: z.int().min(0) }),
   z.strictObject({
     type: z.literal("set"),
@@ -35,6 +55,7 @@ export const clientFrameSchema = z.discriminatedUnion("type", [
     threads: nameListSchema.nullable().optional(),
   }),
   z.strictObject({ type: z.literal("ping") }),
+  ...commandFrames,
 ]);
 
 export type ClientFrame = z.output<typeof clientFrameSchema>;

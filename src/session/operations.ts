@@ -1,44 +1,64 @@
-import type { CommandHandler } from "./command.ts";
-import { answerCommand } from "./operations/answer.ts";
-import { compactCommand, pinCommand } from "./operations/compact.ts";
-import { contextCommand } from "./operations/context.ts";
-import { asksCommand, inputsCommand, runsCommand, threadsCommand } from "./operations/lists.ts";
+import type { Operation } from "./define-operation.ts";
+import { answerOperation } from "./operations/answer.ts";
+import { compactOperation, pinOperation } from "./operations/compact.ts";
+import { contextOperation } from "./operations/context.ts";
+import { asksOperation, inputsOperation, runsOperation, threadsOperation } from "./operations/lists.ts";
 import {
-  eventsCommand,
-  getInputCommand,
-  messagesCommand,
-  getRunCommand,
-  usageCommand,
+  eventsOperation,
+  inputOperation,
+  messagesOperation,
+  runOperation,
+  snapshotOperation,
+  usageOperation,
 } from "./operations/queries.ts";
-import { cancelCommand, editInputCommand, sendCommand, withdrawCommand } from "./operations/send.ts";
-import { clearCommand, createCommand, getCommand, patchCommand } from "./operations/session.ts";
-import { notesCommand, stateCommand, tasksCommand } from "./operations/stores.ts";
-import type { Operation } from "./rpc.ts";
+import { cancelOperation, editInputOperation, sendOperation, withdrawOperation } from "./operations/send.ts";
+import {
+  clearOperation,
+  createOperation,
+  deleteOperation,
+  getOperation,
+  patchOperation,
+} from "./operations/session.ts";
+import { notesOperation, stateOperation, tasksOperation } from "./operations/stores.ts";
 
-/** Maps each operation of a session to its handler, except `delete` and `snapshot`, which need the session's shell. */
-export const sessionCommands: Record<Exclude<Operation, "delete" | "snapshot">, CommandHandler> = {
-  create: createCommand,
-  get: getCommand,
-  patch: patchCommand,
-  pin: pinCommand,
-  send: sendCommand,
-  messages: messagesCommand,
-  inputs: inputsCommand,
-  input: getInputCommand,
-  edit_input: editInputCommand,
-  withdraw: withdrawCommand,
-  runs: runsCommand,
-  run: getRunCommand,
-  threads: threadsCommand,
-  cancel: cancelCommand,
-  asks: asksCommand,
-  answer: answerCommand,
-  events: eventsCommand,
-  clear: clearCommand,
-  compact: compactCommand,
-  context: contextCommand,
-  usage: usageCommand,
-  state: stateCommand,
-  tasks: tasksCommand,
-  notes: notesCommand,
+/** Lists every operation of a session. Routes, frames, scopes and keys follow from it. */
+export const operations = [
+  createOperation,
+  getOperation,
+  patchOperation,
+  deleteOperation,
+  sendOperation,
+  messagesOperation,
+  pinOperation,
+  inputsOperation,
+  inputOperation,
+  editInputOperation,
+  withdrawOperation,
+  runsOperation,
+  runOperation,
+  contextOperation,
+  threadsOperation,
+  cancelOperation,
+  asksOperation,
+  answerOperation,
+  eventsOperation,
+  snapshotOperation,
+  clearOperation,
+  compactOperation,
+  usageOperation,
+  stateOperation,
+  tasksOperation,
+  notesOperation,
+] as const satisfies readonly Operation[];
+
+export type SessionOperation = (typeof operations)[number];
+
+export type OperationName = SessionOperation["name"];
+
+const byName = new Map<OperationName, SessionOperation>(operations.map((each) => [each.name, each]));
+
+export const findOperation = (name: OperationName): SessionOperation => {
+  const found = byName.get(name);
+  if (found === undefined) throw new Error(`there is no operation ${name}`);
+  return found;
 };

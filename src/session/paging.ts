@@ -4,9 +4,19 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problems.ts";
 
+/** Accepts a whole number, which may come as text, because queries hold only texts. */
+export const wholeNumberSchema = (min: number, max: number) =>
+  z.preprocess(
+    (value) => (typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value),
+    z.int().min(min).max(max),
+  );
+
+/** Accepts how many rows a list may be asked for. */
+export const limitSchema = (most: number, standard: number) => wholeNumberSchema(1, most).default(standard);
+
 /** Defines the query fields that every list takes. */
 export const pageQueryFields = {
-  limit: z.int().min(1).max(200).default(50),
+  limit: limitSchema(200, 50),
   cursor: z.string().max(1024).optional(),
 };
 

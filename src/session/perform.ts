@@ -1,4 +1,3 @@
-import * as z from "zod";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
@@ -6,13 +5,12 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { CommandAnswer, Archive, ReadContext, SessionRules } from "./command.ts";
-import { parseParams } from "./command.ts";
-import { sessionCommands } from "./operations.ts";
-import { createSnapshot } from "./operations/queries.ts";
-import { accessProblem, createSchema, sessionView } from "./operations/session.ts";
+import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
+import { needsSession, pathParametersOf } from "./define-operation.ts";
+import { findOperation } from "./operations.ts";
+import { accessProblem } from "./operations/session.ts";
 import { ProblemError, refuse, refuseIfProblem } from "./problems.ts";
-import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
-import { operationScopes } from "./rpc.ts";
+import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
 
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
@@ -51,33 +49,18 @@ const answerJson = ({ value }: CommandAnswer): string =>
     ? value["json"]
     : JSON.stringify(value);
 
-const requireSession = (context: OperationContext, call: SessionCall): Session => {
-  const session = context.read();
-  refuseIfProblem(accessProblem(session, call.principal));
-  return session ?? refuseUnknownSession();
-};
-
 const dayMs = 86_400_000;
 
 /** Sets how long the answer to a key is kept. */
 const keptMs = 7 * dayMs;
 
-/** Names what the address holds besides the session, which becomes part of the key's scope. */
-const addressFields: Partial<Record<Operation, string>> = {
-  answer: "ask",
-  edit_input: "input",
-  withdraw: "input",
-  pin: "message",
-};
-
 const fieldOf = (params: unknown, name: string): unknown =>
   typeof params === "object" && params !== null ? (params as Record<string, unknown>)[name] : undefined;
 
-/** Returns the scope and key of a command, or null without a key. Ids hold no spaces. */
-const commandKeyOf = ({ op, key, params }: SessionCall): string | null => {
-  if (key === undefined) return null;
-  const name = addressFields[op];
-  return name === undefined ? `${op}:${key}` : `${op} ${String(fieldOf(params, name))} ${key}`;
+/** Returns the key of a command with its scope, the operation and the ids in its path. Ids hold no spaces. */
+const commandKeyOf = (operation: Operation, key: string, params: unknown): string => {
+  const ids = pathParametersOf(operation).map((name) => String(fieldOf(params, name)));
+  return ids.length === 0 ? `${operation.name}:${key}` : [operation.name, ...ids, key].join(" ");
 };
 
 interface KeyedCall {
@@ -85,10 +68,10 @@ interface KeyedCall {
   readonly fingerprint: string;
 }
 
-const keyedCallOf = (call: SessionCall): KeyedCall | null => {
-  const key = commandKeyOf(call);
-  return key === null ? null : { key, fingerprint: sha256Hex(canonicalJson(call.params)) };
-};
+const keyedCallOf = (operation: Operation, { key, params }: SessionCall): KeyedCall | null =>
+  key === undefined
+    ? null
+    : { key: commandKeyOf(operation, key, params), fingerprint: sha256Hex(canonicalJson(params)) };
 
 /** Returns the stored answer to a repeated command; the same key with another body is refused. */
 const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {
@@ -107,97 +90,67 @@ const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
   draft.state.keysSince = since;
 };
 
-const performWrite = (context: OperationContext, call: SessionCall): PerformedReply => {
-  const given = keyedCallOf(call);
-  return (
-    replayAnswer(context, given) ??
-    context.update((draft): PerformedReply => {
-      const answer = runWrite(context, call, draft);
-      const json = answerJson(answer);
-      const { status } = answer;
-      if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.moment.now });
-      return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
-    })
-  );
+const performWrite = (
+  context: OperationContext,
+  operation: WriteOperation,
+  call: SessionCall,
+): PerformedReply => {
+  const given = keyedCallOf(operation, call);
+  const replayed = replayAnswer(context, given);
+  if (replayed !== null) return replayed;
+  const { rules, full, stored } = context;
+  const { principal, ifMatch = null } = call;
+  const archive = context.archive();
+  const remove = (): void => context.remove(call.key ?? null);
+  return context.update((draft): PerformedReply => {
+    const answer = operation.run(
+      { draft, archive, principal, rules, ifMatch, full, stored, remove },
+      call.params,
+    );
+    const json = answerJson(answer);
+    const { status } = answer;
+    if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.moment.now });
+    return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
+  });
 };
 
-const performCreate = (context: OperationContext, call: SessionCall): PerformedReply => {
-  const existing = context.read();
-  if (existing === null) return performWrite(context, call);
-  refuseIfProblem(accessProblem(existing, call.principal));
-  parseParams(createSchema, call.params);
-  const json = JSON.stringify(sessionView(existing));
-  return (
-    replayAnswer(context, keyedCallOf(call)) ?? {
-      ok: true,
-      status: 200,
-      json,
-      seq: existing.head,
-      replayed: false,
-    }
-  );
+const performRead = (
+  context: OperationContext,
+  operation: ReadOperation,
+  { principal, params }: SessionCall,
+): PerformedReply => {
+  const state = context.read() ?? refuseUnknownSession();
+  const { rules, agentOf, items } = context;
+  const reads = { state, archive: context.archive(), rules, principal, now: context.now(), agentOf, items };
+  const answer = operation.run(reads, params);
+  return { ok: true, status: answer.status, json: answerJson(answer), seq: state.head, replayed: false };
 };
 
-const runWrite = (context: OperationContext, call: SessionCall, draft: Draft): CommandAnswer => {
-  const command = sessionCommands[call.op as keyof typeof sessionCommands];
-  if (command.kind === "read") return refuse("internal", "a read was asked to write");
-  const { principal, ifMatch } = call;
-  return command.run(
-    {
-      draft,
-      archive: context.archive(),
-      principal,
-      rules: context.rules,
-      ifMatch: ifMatch ?? null,
-      full: context.full,
-      stored: context.stored,
-    },
-    call.params,
-  );
+const requireScope = ({ scopes }: Operation, principal: Principal): void => {
+  if (!scopes.some((scope) => principal.scopes.includes(scope)))
+    refuse("scope_missing", `this needs the scope ${scopes.join(" or ")}`);
 };
 
-const noParameters = z.strictObject({});
-
-/** Deletes the session. Its rows go with their keys, and the key of the delete does nothing to a later session. */
-const performDelete = (context: OperationContext, call: SessionCall): PerformedReply => {
-  if (context.deleted === null)
+/** Returns the answer to a repeated delete, whose key was stored with the team. */
+const replayDelete = ({ deleted }: OperationContext): PerformedReply | null => {
+  if (deleted === null)
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
       retryAfterMs: 2_000,
     });
-  const state = context.deleted ? null : requireSession(context, call);
-  parseParams(noParameters, call.params);
-  if (state !== null) context.remove(call.key ?? null);
-  return { ok: true, status: 204, json: "", seq: state?.head ?? 0, replayed: state === null };
+  return deleted ? { ok: true, status: 204, json: "", seq: 0, replayed: true } : null;
 };
 
 const performOperation = (context: OperationContext, call: SessionCall): PerformedReply => {
-  const scope = operationScopes[call.op];
-  const { principal, op } = call;
-  const decides = scope === "asks:answer" && principal.scopes.includes("approvals:decide");
-  if (!principal.scopes.includes(scope) && !decides)
-    return refuse("scope_missing", `this needs the scope ${scope}`);
-  if (op === "create") return performCreate(context, call);
-  if (op === "delete") return performDelete(context, call);
-  const state = requireSession(context, call);
-  if (op === "snapshot") {
-    parseParams(noParameters, call.params);
-    const json = createSnapshot({ state, archive: context.archive() }, context.items());
-    return { ok: true, status: 200, json, seq: state.head, replayed: false };
-  }
-  const command = sessionCommands[op];
-  if (command.kind === "write") return performWrite(context, call);
-  const answer = command.run(
-    {
-      state,
-      archive: context.archive(),
-      rules: context.rules,
-      principal,
-      now: context.now(),
-      agentOf: context.agentOf,
-    },
-    call.params,
-  );
-  return { ok: true, status: answer.status, json: answerJson(answer), seq: state.head, replayed: false };
+  const operation = findOperation(call.op);
+  const { principal } = call;
+  requireScope(operation, principal);
+  const replayed = replayDelete(context);
+  if (replayed !== null) return replayed;
+  const state = context.read();
+  if (state !== null || needsSession(operation)) refuseIfProblem(accessProblem(state, principal));
+  return operation.kind === "read"
+    ? performRead(context, operation, call)
+    : performWrite(context, operation, call);
 };
 
 /** Turns a problem into the answer of an operation; rethrows anything else. */

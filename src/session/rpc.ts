@@ -1,5 +1,6 @@
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../agent/budgets/lease.ts";
 import type { GrantsUpdate, GrantsReport } from "../agent/calls/judge.ts";
+import type { OperationName } from "./operations.ts";
 import type { Problem } from "./problems.ts";
 
 /** This file defines the only calls that the router and a session's own sockets make to a session. */
@@ -34,43 +35,11 @@ export interface Principal {
   readonly origin?: string;
 }
 
-/** Maps the operations of a session to their scopes; `operations.ts` holds the handler of each. */
-export const operationScopes = {
-  create: "sessions:write",
-  get: "sessions:read",
-  patch: "sessions:manage",
-  delete: "sessions:manage",
-  send: "sessions:write",
-  messages: "sessions:read",
-  pin: "sessions:write",
-  inputs: "sessions:read",
-  input: "sessions:read",
-  edit_input: "sessions:write",
-  withdraw: "sessions:write",
-  runs: "sessions:read",
-  run: "sessions:read",
-  threads: "sessions:read",
-  cancel: "sessions:write",
-  asks: "asks:answer",
-  answer: "asks:answer",
-  events: "sessions:read",
-  snapshot: "sessions:read",
-  clear: "sessions:manage",
-  compact: "sessions:write",
-  context: "context:read",
-  usage: "usage:read",
-  state: "sessions:read",
-  tasks: "sessions:read",
-  notes: "sessions:read",
-} as const satisfies Record<string, Scope>;
-
-export type Operation = keyof typeof operationScopes;
-
 /** Describes a call; `params` merges unchecked body, query and path values, which the handler's schema validates. */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;
-  readonly op: Operation;
+  readonly op: OperationName;
   readonly params: unknown;
   /** Holds the `Idempotency-Key`, or the `id` of the body or frame. */
   readonly key?: string;

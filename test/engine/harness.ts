@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Part } from "../../src/chat/message.ts";
 import type { Problem } from "../../src/session/problems.ts";
-import type { Operation } from "../../src/session/rpc.ts";
+import type { OperationName } from "../../src/session/operations.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -52,7 +52,7 @@ export const eventsOf = (bench: Bench, type: string): readonly Record<string, un
     .map(({ data }) => data as unknown as Record<string, unknown>);
 
 /** The problem of an operation that must be refused. */
-export const refused = (bench: Bench, op: Operation, params: object = {}): Problem => {
+export const refused = (bench: Bench, op: OperationName, params: object = {}): Problem => {
   const reply = bench.perform(op, params);
   if (reply.ok) throw new Error(`${op} was not refused`);
   return reply.problem;

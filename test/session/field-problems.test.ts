@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Problem } from "../../src/session/problems.ts";
 import { problemBody } from "../../src/session/problems.ts";
-import type { Operation } from "../../src/session/rpc.ts";
+import type { OperationName } from "../../src/session/operations.ts";
 import { play } from "../agent/loop/play.ts";
 import { openBench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
@@ -15,12 +15,12 @@ const once = "replies: [{ reply: [{ text: Done. }] }]";
 test("AP-10: a field that takes several shapes is refused at the place that is wrong, with what it takes", async () => {
   const { bench } = await play(once);
   const head = bench.state().head;
-  const errorsOf = (op: Operation, params: object): Problem["errors"] => {
+  const errorsOf = (op: OperationName, params: object): Problem["errors"] => {
     const reply = bench.perform(op, params);
     return reply.ok ? [] : reply.problem.errors;
   };
   const shapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
-  const cases: readonly [Operation, object, string, string][] = [
+  const cases: readonly [OperationName, object, string, string][] = [
     ["send", {}, "/content", shapes],
     ["send", { content: 5 }, "/content", shapes],
     ["send", { content: [] }, "/content", "Too small: expected array to have >=1 items"],
@@ -44,6 +44,34 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
   expect(bench.state().head).toBe(head);
 });
 
+test("AP-2: a number or a flag in a query is one as text, and what is none is refused", async () => {
+  const { bench } = await play(once);
+  for (const [op, params] of [
+    ["events", { after: "0", limit: "1000" }],
+    ["events", { after: 0, limit: 1 }],
+    ["messages", { retired: "true", before: "4" }],
+    ["messages", { retired: false, limit: "200" }],
+  ] as const)
+    expect(bench.perform(op, params), JSON.stringify(params)).toMatchObject({ ok: true });
+  const cases: readonly [OperationName, string, readonly unknown[]][] = [
+    ["events", "after", ["-1", "-1.5", "1.5", "9007199254740992", "99999999999999999", "x", "", " 1", "1e1"]],
+    ["events", "limit", ["0", "1001", "", "0x10", null]],
+    ["messages", "retired", ["maybe", "", "1", "yes", "TRUE"]],
+    ["runs", "limit", ["201", 201, "2.5"]],
+  ];
+  for (const [op, name, values] of cases)
+    for (const value of values)
+      expect([value, bench.perform(op, { [name]: value })]).toEqual([
+        value,
+        expect.objectContaining({
+          problem: expect.objectContaining({
+            code: "invalid_request",
+            errors: expect.arrayContaining([expect.objectContaining({ pointer: `/${name}` })]) as unknown,
+          }),
+        }),
+      ]);
+});
+
 test("AP-2: creating a session that is there refuses an unknown field all the same", async () => {
   const { bench } = await play(once);
   expect(bench.perform("create", { title: "T" })).toMatchObject({ ok: true, status: 200 });
@@ -54,12 +82,12 @@ test("AP-2: creating a session that is there refuses an unknown field all the sa
 
 test("AP-10: every refusal of a field points at it, also what no schema finds", async () => {
   const { bench } = await play(once);
-  const bodyOf = (op: Operation, params: object): object => {
+  const bodyOf = (op: OperationName, params: object): object => {
     const reply = bench.perform(op, params);
     return reply.ok ? {} : problemBody(reply.problem);
   };
   const image = { type: "image", media_type: "image/png", data: "%" };
-  const cases: readonly [Operation, object, string, string][] = [
+  const cases: readonly [OperationName, object, string, string][] = [
     ["send", { content: "x", thread: "nobody" }, "not_found", "/thread"],
     ["cancel", { thread: "nobody" }, "not_found", "/thread"],
     ["cancel", { run: "run_9" }, "run_not_active", "/run"],
@@ -130,7 +158,7 @@ test("AP-10 RE-T5: what an address names stays unknown without a word more", asy
 
 test("RE-T15: a name that would be lost on the way is refused, wherever it stands", async () => {
   const { bench } = await play(once);
-  const cases: readonly [Operation, string, string][] = [
+  const cases: readonly [OperationName, string, string][] = [
     ["patch", '{"metadata":{"__proto__":"x","a":"b"}}', "/metadata/__proto__"],
     [
       "send",

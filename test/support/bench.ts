@@ -11,7 +11,8 @@ import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
 import { perform } from "../../src/session/perform.ts";
 import type { OperationContext } from "../../src/session/perform.ts";
-import type { Operation, Scope, SessionReply } from "../../src/session/rpc.ts";
+import type { OperationName } from "../../src/session/operations.ts";
+import type { Scope, SessionReply } from "../../src/session/rpc.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
@@ -83,7 +84,7 @@ const freeze = (value: unknown): void => {
 
 export interface Bench {
   readonly id: string;
-  perform(op: Operation, params?: object, key?: string): SessionReply;
+  perform(op: OperationName, params?: object, key?: string): SessionReply;
   /** The same for another caller, or with headers. */
   performAs(
     who: {
@@ -92,13 +93,13 @@ export interface Bench {
       readonly key?: string;
       readonly ifMatch?: string;
     },
-    op: Operation,
+    op: OperationName,
     params?: object,
   ): SessionReply;
   /** Stores a transition that no operation offers, and lets the session go on. */
   change(change: (draft: Draft) => void): void;
   /** The value of an operation that must succeed. */
-  ok(op: Operation, params?: object, key?: string): Record<string, never>;
+  ok(op: OperationName, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
   /** Runs until nothing is being worked on. */
   idle(): Promise<void>;

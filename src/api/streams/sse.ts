@@ -40,8 +40,9 @@ const deltasOf = (value: unknown): WatchHello["deltas"] =>
 /** Returns the cursor to resume from: `Last-Event-ID` takes precedence over `after`. */
 function cursorOf(request: Request, after: unknown): number | undefined {
   const last = request.headers.get("Last-Event-ID");
-  const value = last === null ? after : /^\d{1,15}$/.test(last) ? Number(last) : last;
-  if (value === undefined || (typeof value === "number" && value >= 0)) return value;
+  const value = last ?? after;
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);
   return refuseParameter(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
 }
 

@@ -13,8 +13,9 @@ import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { QuestionSpec } from "../../tools/define-tool.ts";
-import type { CommandAnswer, CommandHandler, WriteContext } from "../command.ts";
-import { refuseAnswer, acceptedAnswer, wellFormedText, defineWrite } from "../command.ts";
+import type { CommandAnswer, WriteContext } from "../command.ts";
+import { refuseAnswer, acceptedAnswer, wellFormedText } from "../command.ts";
+import { defineWrite } from "../define-operation.ts";
 import { refuse } from "../problems.ts";
 import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
@@ -171,7 +172,10 @@ const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask =
   return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
 };
 
-export const answerCommand: CommandHandler = defineWrite(answerSchema, (context, { ask: id, ...given }) => {
+const answerOpenAsk = (
+  context: WriteContext,
+  { ask: id, ...given }: z.output<typeof answerSchema>,
+): CommandAnswer => {
   const { draft, principal } = context;
   const ask = findAsk(context, id);
   if (ask.status !== "open") return answerClosedAsk(draft, ask, given);
@@ -184,4 +188,15 @@ export const answerCommand: CommandHandler = defineWrite(answerSchema, (context,
   if (effect.do === "raise") answerRaises(draft, principal.by);
   advanceSession(draft, "ask");
   return acceptedAnswer(draft, draft.asks.find((each) => each.id === id) ?? ask);
+};
+
+export const answerOperation = defineWrite({
+  name: "answer",
+  summary: "Answers an ask; the first valid answer wins.",
+  scopes: ["asks:answer", "approvals:decide"],
+  method: "POST",
+  path: "/v1/sessions/:session/asks/:ask",
+  params: answerSchema,
+  frame: { body: "answer" },
+  run: answerOpenAsk,
 });

@@ -7,8 +7,8 @@ import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
 import { shownTokens } from "../../chat/message.ts";
-import type { CommandHandler } from "../command.ts";
-import { acceptedAnswer, requireRunAdmission, wellFormedText, defineWrite } from "../command.ts";
+import { acceptedAnswer, requireRunAdmission, wellFormedText } from "../command.ts";
+import { defineWrite } from "../define-operation.ts";
 import { refuseField } from "../problems.ts";
 
 const compactSchema = z.strictObject({
@@ -16,10 +16,15 @@ const compactSchema = z.strictObject({
   instructions: wellFormedText(4_000).optional().describe("What the summary must keep."),
 });
 
-/** Summarises the chat now, or before the next turn of a run; without anything to summarise it changes nothing. */
-export const compactCommand: CommandHandler = defineWrite(
-  compactSchema,
-  (context, { thread: id, instructions = null }) => {
+export const compactOperation = defineWrite({
+  name: "compact",
+  summary: "Summarises the chat now, or before the next turn of a run; an empty chat stays as it is.",
+  scopes: ["sessions:write"],
+  method: "POST",
+  path: "/v1/sessions/:session/compact",
+  params: compactSchema,
+  mayStartRun: () => true,
+  run: (context, { thread: id, instructions = null }) => {
     const { draft } = context;
     const thread = ownEntry(draft.state.threads, id);
     if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
@@ -31,7 +36,7 @@ export const compactCommand: CommandHandler = defineWrite(
     advanceSession(draft, "compact");
     return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
   },
-);
+});
 
 const pinSchema = z.strictObject({
   thread: z.string().max(64).default("main"),
@@ -47,10 +52,14 @@ const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Messag
   return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
 };
 
-/** Pins a message or unpins it. */
-export const pinCommand: CommandHandler = defineWrite(
-  pinSchema,
-  ({ draft }, { thread: id, message: messageId, pinned }) => {
+export const pinOperation = defineWrite({
+  name: "pin",
+  summary: "Pins a message, which keeps it whole in what the model sees, or unpins it.",
+  scopes: ["sessions:write"],
+  method: "PATCH",
+  path: "/v1/sessions/:session/messages/:message",
+  params: pinSchema,
+  run: ({ draft }, { thread: id, message: messageId, pinned }) => {
     const thread = ownEntry(draft.state.threads, id);
     const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
     const message = thread?.chat[at];
@@ -74,4 +83,4 @@ export const pinCommand: CommandHandler = defineWrite(
     emit(draft, id, "session_updated", { message: messageId, pinned });
     return acceptedAnswer(draft, { message: messageId, pinned });
   },
-);
+});

@@ -7,19 +7,17 @@ import { purposeOf } from "../../agent/state/run.ts";
 import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
-import type { CommandAnswer, CommandHandler, ReadContext } from "../command.ts";
-import { defineRead } from "../command.ts";
+import type { CommandAnswer, ReadContext } from "../command.ts";
 import type { CallWithChat, RecordedCall } from "../context-view.ts";
 import { formatContextView, contextView } from "../context-view.ts";
+import { defineRead } from "../define-operation.ts";
+import { wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 
 const contextSchema = z.strictObject({
   run: z.string().max(64),
-  turn: z.coerce.number().int().min(0),
-  call: z.coerce
-    .number()
-    .int()
-    .min(1)
+  turn: wholeNumberSchema(0, Number.MAX_SAFE_INTEGER),
+  call: wholeNumberSchema(1, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe("Which of the turn's model calls; omitted: the newest that is no repair."),
   format: z.enum(["json", "provider", "text"]).default("json"),
@@ -167,9 +165,12 @@ const showContext = (
   return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };
 };
 
-/** Shows what the model saw in a turn, and why. */
-export const contextCommand: CommandHandler = defineRead(
-  contextSchema,
-  (parts, { run, turn, call, format }) =>
+export const contextOperation = defineRead({
+  name: "context",
+  summary: "Shows what the model saw in a turn, and why.",
+  scopes: ["context:read"],
+  path: "/v1/sessions/:session/runs/:run/turns/:turn/context",
+  params: contextSchema,
+  run: (parts, { run, turn, call, format }) =>
     showContext(parts, findRequestedCall(parts, run, turn, call), format),
-);
+});

@@ -6,19 +6,17 @@ import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
-import type { CommandAnswer, CommandHandler, ReadContext } from "../command.ts";
-import { jsonAnswer, limitSchema, joinRows, defineRead } from "../command.ts";
+import type { CommandAnswer, ReadContext } from "../command.ts";
+import { jsonAnswer, joinRows } from "../command.ts";
+import { defineRead } from "../define-operation.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
-import { cursorBindingOf, takeFitting, pageOf, pageRows, readCursor } from "../paging.ts";
+import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 
 /** This file lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
 
 type ReadSource = Pick<ReadContext, "state" | "archive">;
 
-export const pageSchema = z.strictObject({
-  limit: limitSchema(200, 50),
-  cursor: z.string().max(1_024).optional(),
-});
+export const pageSchema = z.strictObject(pageQueryFields);
 
 interface ListSource {
   /** Names the list and its filters, because a cursor fits no other. */
@@ -58,9 +56,16 @@ export const pageAnswer = (
   return jsonAnswer(`{"data":${joinRows(data)},${cursors}`);
 };
 
-export const inputsCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
-  const stored = context.archive.inputs;
-  return pageAnswer(context, { of: "inputs", live: [], stored, descending: true }, query);
+export const inputsOperation = defineRead({
+  name: "inputs",
+  summary: "Lists the inputs, the newest first.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/inputs",
+  params: pageSchema,
+  run: (context, query) => {
+    const stored = context.archive.inputs;
+    return pageAnswer(context, { of: "inputs", live: [], stored, descending: true }, query);
+  },
 });
 
 /** Exceeds the place of every stored row. */
@@ -81,13 +86,20 @@ const activeRows = (session: Session): readonly PagedRow[] =>
     json: () => JSON.stringify(run),
   }));
 
-export const runsCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
-  const { archive, state } = context;
-  return pageAnswer(
-    context,
-    { of: "runs", live: activeRows(state), stored: archive.runs, descending: true },
-    query,
-  );
+export const runsOperation = defineRead({
+  name: "runs",
+  summary: "Lists the runs: those under way, then ended ones, the newest first.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/runs",
+  params: pageSchema,
+  run: (context, query) => {
+    const { archive, state } = context;
+    return pageAnswer(
+      context,
+      { of: "runs", live: activeRows(state), stored: archive.runs, descending: true },
+      query,
+    );
+  },
 });
 
 /** Lists all runs that are under way, then the newest that have ended. */
@@ -140,14 +152,19 @@ const endedRows =
         json: () => JSON.stringify(endedThreadView(JSON.parse(row.json()) as ChildRecord)),
       }));
 
-/** Lists the delegation tree: live threads with callers first, then those that have ended, the newest first. */
-export const threadsCommand: CommandHandler = defineRead(pageSchema, (context, query) =>
-  pageAnswer(
-    context,
-    { of: "threads", live: liveRows(context), stored: endedRows(context), descending: false },
-    query,
-  ),
-);
+export const threadsOperation = defineRead({
+  name: "threads",
+  summary: "Lists the delegation tree: live threads with callers first, then ended ones, the newest first.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/threads",
+  params: pageSchema,
+  run: (context, query) =>
+    pageAnswer(
+      context,
+      { of: "threads", live: liveRows(context), stored: endedRows(context), descending: false },
+      query,
+    ),
+});
 
 /** Returns the first threads of that list. */
 export const threadViews = (reads: ReadSource, most: number): readonly Json[] => {
@@ -156,13 +173,17 @@ export const threadViews = (reads: ReadSource, most: number): readonly Json[] =>
   return rows.map((row) => JSON.parse(row.json()) as Json);
 };
 
-export const asksCommand: CommandHandler = defineRead(
-  pageSchema.extend({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
-  (context, { status = null, ...query }) => {
+export const asksOperation = defineRead({
+  name: "asks",
+  summary: "Lists the asks in the order in which they were opened.",
+  scopes: ["asks:answer", "approvals:decide"],
+  path: "/v1/sessions/:session/asks",
+  params: pageSchema.extend({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
+  run: (context, { status = null, ...query }) => {
     const stored = (from: PageStart): readonly PagedRow[] => context.archive.asks(status, from);
     return pageAnswer(context, { of: ["asks", status], live: [], stored, descending: false }, query);
   },
-);
+});
 
 /** Returns the first page of the open asks. */
 export const openAsksPage = (reads: ReadSource): Page<string> => {

@@ -4,21 +4,17 @@ import { toUsd } from "../../agent/state/records.ts";
 import type { UsageTotals } from "../../agent/state/usage.ts";
 import { addUsage, noTotals } from "../../agent/state/usage.ts";
 import { ownEntry } from "../../chat/json.ts";
-import type { Json } from "../../chat/message.ts";
-import type { Archive, CommandHandler, ReadContext } from "../command.ts";
-import { jsonAnswer, limitSchema, joinRows, defineRead } from "../command.ts";
-import { takeFitting } from "../paging.ts";
+import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
+import { jsonAnswer, joinRows } from "../command.ts";
+import { defineRead } from "../define-operation.ts";
+import { limitSchema, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
 /** This file holds the reads of a session. */
 
-const cursorSchema = z.coerce
-  .number()
-  .int()
-  .min(0)
-  .max(Number.MAX_SAFE_INTEGER - 1);
+const cursorSchema = wholeNumberSchema(0, Number.MAX_SAFE_INTEGER - 1);
 
 /** Returns the `before` of the page that ends where the given message begins. */
 const nextBefore = (first: { readonly pos: number } | undefined): number | null =>
@@ -39,52 +35,71 @@ const messagePage = (
   return { data: texts.toReversed(), before: nextBefore(found[texts.length]) };
 };
 
-export const messagesCommand: CommandHandler = defineRead(
-  z.strictObject({
+export const messagesOperation = defineRead({
+  name: "messages",
+  summary: "Lists the messages of a thread: the newest before a place, in their order.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/messages",
+  params: z.strictObject({
     thread: z.string().max(64).default("main"),
     before: cursorSchema.optional(),
     limit: limitSchema(200, 50),
-    retired: z.stringbool().or(z.boolean()).default(false),
+    retired: z
+      .stringbool({ truthy: ["true"], falsy: ["false"], case: "sensitive" })
+      .or(z.boolean())
+      .default(false),
   }),
-  ({ archive, state }, { thread, before, limit: most, retired }) => {
+  run: ({ archive, state }, { thread, before, limit: most, retired }) => {
     if (ownEntry(state.threads, thread) === undefined && archive.child(thread) === null)
       return refuseField("not_found", "/thread", "no such thread");
     const page = messagePage(archive, { thread, before: before ?? null, limit: most, retired });
     return jsonAnswer(`{"data":${joinRows(page.data)},"next_before":${page.before}}`);
   },
-);
+});
 
-export const getInputCommand: CommandHandler = defineRead(
-  z.strictObject({ input: z.string() }),
-  ({ archive, state }, { input: id }) => {
+export const inputOperation = defineRead({
+  name: "input",
+  summary: "Shows an input.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/inputs/:input",
+  params: z.strictObject({ input: z.string() }),
+  run: ({ archive, state }, { input: id }) => {
     const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
     const found = waiting.find((each) => each.id === id) ?? archive.input(id);
     return found === null ? refuse("not_found", "no such input") : jsonAnswer(JSON.stringify(found));
   },
-);
+});
 
-export const getRunCommand: CommandHandler = defineRead(
-  z.strictObject({ run: z.string() }),
-  ({ archive, state }, { run: id }) => {
+export const runOperation = defineRead({
+  name: "run",
+  summary: "Shows a run.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/runs/:run",
+  params: z.strictObject({ run: z.string() }),
+  run: ({ archive, state }, { run: id }) => {
     const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
     return found === null ? refuse("not_found", "no such run") : jsonAnswer(JSON.stringify(found));
   },
-);
+});
 
 const typePattern = /"type":"([a-z_]+)"/;
 
 const threadPattern = /"thread":"([^"]+)"/;
 
-/** Returns events after a cursor, whose rows are sent as they were stored. */
-export const eventsCommand: CommandHandler = defineRead(
-  z.strictObject({
+export const eventsOperation = defineRead({
+  name: "events",
+  summary: "Lists the events after a cursor, as they were stored, or streams them.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/events",
+  params: z.strictObject({
     after: cursorSchema.default(0),
     before: cursorSchema.optional(),
     types: z.string().max(2_000).optional(),
     thread: z.string().max(64).optional(),
     limit: limitSchema(1_000, 200),
   }),
-  ({ archive, state }, { after, before, types, thread, limit: most }) => {
+  alias: true,
+  run: ({ archive, state }, { after, before, types, thread, limit: most }) => {
     if (after > state.head)
       return refuse("cursor_ahead", `after: the newest event is ${state.head}`, {
         meta: { head_seq: state.head },
@@ -101,7 +116,7 @@ export const eventsCommand: CommandHandler = defineRead(
       `{"data":${joinRows(shown)},"next_after":${after + found.length},"head_seq":${state.head}}`,
     );
   },
-);
+});
 
 /** Limits the threads of a snapshot. */
 const shownThreads = 200;
@@ -131,7 +146,7 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
  * Reads everything that a client shows at one consistent point. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
-export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
+export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive" | "items">): string => {
   const { state } = reads;
   const messages = newestMessages(reads);
   const asks = openAsksPage(reads);
@@ -141,7 +156,7 @@ export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, it
     seq: state.head,
     session: sessionView(state),
     threads: threadViews(reads, shownThreads),
-    items,
+    items: reads.items(),
     runs: newestRuns(reads, 20),
     more: {
       messages: messages.more,
@@ -152,6 +167,15 @@ export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, it
   const lists = `"asks":${joinRows(asks.data)},"inputs":${joinRows(inputs)},"messages":${joinRows(messages.data)}`;
   return `${JSON.stringify(parts).slice(0, -1)},${lists}}`;
 };
+
+export const snapshotOperation = defineRead({
+  name: "snapshot",
+  summary: "Shows everything that a client needs to start, at one point of the log.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/snapshot",
+  params: z.strictObject({}),
+  run: (context) => jsonAnswer(createSnapshot(context)),
+});
 
 /** Returns what was used since the session was created, including before it was cleared. */
 const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
@@ -167,8 +191,7 @@ const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
   return { ...cumulative, cost_usd: toUsd(cost), ...counts };
 };
 
-/** Returns what a session used: since it was cleared, in all, and by agent and model. */
-export const usageCommand: CommandHandler = defineRead(z.strictObject({}), ({ state, archive }) => {
+const showUsage = ({ state, archive }: ReadContext): CommandAnswer => {
   const { cumulative, cost, calls, estimated } = state.usage;
   const by = archive.usage();
   const value = {
@@ -179,4 +202,13 @@ export const usageCommand: CommandHandler = defineRead(z.strictObject({}), ({ st
     status: sessionStatusOf(state),
   };
   return jsonAnswer(JSON.stringify(value));
+};
+
+export const usageOperation = defineRead({
+  name: "usage",
+  summary: "Shows what the session used: since it was cleared, in all, and by agent and model.",
+  scopes: ["usage:read"],
+  path: "/v1/sessions/:session/usage",
+  params: z.strictObject({}),
+  run: showUsage,
 });

@@ -20,14 +20,9 @@ import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import type { CommandAnswer, Archive, CommandHandler, WriteContext } from "../command.ts";
-import {
-  acceptedAnswer,
-  requireRunAdmission,
-  requireUnchanged,
-  wellFormedText,
-  defineWrite,
-} from "../command.ts";
+import type { CommandAnswer, Archive, WriteContext } from "../command.ts";
+import { acceptedAnswer, requireRunAdmission, requireUnchanged, wellFormedText } from "../command.ts";
+import { defineWrite } from "../define-operation.ts";
 import { refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./content.ts";
@@ -187,9 +182,20 @@ const startOrInterrupt = (context: WriteContext, thread: Thread, input: Input): 
   cancelRun(draft, thread.id, { mode: "now", reason, keep: true });
 };
 
-export const sendCommand: CommandHandler = defineWrite(inputSchema, (context, params): CommandAnswer => {
-  const { input, run } = submitInput(context, params);
-  return acceptedAnswer(context.draft, { input: input.id, status: input.status, run }, 202);
+export const sendOperation = defineWrite({
+  name: "send",
+  summary: "Hands the session a message, which starts, steers or ends a run as its mode says.",
+  scopes: ["sessions:write"],
+  method: "POST",
+  path: "/v1/sessions/:session/messages",
+  params: inputSchema,
+  takesContent: true,
+  mayStartRun: () => true,
+  frame: { body: "input" },
+  run: (context, params) => {
+    const { input, run } = submitInput(context, params);
+    return acceptedAnswer(context.draft, { input: input.id, status: input.status, run }, 202);
+  },
 });
 
 const requireWaitingInput = ({ draft, archive }: WriteContext, id: string): Input => {
@@ -202,13 +208,19 @@ const requireWaitingInput = ({ draft, archive }: WriteContext, id: string): Inpu
     : refuse("input_already_applied", "the input was applied, withdrawn or returned already");
 };
 
-export const withdrawCommand: CommandHandler = defineWrite(
-  z.strictObject({ input: z.string() }),
-  (context, { input }) => {
+export const withdrawOperation = defineWrite({
+  name: "withdraw",
+  summary: "Takes back an input that waits.",
+  scopes: ["sessions:write"],
+  method: "DELETE",
+  path: "/v1/sessions/:session/inputs/:input",
+  params: z.strictObject({ input: z.string() }),
+  frame: { body: null },
+  run: (context, { input }) => {
     withdrawInput(context.draft, requireWaitingInput(context, input));
     return acceptedAnswer(context.draft, { input, status: "withdrawn" });
   },
-);
+});
 
 const editSchema = z.strictObject({
   input: z.string(),
@@ -221,10 +233,15 @@ const editSchema = z.strictObject({
     .describe("Position among the waiting inputs, from 0."),
 });
 
-/** Edits or moves a waiting input; `If-Match` holds the version that the caller read. */
-export const editInputCommand: CommandHandler = defineWrite(
-  editSchema,
-  (context, { input: id, content, place }) => {
+export const editInputOperation = defineWrite({
+  name: "edit_input",
+  summary: "Edits or moves an input that waits; If-Match names the version that was read.",
+  scopes: ["sessions:write"],
+  method: "PATCH",
+  path: "/v1/sessions/:session/inputs/:input",
+  params: editSchema,
+  takesContent: true,
+  run: (context, { input: id, content, place }) => {
     const input = requireWaitingInput(context, id);
     requireUnchanged(context, "input", input.version);
     if (content !== undefined && input.origin !== "human")
@@ -240,7 +257,7 @@ export const editInputCommand: CommandHandler = defineWrite(
     if (change.content !== undefined) requireInboxRoom(context.draft, { ...input, content: change.content });
     return acceptedAnswer(context.draft, changeInput(context.draft, input, change));
   },
-);
+});
 
 const cancelSchema = z.strictObject({
   mode: z.enum(["now", "after_turn"]).default("now"),
@@ -253,8 +270,10 @@ const cancelSchema = z.strictObject({
 const requireEndedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
-/** Ends a run and everything below its thread; without an active run it ends only the latter. */
-export const cancelCommand: CommandHandler = defineWrite(cancelSchema, ({ draft, archive }, params) => {
+const cancelThread = (
+  { draft, archive }: WriteContext,
+  params: z.output<typeof cancelSchema>,
+): CommandAnswer => {
   const thread = ownEntry(draft.state.threads, params.thread) ?? requireEndedThread(archive, params.thread);
   if (thread === null) return acceptedAnswer(draft, { run: null });
   if (params.run !== undefined && params.run !== thread.run?.id)
@@ -274,4 +293,15 @@ export const cancelCommand: CommandHandler = defineWrite(cancelSchema, ({ draft,
   cancelRun(draft, thread.id, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
   advanceSession(draft, "cancel");
   return acceptedAnswer(draft, { run: id });
+};
+
+export const cancelOperation = defineWrite({
+  name: "cancel",
+  summary: "Ends the run of a thread and everything below it.",
+  scopes: ["sessions:write"],
+  method: "POST",
+  path: "/v1/sessions/:session/cancel",
+  params: cancelSchema,
+  frame: { body: "cancel" },
+  run: cancelThread,
 });

@@ -12,8 +12,9 @@ import { noTotals } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { agentOf, emit, headAfter, retireMessages, threadOf, assign } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
-import type { CommandAnswer, CommandHandler, SessionRules, WriteContext } from "../command.ts";
-import { okAnswer, defineRead, requireUnchanged, wellFormedText, defineWrite } from "../command.ts";
+import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
+import { okAnswer, requireUnchanged, wellFormedText } from "../command.ts";
+import { defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
 import { refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
@@ -34,8 +35,7 @@ const retentionDaysSchema = z
   .max(3_650)
   .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
 
-/** Defines the body of a create, which may also find its session there already. */
-export const createSchema = z.strictObject({
+const createSchema = z.strictObject({
   ref: wellFormedText(128).min(1).optional(),
   agent: z.string().max(64).optional(),
   title: wellFormedText(256).optional(),
@@ -55,6 +55,9 @@ export const createSchema = z.strictObject({
   output_schema: jsonSchema.optional(),
   retention_days: retentionDaysSchema.optional(),
 });
+
+/** Returns whether a session exists; its creation is its first event. */
+const isCreated = ({ head }: Session): boolean => head > 0;
 
 /** Returns a session that does not exist yet, from which a create starts. */
 export const emptySession = (id: string, tenant: string, rules: SessionRules, now: number): Session => ({
@@ -116,9 +119,9 @@ const admitSession = (rules: SessionRules, params: CreateParams): string => {
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
 
-/** Creates the session; with `input` its first run starts in the same commit. */
-export const createCommand: CommandHandler = defineWrite(createSchema, (context, params): CommandAnswer => {
+const createSession = (context: WriteContext, params: CreateParams): CommandAnswer => {
   const { draft, rules } = context;
+  if (isCreated(draft.state)) return okAnswer(sessionView(draft.state));
   const agent = admitSession(rules, params);
   const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
   draft.state.agent = agent;
@@ -146,6 +149,20 @@ export const createCommand: CommandHandler = defineWrite(createSchema, (context,
     );
   }
   return { status: 201, value: viewAfter(draft) };
+};
+
+export const createOperation = defineWrite({
+  name: "create",
+  summary: "Creates a session, and starts its first run if an input comes with it; one that exists is shown.",
+  scopes: ["sessions:write"],
+  method: "POST",
+  path: "/v1/sessions",
+  params: createSchema,
+  alias: true,
+  isTagged: true,
+  takesContent: true,
+  mayStartRun: ({ input }) => input !== undefined,
+  run: createSession,
 });
 
 /** Shows a session as the API does. */
@@ -180,9 +197,15 @@ export const sessionView = (session: Session): Json => {
 /** Shows the session as it will be once this draft is stored. */
 const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
 
-export const getCommand: CommandHandler = defineRead(z.strictObject({}), ({ state }) =>
-  okAnswer(sessionView(state)),
-);
+export const getOperation = defineRead({
+  name: "get",
+  summary: "Shows the session.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session",
+  params: z.strictObject({}),
+  isTagged: true,
+  run: ({ state }) => okAnswer(sessionView(state)),
+});
 
 const patchSchema = z.strictObject({
   title: wellFormedText(256).nullable().optional(),
@@ -207,8 +230,7 @@ type DefinedFields<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<T>;
 
-/** Changes the fields that the caller names; `If-Match` holds the session's ETag. */
-export const patchCommand: CommandHandler = defineWrite(patchSchema, (context, params) => {
+const patchSession = (context: WriteContext, params: z.output<typeof patchSchema>): CommandAnswer => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft } = context;
   requireUnchanged(context, "session", draft.state.head);
@@ -222,12 +244,27 @@ export const patchCommand: CommandHandler = defineWrite(patchSchema, (context, p
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
   return okAnswer(viewAfter(draft));
+};
+
+export const patchOperation = defineWrite({
+  name: "patch",
+  summary: "Changes the fields that the caller names; If-Match holds the ETag of the session that was read.",
+  scopes: ["sessions:manage"],
+  method: "PATCH",
+  path: "/v1/sessions/:session",
+  params: patchSchema,
+  isTagged: true,
+  run: patchSession,
 });
 
-/** Retires the chat and begins a new usage period; the originals stay readable. */
-export const clearCommand: CommandHandler = defineWrite(
-  z.strictObject({ instructions: z.string().optional() }),
-  ({ draft }) => {
+export const clearOperation = defineWrite({
+  name: "clear",
+  summary: "Retires the chat and begins a new usage period; the originals stay readable.",
+  scopes: ["sessions:manage"],
+  method: "POST",
+  path: "/v1/sessions/:session/clear",
+  params: z.strictObject({ instructions: z.string().optional() }),
+  run: ({ draft }) => {
     const active = Object.values(draft.state.threads).find(({ run }) => run !== null);
     if (active?.run !== undefined && active.run !== null)
       return refuse("session_busy", "a run is active; cancel it first", {
@@ -261,7 +298,21 @@ export const clearCommand: CommandHandler = defineWrite(
     emit(draft, "main", "session_updated", { cleared: true });
     return okAnswer(viewAfter(draft));
   },
-);
+});
+
+export const deleteOperation = defineWrite({
+  name: "delete",
+  summary: "Deletes the session with everything that it holds.",
+  scopes: ["sessions:manage"],
+  method: "DELETE",
+  path: "/v1/sessions/:session",
+  params: z.strictObject({}),
+  alias: true,
+  run: ({ remove }) => {
+    remove();
+    return { status: 204, value: { json: "" } };
+  },
+});
 
 /**
  * Says why a caller may not see a session at all; null if it may. Another tenant's session looks like a missing one; a

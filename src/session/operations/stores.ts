@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { taskNumber, taskView } from "../../agent/state/board.ts";
-import type { CommandHandler, ReadContext } from "../command.ts";
-import { defineRead, rowsAnswer } from "../command.ts";
+import type { CommandAnswer, ReadContext } from "../command.ts";
+import { rowsAnswer } from "../command.ts";
+import { defineRead } from "../define-operation.ts";
 import { refuse } from "../problems.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 
@@ -12,7 +13,7 @@ const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
     refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
 };
 
-export const stateCommand: CommandHandler = defineRead(z.strictObject({}), (context) => {
+const showState = (context: ReadContext): CommandAnswer => {
   requireToolbox(context, "state");
   return rowsAnswer(
     context.archive
@@ -21,9 +22,18 @@ export const stateCommand: CommandHandler = defineRead(z.strictObject({}), (cont
         ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
       ),
   );
+};
+
+export const stateOperation = defineRead({
+  name: "state",
+  summary: "Lists the entries of the session's state store.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/state",
+  params: z.strictObject({}),
+  run: showState,
 });
 
-export const tasksCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
+const listTasks = (context: ReadContext, query: z.output<typeof pageSchema>): CommandAnswer => {
   requireToolbox(context, "tasks");
   const { tasks: board } = context.state;
   const { onDependencyFailure } = context.rules.stores;
@@ -33,10 +43,19 @@ export const tasksCommand: CommandHandler = defineRead(pageSchema, (context, que
     json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
   }));
   return pageAnswer(context, { of: "tasks", live, stored: () => [], descending: false }, query);
+};
+
+export const tasksOperation = defineRead({
+  name: "tasks",
+  summary: "Lists the tasks of the session's board.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/tasks",
+  params: pageSchema,
+  run: listTasks,
 });
 
 /** Returns the session's notes, or the owner of shared ones, for whose notes the router then asks the team. */
-export const notesCommand: CommandHandler = defineRead(z.strictObject({}), (context) => {
+const listNotes = (context: ReadContext): CommandAnswer => {
   requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;
   if (scope !== "session")
@@ -46,4 +65,13 @@ export const notesCommand: CommandHandler = defineRead(z.strictObject({}), (cont
       .entries("notes")
       .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),
   );
+};
+
+export const notesOperation = defineRead({
+  name: "notes",
+  summary: "Lists the notes that the session's agents see.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/notes",
+  params: z.strictObject({}),
+  run: listNotes,
 });

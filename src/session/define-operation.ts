@@ -1,0 +1,91 @@
+import type * as z from "zod";
+import type { CommandAnswer, ReadContext, WriteContext } from "./command.ts";
+import { parseParams } from "./command.ts";
+import type { Scope } from "./rpc.ts";
+
+/** This file defines what an operation of a session is: everything that HTTP, sockets and the session know of it. */
+
+interface OperationRow<Name extends string, Params extends z.ZodObject> {
+  readonly name: Name;
+  /** Says in one sentence what it does. */
+  readonly summary: string;
+  /** Lists the scopes of which a caller needs one. */
+  readonly scopes: readonly [Scope, ...Scope[]];
+  /**
+   * Holds the HTTP path, with `:name` for each parameter that stands in it. Only what can begin a session has a path
+   * without `:session`. The key of a write holds for its whole path.
+   */
+  readonly path: `/v1/sessions${string}`;
+  /** Describes the values of path, query and body together. */
+  readonly params: Params;
+  /** Serves the path without `/v1` too. */
+  readonly alias?: true;
+  /** Answers with the session, whose `ETag` the answer has. */
+  readonly isTagged?: true;
+}
+
+interface ReadRow<Name extends string, Params extends z.ZodObject> extends OperationRow<Name, Params> {
+  readonly run: (context: ReadContext, params: z.output<Params>) => CommandAnswer;
+}
+
+interface WriteRow<Name extends string, Params extends z.ZodObject> extends OperationRow<Name, Params> {
+  readonly method: "POST" | "PATCH" | "DELETE";
+  /** Allows the long bodies of inputs. */
+  readonly takesContent?: true;
+  /** Returns whether unchecked parameters ask for what may begin a run, for which the tenant must have room. */
+  readonly mayStartRun?: (params: Readonly<Record<string, unknown>>) => boolean;
+  /** Makes it a command of the WebSocket too; `body` names the field of its frame that holds the body, if it has one. */
+  readonly frame?: { readonly body: string | null };
+  readonly run: (context: WriteContext, params: z.output<Params>) => CommandAnswer;
+}
+
+/** Represents an operation that only reads. */
+export interface ReadOperation<
+  Name extends string = string,
+  Params extends z.ZodObject = z.ZodObject,
+> extends OperationRow<Name, Params> {
+  readonly kind: "read";
+  readonly method: "GET";
+  /** Checks the parameters, then runs. */
+  readonly run: (context: ReadContext, params: unknown) => CommandAnswer;
+}
+
+/** Represents an operation that changes the session in one commit. */
+export interface WriteOperation<
+  Name extends string = string,
+  Params extends z.ZodObject = z.ZodObject,
+> extends Omit<WriteRow<Name, Params>, "run"> {
+  readonly kind: "write";
+  /** Checks the parameters, then runs. */
+  readonly run: (context: WriteContext, params: unknown) => CommandAnswer;
+}
+
+export type Operation = ReadOperation | WriteOperation;
+
+export const defineRead = <Name extends string, Params extends z.ZodObject>(
+  row: ReadRow<Name, Params>,
+): ReadOperation<Name, Params> => ({
+  ...row,
+  kind: "read",
+  method: "GET",
+  run: (context, params) => row.run(context, parseParams(row.params, params)),
+});
+
+export const defineWrite = <Name extends string, Params extends z.ZodObject>(
+  row: WriteRow<Name, Params>,
+): WriteOperation<Name, Params> => ({
+  ...row,
+  kind: "write",
+  run: (context, params) => row.run(context, parseParams(row.params, params)),
+});
+
+/** Returns whether an operation needs a session that exists. */
+export const needsSession = ({ path }: Operation): boolean => path.includes("/:session");
+
+/** Lists the parameters that stand in the path besides the session. */
+export const pathParametersOf = ({ path }: Operation): readonly string[] =>
+  [...path.matchAll(/:(\w+)/g)].flatMap(([, name = ""]) => (name === "session" ? [] : [name]));
+
+/** Returns whether the body may be absent, as all parameters may. */
+export const isBodyOptional = ({ method, params }: Operation): boolean =>
+  method === "DELETE" || params.safeParse({}).success;
