@@ -1,3 +1,4 @@
+import { isJsonObject } from "../chat/json.ts";
 import { parseInput, refuseJson } from "../session/json-text.ts";
 import { refuse } from "../session/problems.ts";
 
@@ -71,12 +72,6 @@ function findMalformed(value: unknown, pointer = ""): string | null {
   return null;
 }
 
-const isRequestFields = (value: unknown): value is RequestFields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Returns the fields of an unchecked value; a value that is no object has none. */
-export const requestFieldsOf = (value: unknown): RequestFields => (isRequestFields(value) ? value : {});
-
 export const refuseEmptyBody = (): never =>
   refuseJson("The body is empty: send a JSON object; it ends", "", 0);
 
@@ -87,7 +82,7 @@ export async function readBody(request: Request, limit: number): Promise<Request
   checkType(request);
   const text = decodeBody(bytes);
   const value = parseInput(text, "body");
-  if (!isRequestFields(value)) {
+  if (!isJsonObject(value)) {
     return refuse("invalid_request", "The body must be a JSON object.", {
       errors: [{ pointer: "", code: "invalid_type", message: "Send an object." }],
     });

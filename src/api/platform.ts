@@ -1,5 +1,5 @@
+import { fieldsOf } from "../chat/json.ts";
 import { refuse } from "../session/problems.ts";
-import { requestFieldsOf } from "./body.ts";
 
 /** This file calls Durable Objects; an error of the platform is not the fault of the object called. */
 
@@ -14,7 +14,7 @@ export async function callWithRetry<T>(call: () => Promise<T>, repeatable: boole
     try {
       return await call();
     } catch (thrown) {
-      const { retryable, overloaded } = requestFieldsOf(thrown);
+      const { retryable, overloaded } = fieldsOf(thrown);
       if (overloaded === true)
         return refuseOverload("The session has more requests than it can take: try again.");
       if (retryable !== true) throw thrown;

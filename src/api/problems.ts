@@ -1,6 +1,6 @@
+import { fieldsOf } from "../chat/json.ts";
 import { ProblemError, problemBody, problemKinds } from "../session/problems.ts";
 import type { Problem, ProblemCode } from "../session/problems.ts";
-import { requestFieldsOf } from "./body.ts";
 
 /** This file answers refusals as `application/problem+json`. */
 
@@ -25,7 +25,7 @@ const isCode = (code: unknown): code is ProblemCode => typeof code === "string" 
 
 /** Reads a problem from a session's JSON (a refused upgrade, an `error` frame); returns `internal` if it is none. */
 export function readProblem(value: unknown): Problem {
-  const { code, detail, retry_after_ms, errors, meta } = requestFieldsOf(value);
+  const { code, detail, retry_after_ms, errors, meta } = fieldsOf(value);
   if (!isCode(code) || typeof detail !== "string") return problemOf(null);
   return {
     code,

@@ -1,5 +1,6 @@
 import type { Session } from "../agent/state/session.ts";
 import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
+import { fieldsOf } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
@@ -54,12 +55,13 @@ const dayMs = 86_400_000;
 /** Sets how long the answer to a key is kept. */
 const keptMs = 7 * dayMs;
 
-const fieldOf = (params: unknown, name: string): unknown =>
-  typeof params === "object" && params !== null ? (params as Record<string, unknown>)[name] : undefined;
-
 /** Returns the key of a command with its scope, the operation and the ids in its path. Ids hold no spaces. */
 const commandKeyOf = (operation: Operation, key: string, params: unknown): string => {
-  const ids = pathParametersOf(operation).map((name) => String(fieldOf(params, name)));
+  const fields = fieldsOf(params);
+  const ids = pathParametersOf(operation).map((name) => {
+    const id = fields[name];
+    return typeof id === "string" ? id : "";
+  });
   return ids.length === 0 ? `${operation.name}:${key}` : [operation.name, ...ids, key].join(" ");
 };
 

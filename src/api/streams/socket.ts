@@ -1,8 +1,8 @@
+import { fieldsOf } from "../../chat/json.ts";
 import { closeCodes, streamLimits } from "../../session/frames.ts";
 import type { Problem } from "../../session/problems.ts";
 import { problemBody, ProblemError, problemKinds, refuse } from "../../session/problems.ts";
 import type { Principal } from "../../session/rpc.ts";
-import { requestFieldsOf } from "../body.ts";
 import type { RequestContext, SessionRequestContext } from "../context.ts";
 import { checkTokenOrigin } from "../credentials.ts";
 import { problemOf } from "../problems.ts";
@@ -57,7 +57,7 @@ function readToken(data: unknown): string {
   } catch {
     return bad();
   }
-  const { type, token } = requestFieldsOf(frame);
+  const { type, token } = fieldsOf(frame);
   return type === "auth" && typeof token === "string" && token.length <= 4096 ? token : bad();
 }
 

@@ -1,6 +1,6 @@
+import { fieldsOf } from "../../chat/json.ts";
 import { toResponse, jsonResponse } from "../answers.ts";
 import type { RequestFields } from "../body.ts";
-import { requestFieldsOf } from "../body.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
@@ -19,9 +19,9 @@ interface Receipt {
 
 /** Reads the receipt as sent; its `run` is merely the active one while the input is not applied. */
 function receiptOf(text: string): Receipt {
-  const { input, status, run, seq } = requestFieldsOf(JSON.parse(text));
+  const { input, status, run, seq } = fieldsOf(JSON.parse(text));
   return {
-    input: String(input),
+    input: typeof input === "string" ? input : "",
     run: status === "applied" && typeof run === "string" ? run : null,
     seq: Number(seq),
   };
@@ -47,12 +47,12 @@ const allowReading = (context: SessionRequestContext): SessionRequestContext => 
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read"] },
 });
 
-const kindOf = (reason: unknown): unknown => requestFieldsOf(reason)["kind"];
+const kindOf = (reason: unknown): unknown => fieldsOf(reason)["kind"];
 
 /** Returns whether only an answer to an ask can continue the session. */
 async function waitsForPeople(context: SessionRequestContext): Promise<boolean> {
   const { json: text } = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for } = requestFieldsOf(JSON.parse(text));
+  const { status, waiting_for } = fieldsOf(JSON.parse(text));
   if (status !== "waiting" || !Array.isArray(waiting_for)) return false;
   const kinds = waiting_for.map(kindOf).filter((kind) => kind !== "thread");
   return kinds.length > 0 && kinds.every((kind) => kind === "ask");
