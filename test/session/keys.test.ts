@@ -21,6 +21,16 @@ test("AP-6: a create that is repeated after its key was forgotten finds the sess
   expect(late.ok && JSON.parse(late.json)).toMatchObject({ id: made.bench.id, title: "T" });
 });
 
+test("AP-6: a create that finds its session changes nothing, and its key holds like any other", async () => {
+  const { bench } = await play(two);
+  const { head } = bench.state();
+  expect(bench.perform("create", { title: "T" })).toMatchObject({ status: 200, seq: head });
+  expect(bench.perform("create", { title: "T" }, "k1")).toMatchObject({ status: 200, replayed: false });
+  expect(bench.perform("create", { title: "T" }, "k1")).toMatchObject({ status: 200, replayed: true });
+  expect(refused(bench, "create", { title: "U" }, "k1")).toBe("idempotency_key_reused");
+  expect(bench.ok("get")).toMatchObject({ title: null, head_seq: head });
+});
+
 test("AP-6: one key on two addresses is two commands; on one address it is one", async () => {
   const { bench } = await play(two);
   bench.send("Go");
