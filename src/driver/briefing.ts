@@ -1,12 +1,11 @@
 import type { Embedder, Memory, MemoryVector, RecallExclusions } from "../agent/definition/memory.ts";
 import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts";
-import { applyBriefing, briefingPosition } from "../agent/hooks/briefing.ts";
-import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import { applyBriefing } from "../agent/hooks/briefing.ts";
+import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import { memoryOwnerOf, wordsOf } from "../agent/memory/recall.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
 import type { BriefingTopic } from "../agent/state/run.ts";
-import type { Session } from "../agent/state/session.ts";
 import { cleanText, firstCharacters, textOf } from "../chat/text.ts";
 import { truncateText } from "../chat/truncate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
@@ -141,15 +140,9 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   const late = host.now() >= phase.startedAt + longestMs;
   const { wants } = run;
   const found = await Promise.all(wants.map((want) => fetchTopic(work, threadId, want, late)));
-  const isCurrent = ({ threads }: Session): boolean => {
-    const now = threads[threadId]?.run ?? null;
-    const at = preparingPhaseOf(now);
-    return (
-      now?.id === run.id && at?.effect === briefingPosition && at.round === phase.round && at.until === null
-    );
-  };
   settle((draft) => {
-    if (isCurrent(draft.state)) applyBriefing(draft, threadId, Object.assign({}, ...found) as BriefingResult);
+    if (isPreparing(draft.state, threadId, phase))
+      applyBriefing(draft, threadId, Object.assign({}, ...found) as BriefingResult);
   });
 };
 

@@ -52,8 +52,9 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
       return [{ key: `${id}:${attemptId(run, run.phase.attempt)}`, kind: "think", thread: id }];
     if (run.phase.at === "preparing" && run.phase.until === null && run.phase.epoch === epoch) {
-      const { effect, attempt, round } = run.phase;
-      const key = `${id}:${attemptId(run, attempt)}:effect ${effect}.${round}`;
+      const { work, attempt, round } = run.phase;
+      const what = work.kind === "effect" ? `effect ${work.index}` : work.kind;
+      const key = `${id}:${attemptId(run, attempt)}:${what}.${round}`;
       return [{ key, kind: "prepare", thread: id }];
     }
     return callsOfRun(run)

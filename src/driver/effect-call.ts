@@ -9,6 +9,7 @@ import type { BoundEffect, EffectCall } from "../agent/definition/effect.ts";
 import {
   startEffectCall,
   pauseEffectForTicket,
+  isPreparing,
   keepMemo,
   preparingPhaseOf,
   pausePreparing,
@@ -17,7 +18,6 @@ import type { ReachedLimit } from "../agent/state/budget.ts";
 import type { LedgerRow } from "../agent/state/records.ts";
 import { toUsd } from "../agent/state/records.ts";
 import type { EffectMemo, EffectReply, PreparingPhase, Run } from "../agent/state/run.ts";
-import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import { noUsage } from "../agent/state/usage.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
@@ -218,7 +218,7 @@ const ensureCallCovered = async (
   if (!reserveBudget(context, each, estimate)) return null;
   const { work } = each;
   const how = await ensureLease(context, work.thread.id, estimate, (session) =>
-    isEffectCurrent(session, work),
+    isPreparing(session, work.thread.id, work.phase),
   );
   if (how === "covered" || how === "unreachable") return how;
   if (how !== "late") settleIfCurrent(context, work, (draft) => pauseUnpaidCall(draft, work.thread.id, how));
@@ -229,7 +229,8 @@ const ensureCallCovered = async (
 const findCallInFlight = ({ host }: WorkContext, { work, lane }: CallTry): ModelCall | null => {
   const session = host.read();
   const calling = preparingPhaseOf(session.threads[work.thread.id]?.run ?? null)?.calling;
-  if (!isEffectCurrent(session, work) || calling === null || calling === undefined) return null;
+  if (!isPreparing(session, work.thread.id, work.phase) || calling === null || calling === undefined)
+    return null;
   const { place, tokens, hold } = calling;
   return { ...place, lane, input: tokens, output: hold.output };
 };
@@ -298,19 +299,6 @@ export interface EffectWork {
   readonly bound: BoundEffect;
 }
 
-/** Returns whether the state still says that this very start of the effect is at work. */
-const isEffectCurrent = (session: Session, { thread, run, phase }: EffectWork): boolean => {
-  const now = session.threads[thread.id]?.run ?? null;
-  const at = preparingPhaseOf(now);
-  return (
-    now?.id === run.id &&
-    now.turn === run.turn &&
-    at?.effect === phase.effect &&
-    at.round === phase.round &&
-    at.until === null
-  );
-};
-
 /** Changes the state if this very start of the effect is still at work. */
 export const settleIfCurrent = (
   { settle }: WorkContext,
@@ -318,7 +306,7 @@ export const settleIfCurrent = (
   change: (draft: Draft) => void,
 ): void =>
   settle((draft) => {
-    if (isEffectCurrent(draft.state, work)) change(draft);
+    if (isPreparing(draft.state, work.thread.id, work.phase)) change(draft);
   });
 
 /** Returns the stored outcome of an earlier call or question, or undefined if it is new. */

@@ -1,9 +1,9 @@
+import type { Agent } from "../agent/definition/agent.ts";
 import { checkEffectResult } from "../agent/definition/checks.ts";
-import type { EffectCall, EffectQuestion, EffectResult } from "../agent/definition/effect.ts";
-import { briefingPosition } from "../agent/hooks/briefing.ts";
+import type { BoundEffect, EffectCall, EffectQuestion, EffectResult } from "../agent/definition/effect.ts";
 import { createEffectContext, failEffect, effectState } from "../agent/hooks/effects.ts";
-import { bookLostEffectCall, preparingPhaseOf } from "../agent/hooks/preparing.ts";
-import type { EffectReply } from "../agent/state/run.ts";
+import { bookLostEffectCall, forceOf, preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import type { EffectReply, PreparedWork } from "../agent/state/run.ts";
 import { askForEffect } from "../agent/turn/answers.ts";
 import { finishEffect } from "../agent/turn/turns.ts";
 import type { Json } from "../chat/message.ts";
@@ -17,14 +17,19 @@ import type { WorkContext } from "./work.ts";
 /** Limits the milliseconds an effect may take besides its calls and questions. */
 const ownTimeMs = 5_000;
 
+const boundEffectOf = ({ effects }: Agent, work: PreparedWork): BoundEffect | null => {
+  if (work.kind === "compaction") return effects.ladder;
+  return work.kind === "effect" ? (effects.before[work.index] ?? null) : null;
+};
+
 const findEffectWork = ({ host }: WorkContext, threadId: string): EffectWork | null => {
   const thread = host.read().threads[threadId];
   const run = thread?.run ?? null;
   const phase = preparingPhaseOf(run);
   if (thread === undefined || run === null || phase === null) return null;
   const agent = host.agent(threadId);
-  const bound = phase.effect < 0 ? agent.effects.ladder : agent.effects.before[phase.effect];
-  return bound === undefined || bound === null ? null : { thread, run, phase, agent, bound };
+  const bound = boundEffectOf(agent, phase.work);
+  return bound === null ? null : { thread, run, phase, agent, bound };
 };
 
 /** Returns a person's answer, or null if it has not come yet. */
@@ -88,7 +93,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
   const asking = { agent, lane: bound.lane };
   const context = createEffectContext(host.read(), thread.id, asking, {
     phase: "before_complete",
-    force: phase.force,
+    force: forceOf(phase.work),
     now: host.now(),
     signal,
     complete: (call) => inTurn(() => completed(call)),
@@ -113,8 +118,8 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
  * too late. A call that the effect did not await is aborted.
  */
 export const runPreparation = async (context: WorkContext, threadId: string): Promise<void> => {
-  if (preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null)?.effect === briefingPosition)
-    return fetchBriefing(context, threadId);
+  const phase = preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null);
+  if (phase?.work.kind === "briefing") return fetchBriefing(context, threadId);
   const work = findEffectWork(context, threadId);
   if (work === null) return;
   const end = await runEffect(context, work);

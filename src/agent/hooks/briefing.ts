@@ -16,9 +16,6 @@ import { startPreparing, preparingPhaseOf } from "./preparing.ts";
  * like an effect's, so that a crash repeats it; what is missing or slow is left out.
  */
 
-/** The briefing has this position among what a run prepares. */
-export const briefingPosition = -2;
-
 /** Memory is left out of a light run, and of one that only reports another's result and already had it. */
 const isMemoryWanted = (
   memory: MemoryRules | null,
@@ -44,7 +41,7 @@ export const briefingTopicsOf = (
 /** The run begins to fetch its topics; false if there are none. */
 export const startBriefing = (draft: Draft, threadId: string): boolean => {
   const { wants } = runOf(draft, threadId);
-  if (wants.length > 0) startPreparing(draft, threadId, briefingPosition, null);
+  if (wants.length > 0) startPreparing(draft, threadId, { kind: "briefing" });
   return wants.length > 0;
 };
 

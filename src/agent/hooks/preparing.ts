@@ -3,8 +3,9 @@ import { cancelAsk } from "../asks/asks.ts";
 import { bookAttempt, bookLostTime } from "../budgets/spend.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
 import type { BudgetReservation } from "../state/budget.ts";
-import type { EffectMemo, ForceReason, Ticket, PreparingPhase, Run } from "../state/run.ts";
+import type { EffectMemo, ForceReason, PreparedWork, Ticket, PreparingPhase, Run } from "../state/run.ts";
 import { ticketId } from "../state/run.ts";
+import type { Session } from "../state/session.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -30,26 +31,39 @@ const changePreparing = (draft: Draft, threadId: string, fields: Partial<Prepari
   if (phase !== null) runOf(draft, threadId).phase = { ...phase, ...fields };
 };
 
-/** An effect starts to work outside the commit; `effect` is its position in the turn, -1 for a forced compaction. */
-export const startPreparing = (
-  draft: Draft,
-  threadId: string,
-  effect: number,
-  force: ForceReason | null,
-  attempt = 1,
-): void => {
+/** The work starts outside the commit; the model attempt that follows it has the number `attempt`. */
+export const startPreparing = (draft: Draft, threadId: string, work: PreparedWork, attempt = 1): void => {
   const { epoch, now } = draft.moment;
-  const work = {
+  runOf(draft, threadId).phase = {
+    at: "preparing",
+    work,
+    attempt,
+    epoch,
     round: 1,
     startedAt: now,
     until: null,
     why: "retry",
     ask: null,
     calling: null,
+    place: null,
     memo: {},
-  } as const;
-  runOf(draft, threadId).phase = { at: "preparing", effect, force, attempt, epoch, ...work };
+    stop: null,
+  };
 };
+
+/** It tells whether the state still holds this start of the work: each start has a `work` of its own. */
+export const isPreparing = (
+  session: Session,
+  threadId: string,
+  { work, round }: Pick<PreparingPhase, "work" | "round">,
+): boolean => {
+  const phase = preparingPhaseOf(session.threads[threadId]?.run ?? null);
+  return phase?.work === work && phase.round === round && phase.until === null;
+};
+
+/** The compaction of this work was forced; null for other work. */
+export const forceOf = (work: PreparedWork): ForceReason | null =>
+  work.kind === "compaction" ? work.force : null;
 
 /** One turn has so many forced compactions; the last is a hard clear. */
 export const mostOverflows = 4;
@@ -62,7 +76,7 @@ export const startOverflowCompaction = (
   attempt: number,
 ): void => {
   runOf(draft, threadId).overflows = count;
-  startPreparing(draft, threadId, -1, { why: "overflow", count }, attempt);
+  startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
 };
 
 /** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
@@ -79,7 +93,7 @@ export const pausePreparing = (
   threadId: string,
   until: number,
   why: PreparingPhase["why"],
-  on: Pick<PreparingPhase, "ask"> | Pick<PreparingPhase, "place"> = {},
+  on: Partial<Pick<PreparingPhase, "ask" | "place">> = {},
 ): void => changePreparing(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
 
 /** The gate grants its ticket later or (`booked` false) has to be asked again then: it waits without a timer. */
@@ -89,9 +103,8 @@ export const pauseEffectForTicket = (
   startAt: number,
   booked: boolean,
 ): void => {
-  const place = preparingPhaseOf(runOf(draft, threadId))?.calling?.place;
-  const on = place === undefined ? {} : { place: { ...place, booked } };
-  pausePreparing(draft, threadId, startAt, "gate", on);
+  const place = preparingPhaseOf(runOf(draft, threadId))?.calling?.place ?? null;
+  pausePreparing(draft, threadId, startAt, "gate", { place: place && { ...place, booked } });
 };
 
 /** A call or question of the effect has its reply, or the number of its tries so far. */
@@ -157,12 +170,11 @@ export const bookLostEffectCall = (
 };
 
 /** An effect has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
-export const prepareEffect = (draft: Draft, threadId: string, effect: number): void => {
-  const { stop } = runOf(draft, threadId);
-  startPreparing(draft, threadId, effect, null);
-  if (stop === null) return;
-  changePreparing(draft, threadId, { stop });
-  runOf(draft, threadId).stop = null;
+export const prepareEffect = (draft: Draft, threadId: string, index: number): void => {
+  const run = runOf(draft, threadId);
+  startPreparing(draft, threadId, { kind: "effect", index });
+  changePreparing(draft, threadId, { stop: run.stop });
+  run.stop = null;
 };
 
 /** The result of an effect is applied after an earlier effect's stop. False if the run ends at once. */
@@ -171,15 +183,17 @@ export const applyPreparedResult = (
   threadId: string,
   bound: BoundEffect,
   {
-    phase: { force, stop: held },
+    phase: { work, stop: held },
     view,
   }: { readonly phase: PreparingPhase; readonly view: readonly Message[] },
   result: EffectResult<Json>,
 ): boolean => {
-  const { stop: others } = runOf(draft, threadId);
-  if (others === null && held !== undefined) runOf(draft, threadId).stop = held;
+  const run = runOf(draft, threadId);
+  const force = forceOf(work);
+  const { stop: others } = run;
+  run.stop ??= held;
   const ok = applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
-  const { cancel, stop, turnOpen } = runOf(draft, threadId);
+  const { cancel, stop, turnOpen } = run;
   const ends = force === null ? others : stop;
   return ok && cancel === null && ends === null && (force?.why !== "api" || turnOpen);
 };

@@ -197,15 +197,19 @@ export interface RunProblem extends ProblemKind {
 /** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
 
+/** Work outside the commit comes before a model attempt; `index` is a position among the agent's before-effects. */
+export type PreparedWork =
+  | { readonly kind: "effect"; readonly index: number }
+  | { readonly kind: "compaction"; readonly force: ForceReason }
+  | { readonly kind: "briefing" };
+
 export interface PreparingPhase {
   readonly at: "preparing";
-  /** It is the position among the agent's before-effects; -1: forced compaction; -2: the run's briefing. */
-  readonly effect: number;
-  readonly force: ForceReason | null;
+  readonly work: PreparedWork;
   /** The next model attempt has this number. */
   readonly attempt: number;
   readonly epoch: number;
-  /** It counts the starts so far and names the work. */
+  /** It counts the starts so far. */
   readonly round: number;
   readonly startedAt: number;
   /** It is null while the effect works, otherwise the time at which it goes on. */
@@ -215,12 +219,12 @@ export interface PreparingPhase {
   readonly ask: { readonly id: string; readonly key: string } | null;
   /** The ledger needs this of the model call under way if the call is lost. */
   readonly calling: ModelCallInFlight | null;
-  /** The model call waits for this ticket; absent or null if none does. */
-  readonly place?: Ticket | null;
+  /** The model call waits for this ticket; null if none does. */
+  readonly place: Ticket | null;
   /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
   /** An earlier effect of the phase ends the run with this, once the phase is done. */
-  readonly stop?: NonNullable<Run["stop"]>;
+  readonly stop: Run["stop"];
 }
 
 export type Phase =
@@ -246,7 +250,7 @@ export type Phase =
       readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }
-  /** An effect that needs a model or a person is at work. */
+  /** An effect, a compaction or the briefing needs a model, a person or another system. */
   | PreparingPhase;
 
 export interface RunCounters {

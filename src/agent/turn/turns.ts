@@ -10,6 +10,7 @@ import type { BoundEffect, EffectResult } from "../definition/effect.ts";
 import { startBriefing } from "../hooks/briefing.ts";
 import { runBeforeEffects } from "../hooks/effects.ts";
 import {
+  forceOf,
   applyPreparedResult,
   prepareEffect,
   mostOverflows,
@@ -68,11 +69,12 @@ export const startThinking = (draft: Draft, threadId: string): void => {
 
 /** The compaction that the API asked for begins; false if there is none to do. */
 const startCompaction = (draft: Draft, threadId: string): boolean => {
-  const { compact } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { compact } = run;
   if (compact === null) return false;
-  runOf(draft, threadId).compact = null;
+  run.compact = null;
   if (agentOf(draft, threadId).effects.ladder === null) return false;
-  startPreparing(draft, threadId, -1, { why: "api", ...compact });
+  startPreparing(draft, threadId, { kind: "compaction", force: { why: "api", ...compact } });
   return true;
 };
 
@@ -94,18 +96,19 @@ export const finishEffect = (
   view: readonly Message[],
   result: EffectResult<Json>,
 ): void => {
-  const phase = preparingPhaseOf(runOf(draft, threadId));
+  const run = runOf(draft, threadId);
+  const phase = preparingPhaseOf(run);
   if (phase === null) return;
-  const { force, effect } = phase;
+  const { work, attempt } = phase;
   const before = threadOf(draft, threadId).chat;
   const goesOn = applyPreparedResult(draft, threadId, bound, { phase, view }, result);
   const shrunk = threadOf(draft, threadId).chat !== before;
-  if (!goesOn) runOf(draft, threadId).phase = { at: "ready" };
-  else if (force?.why !== "overflow") continueEffects(draft, threadId, effect + 1);
+  if (!goesOn) run.phase = { at: "ready" };
+  else if (work.kind === "effect") continueEffects(draft, threadId, work.index + 1);
+  else if (forceOf(work)?.why === "api") continueEffects(draft, threadId, 0);
   else if (shrunk) startAttempt(draft, threadId);
   // The same request again would be refused again.
-  else if (force.count < mostOverflows)
-    startOverflowCompaction(draft, threadId, mostOverflows, phase.attempt);
+  else if (run.overflows < mostOverflows) startOverflowCompaction(draft, threadId, mostOverflows, attempt);
   else failContextOverflow(draft, threadId);
 };
 

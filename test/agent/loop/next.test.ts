@@ -137,8 +137,7 @@ const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
 
 const preparing = (until: number): Phase => ({
   at: "preparing",
-  effect: 0,
-  force: null,
+  work: { kind: "effect", index: 0 },
   attempt: 1,
   epoch,
   round: 1,
@@ -147,7 +146,9 @@ const preparing = (until: number): Phase => ({
   why: "budget",
   ask: null,
   calling: null,
+  place: null,
   memo: {},
+  stop: null,
 });
 
 const acting = (...calls: Call[]): Phase => ({ at: "acting", calls });
