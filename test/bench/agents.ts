@@ -6,8 +6,7 @@ import type { Bench } from "../support/bench.ts";
 import { crewYaml, replies, said, spawn, task } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
-import { absolute, median, most } from "./table.ts";
-import type { Figure } from "./table.ts";
+import type { Results } from "./table.ts";
 
 /** What called agents cost, in one process: the real core over the real store, scripted models with real waits. */
 
@@ -57,21 +56,13 @@ const busy = replies(
 );
 
 /** Four children beside each other against one alone: pairs of one moment. */
-const beside = async (repetitions: number): Promise<Figure> => {
-  const alone: number[] = [];
-  const four: number[] = [];
-  for (let repetition = 0; repetition < repetitions; repetition++) {
-    alone.push((await play(1, slow)).ms);
-    four.push((await play(4, slow)).ms);
+const beside = async (passes: number, results: Results): Promise<void> => {
+  for (let pass = 0; pass < passes; pass++) {
+    const alone = (await play(1, slow)).ms;
+    const four = (await play(4, slow)).ms;
+    results.add("fourChildren", four / alone);
+    results.note("fourChildren", `${four.toFixed(0)} against ${alone.toFixed(0)} ms`);
   }
-  const ratios = four.map((ms, index) => ms / (alone[index] ?? Number.NaN));
-  return absolute(
-    `four children with model calls of ${modelMs} ms: wall against one alone`,
-    median(ratios),
-    "×",
-    { must: most(1.3), aim: "" },
-    `${median(four).toFixed(0)} against ${median(alone).toFixed(0)} ms`,
-  );
 };
 
 interface Cost extends Played {
@@ -100,45 +91,29 @@ const heldBytes = (): number => {
 };
 
 /** 64 children of one session against as many in sessions of four, and what the larger session adds to memory. */
-const crowd = async (repetitions: number): Promise<readonly Figure[]> => {
-  const few: number[] = [];
-  const many: number[] = [];
-  const walls: number[] = [];
-  let heap = 0;
-  for (let repetition = 0; repetition < repetitions; repetition++) {
-    few.push((await cost(16, 4)).turnMs);
+const crowd = async (passes: number, results: Results): Promise<void> => {
+  for (let pass = 0; pass < passes; pass++) {
+    const few = await cost(16, 4);
     const before = heldBytes();
     const { bench, turns, ms, turnMs } = await cost(1, 64);
-    heap = Math.max(heap, heldBytes() - before);
+    results.add("manyHeap", (heldBytes() - before) / 2 ** 20);
     if (turns !== 64 * childTurns) throw new Error(`the children took ${turns} turns`);
     if (Object.keys(bench.state().threads).length !== 1) throw new Error("threads were left behind");
-    many.push(turnMs);
-    walls.push(ms);
+    results.add("manyChildren", turnMs / few.turnMs);
+    results.note("manyChildren", `${turnMs.toFixed(2)} against ${few.turnMs.toFixed(2)} ms`);
+    results.add("manyWall", ms);
   }
-  return [
-    absolute(
-      `64 children of ${childTurns} turns in one session: processor time of a child's turn against that of four`,
-      median(many.map((value, index) => value / (few[index] ?? Number.NaN))),
-      "×",
-      { must: most(1.3), aim: "" },
-      `${median(many).toFixed(2)} against ${median(few).toFixed(2)} ms`,
-    ),
-    absolute("wall of that session", median(walls), "ms", { must: null, aim: "" }),
-    absolute("heap that it holds at its end, with the bench's own records of it", heap / 2 ** 20, "MiB", {
-      must: null,
-      aim: "",
-    }),
-  ];
 };
 
 /** The figures of agents that work together. */
 export const measureAgents = async (
   tell: (text: string) => void,
-  repetitions: number,
-): Promise<readonly Figure[]> => {
+  passes: number,
+  results: Results,
+): Promise<void> => {
   await play(4, busy);
   tell("four children beside each other");
-  const four = await beside(repetitions);
+  await beside(passes, results);
   tell("64 children in one session");
-  return [four, ...(await crowd(repetitions))];
+  await crowd(passes, results);
 };

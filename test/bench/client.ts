@@ -51,6 +51,8 @@ export interface Line {
   live(): Promise<void>;
   /** Bytes and frames received so far. */
   readonly seen: { bytes: number; frames: number; messages: number; deltas: number; ends: number };
+  /** Milliseconds from the writing of each paced delta to the frame that brought it, in order. */
+  readonly delays: readonly number[];
   close(): void;
 }
 
@@ -119,16 +121,33 @@ const handshake = (socket: Socket, port: number, path: string): Promise<Buffer> 
     );
   });
 
+/** Reads the times that paced deltas carry; the completed text, which repeats them, brings nothing new. */
+const createClock = (delays: number[]) => {
+  let newest = 0n;
+  return (text: string): void => {
+    const now = process.hrtime.bigint() / 1_000n;
+    for (const [, written = "0"] of text.matchAll(/@(\d+);/g)) {
+      const at = BigInt(written);
+      if (at <= newest) continue;
+      newest = at;
+      delays.push(Number(now - at) / 1_000);
+    }
+  };
+};
+
 /** Opens a session's socket and says hello; without `after` only what comes from now on is sent. */
 export const openLine = async (port: number, session: string, after: number): Promise<Line> => {
   const socket = connect({ host: "127.0.0.1", port, noDelay: true });
   const rest = await handshake(socket, port, `/v1/sessions/${session}/ws`);
   const seen = { bytes: 0, frames: 0, messages: 0, deltas: 0, ends: 0 };
+  const delays: number[] = [];
+  const readTimes = createClock(delays);
   const acked = { frames: 0, bytes: 0 };
   const waits: { readonly runs: number; readonly wake: () => void; readonly fail: (error: Error) => void }[] =
     [];
   const live = Promise.withResolvers<void>();
   const parse = createParser((text) => {
+    if (text.includes("@")) readTimes(text);
     seen.messages += 1;
     seen.bytes += text.length;
     seen.frames += text.startsWith("[") ? (JSON.parse(text) as unknown[]).length : 1;
@@ -156,6 +175,7 @@ export const openLine = async (port: number, session: string, after: number): Pr
   live.promise.catch(() => undefined);
   const line: Line = {
     seen,
+    delays,
     send: (frame) => void socket.write(masked(JSON.stringify(frame))),
     ended: (runs) =>
       seen.ends >= runs ? Promise.resolve() : new Promise((wake, fail) => waits.push({ runs, wake, fail })),

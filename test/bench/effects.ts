@@ -10,8 +10,7 @@ import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import { absolute, median, most } from "./table.ts";
-import type { Figure } from "./table.ts";
+import type { Results } from "./table.ts";
 
 /** What effects cost and save, in one process: the real core over the real store, a provider that answers from a string. */
 
@@ -136,41 +135,25 @@ const phaseMs = ({ bench, engine, run }: Played, rounds: number): number => {
 };
 
 /** The figures of effects: the cost of an idle phase, and what the generated pair saves over 400 turns. */
-export const measureEffects = async (tell: (text: string) => void): Promise<readonly Figure[]> => {
+export const measureEffects = async (
+  tell: (text: string) => void,
+  passes: number,
+  results: Results,
+): Promise<void> => {
   tell("an idle effect phase at 500 messages");
-  const shares: number[] = [];
-  let phase = 0;
-  for (let repetition = 0; repetition < 5; repetition++) {
+  for (let pass = 0; pass < passes; pass++) {
     const played = await play(250, 100, "");
     phaseMs(played, 200);
-    phase = phaseMs(played, 1_000);
-    shares.push((100 * phase) / (played.ms / 250));
+    const phase = phaseMs(played, 1_000);
+    results.add("idleEffects", (100 * phase) / (played.ms / 250));
+    results.note("idleEffects", `${(phase * 1_000).toFixed(0)} µs`);
   }
   tell("400 turns with 8 KB results, with and without effects");
-  const plain = await play(400, 8_192, "effects: []", 0);
-  const paired = await play(400, 8_192, "");
-  const window = 200_000;
-  return [
-    absolute(
-      "an idle effect phase at 500 messages",
-      median(shares),
-      "% of a turn",
-      { must: most(2, "%"), aim: "" },
-      `${(phase * 1_000).toFixed(0)} µs`,
-    ),
-    absolute(
-      "bytes sent over 400 turns with 8 KB results, with the generated effects",
-      (100 * paired.sent.bytes) / plain.sent.bytes,
-      "% of those without",
-      { must: most(30, "%"), aim: "" },
-      `${(paired.sent.bytes / 2 ** 20).toFixed(0)} MiB against ${(plain.sent.bytes / 2 ** 20).toFixed(0)} MiB`,
-    ),
-    absolute(
-      "largest request of that run",
-      estimateText("x".repeat(paired.sent.largest)),
-      "tokens",
-      { must: most(window, "tokens"), aim: "" },
-      `without effects ${estimateText("x".repeat(plain.sent.largest))}`,
-    ),
-  ];
+  const plain = (await play(400, 8_192, "effects: []", 0)).sent;
+  const paired = (await play(400, 8_192, "")).sent;
+  const mebibytes = ({ bytes }: Sent): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+  results.add("effectBytes", (100 * paired.bytes) / plain.bytes);
+  results.note("effectBytes", `${mebibytes(paired)} against ${mebibytes(plain)}`);
+  results.add("largestRequest", estimateText("x".repeat(paired.largest)));
+  results.note("largestRequest", `without effects ${estimateText("x".repeat(plain.largest))}`);
 };

@@ -1,80 +1,100 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { buildFloor, buildLimpet } from "./build.ts";
+import { measureAgents } from "./agents.ts";
 import { measureBundle } from "./bundle.ts";
 import { measureCold, measureCounts, measureCrash } from "./counts.ts";
-import { measureRatios } from "./ratios.ts";
-import { measureAgents } from "./agents.ts";
 import { measureEffects } from "./effects.ts";
-import { freePort, start, startWorker } from "./server.ts";
-import type { WorkerOptions } from "./server.ts";
-import { holds, tableOf } from "./table.ts";
-import type { Figure } from "./table.ts";
+import { gateParts } from "./figures.ts";
+import type { Part } from "./figures.ts";
+import { measureFresh } from "./fresh.ts";
+import { profile } from "./profile.ts";
+import { measureRatios } from "./ratios.ts";
+import { openSetup } from "./setup.ts";
+import type { Setup } from "./setup.ts";
+import { createResults, holds, missesOf, tableOf } from "./table.ts";
+import type { Results } from "./table.ts";
+import { listFiles } from "./coverage.ts";
 
 /**
- * `npm run bench [-- --quick] [-- --only=ratios,counts,crash,cold,bundle,effects,agents]`: the product against a floor written by hand, in
- * one run on one machine. Prints a table; exit code 1 if a figure misses its must.
+ * The product against a floor written by hand, in one run on one machine. It prints a table; the exit code is 1 if a
+ * figure misses its limit.
+ *
+ *     npm run bench                               every figure, five passes
+ *     npm run bench -- --passes=1 --only=ratios,fresh,counts,crash,cold,bundle,effects,agents
+ *     npm run bench -- --gate                     what the gate holds, and a list of what misses
+ *     npm run bench -- --profile[=loop|stream|stream50|first|crowd]   CPU by room of the code, and by function
+ *     npm run bench -- --files                    files that run between router and socket for one reply
  */
 
-const quick = process.argv.includes("--quick");
-const chosen = process.argv
-  .find((argument) => argument.startsWith("--only="))
-  ?.slice(7)
-  .split(",");
-const parts =
-  chosen ??
-  (quick
-    ? ["ratios", "counts", "crash", "bundle", "effects", "agents"]
-    : ["ratios", "counts", "crash", "cold", "bundle", "effects", "agents"]);
 const tell = (text: string): void => void process.stderr.write(`${text}\n`);
 
-const provider = await start([join(import.meta.dirname, "provider.ts")], /\{"port":\d+\}/);
-const { port: providerPort } = JSON.parse(provider.line) as { port: number };
-const folder = mkdtempSync(join(tmpdir(), "limpet-bench-"));
-const vars = {
-  BENCH_PROVIDER: `http://127.0.0.1:${providerPort}`,
-  BENCH_KEY: "bench",
-  LIMPET_PRIVATE_EGRESS: `127.0.0.1:${providerPort}`,
-  LIMPET_DEV: "1",
-};
-tell("building");
-const [floorConfig, limpetConfig] = [await buildFloor(), await buildLimpet()];
-const optionsOf = async (name: string, config: string): Promise<WorkerOptions> => ({
-  config,
-  port: await freePort(),
-  persist: join(folder, name),
-  vars,
-});
-
-const ratios = async (): Promise<readonly Figure[]> => {
-  const floor = await startWorker(await optionsOf("floor", floorConfig));
-  const limpet = await startWorker(await optionsOf("limpet", limpetConfig));
-  const sizes = quick
-    ? ({ repetitions: 3, turns: [20, 100], sessions: 50 } as const)
-    : ({ repetitions: 7, turns: [20, 400], sessions: 200 } as const);
-  const figures = await measureRatios(floor, limpet, sizes, tell);
-  await Promise.all([floor.kill(), limpet.kill()]);
-  return figures;
+const optionOf = (name: string): string | null => {
+  const given = process.argv.find(
+    (argument) => argument === `--${name}` || argument.startsWith(`--${name}=`),
+  );
+  return given === undefined ? null : given.slice(name.length + 3);
 };
 
-const work: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
-  ratios,
-  counts: async () => measureCounts(await optionsOf("counts", limpetConfig)),
-  crash: async () => [
-    await measureCrash(await optionsOf("crash", limpetConfig), providerPort, quick ? 1 : 5),
-  ],
-  cold: async () => [await measureCold(await optionsOf("cold", limpetConfig), providerPort)],
-  bundle: () => measureBundle(join(folder, "bundle")),
-  effects: () => measureEffects(tell),
-  agents: () => measureAgents(tell, quick ? 3 : 7),
+const passes = Number(optionOf("passes") ?? 5);
+
+const measureBoth = async (setup: Setup, results: Results): Promise<void> => {
+  const servers = {
+    floor: await setup.startSide("floor", "floor"),
+    limpet: await setup.startSide("limpet", "limpet"),
+  };
+  await measureRatios(servers, passes, results, tell);
+  await Promise.all([servers.floor.kill(), servers.limpet.kill()]);
 };
 
-const figures: Figure[] = [];
-for (const part of parts) {
-  tell(part);
-  figures.push(...((await work[part]?.()) ?? []));
-}
-rmSync(folder, { recursive: true, force: true });
-process.stdout.write(`${tableOf(figures)}\n`);
-process.exit(figures.every(holds) ? 0 : 1);
+const measures: Readonly<Record<Part, (setup: Setup, results: Results) => Promise<void>>> = {
+  ratios: measureBoth,
+  fresh: (setup, results) => measureFresh(setup, passes, results),
+  counts: async (setup, results) => measureCounts(await setup.optionsOf("limpet", "counts"), results),
+  crash: async (setup, results) => {
+    for (let pass = 0; pass < passes; pass++)
+      await measureCrash(await setup.optionsOf("limpet", `crash-${pass}`), setup.provider, results);
+  },
+  cold: async (setup, results) =>
+    measureCold(await setup.optionsOf("limpet", "cold"), setup.provider, passes, results),
+  bundle: (setup, results) => measureBundle(setup.folder, results),
+  effects: (_setup, results) => measureEffects(tell, passes, results),
+  agents: (_setup, results) => measureAgents(tell, passes, results),
+};
+
+const isPart = (name: string): name is Part => Object.hasOwn(measures, name);
+
+const partsOf = (): readonly Part[] => {
+  const names = optionOf("only")?.split(",") ?? null;
+  if (names !== null) {
+    const unknown = names.filter((name) => !isPart(name));
+    if (unknown.length > 0) throw new Error(`there is no part ${unknown.join(", ")}`);
+    return names.filter(isPart);
+  }
+  return optionOf("gate") === null ? Object.keys(measures).filter(isPart) : gateParts;
+};
+
+const measure = async (setup: Setup): Promise<boolean> => {
+  const results = createResults();
+  const parts = partsOf();
+  for (const part of parts) {
+    tell(part);
+    await measures[part](setup, results);
+  }
+  const rows = results.rows(parts);
+  process.stdout.write(`${tableOf(rows)}\n`);
+  const misses = missesOf(rows);
+  if (optionOf("gate") !== null)
+    process.stdout.write(
+      misses.length === 0
+        ? "\nThe gate holds.\n"
+        : `\nThe gate fails:\n${misses.map((line) => `- ${line}\n`).join("")}`,
+    );
+  return rows.every(holds);
+};
+
+const setup = await openSetup();
+const kind = optionOf("profile");
+let isGood = true;
+if (kind !== null) await profile(setup, kind === "" ? "loop" : kind);
+else if (optionOf("files") !== null) await listFiles(setup);
+else isGood = await measure(setup);
+setup.close();
+process.exit(isGood ? 0 : 1);

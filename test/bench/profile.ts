@@ -1,97 +1,128 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { buildFloor, buildLimpet } from "./build.ts";
-import { crowd, firstReply, loop, order, stream } from "./scenarios.ts";
+import { dirname, join } from "node:path";
 import { openInspector } from "../support/inspector.ts";
-import { freePort, start, startWorker } from "./server.ts";
+import { readModules, roomOf } from "./modules.ts";
+import type { Modules } from "./modules.ts";
+import { crowd, firstReply, loop, stream } from "./scenarios.ts";
+import { freePort, startWorker } from "./server.ts";
+import type { WorkerServer } from "./server.ts";
+import type { Setup } from "./setup.ts";
 
-/** `node test/bench/profile.ts [limpet|floor] [loop|stream|first|crowd]`: where the CPU of a Worker goes, function by function. */
+/** Where the CPU of the workerd that runs the product goes: by room of the code, and by function. */
 
+interface Frame {
+  readonly functionName: string;
+  readonly url: string;
+  readonly lineNumber: number;
+}
 interface Node {
   readonly id: number;
-  readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  readonly callFrame: Frame;
   readonly children?: readonly number[];
 }
 interface Profile {
   readonly nodes: readonly Node[];
   readonly samples: readonly number[];
-  readonly timeDeltas: readonly number[];
 }
 
-const named = ({ functionName, url, lineNumber }: Node["callFrame"]): string =>
-  `${functionName === "" ? "(anonymous)" : functionName} ${url.split("/").at(-1)}:${lineNumber + 1}`;
+interface Share {
+  /** Samples in its own code. */
+  own: number;
+  /** Samples in native code that it called. */
+  native: number;
+}
 
-const print = ({ nodes, samples, timeDeltas }: Profile): void => {
+const isIdle = ({ functionName }: Frame): boolean => functionName === "(idle)";
+
+const placeOf = ({ functionName, url, lineNumber }: Frame, modules: Modules): string => {
+  const name = functionName === "" ? "(anonymous)" : functionName;
+  return url === "" ? `${name} (native)` : `${name} ${modules.atLine(lineNumber)}`;
+};
+
+/** Room of the nearest code of the bundle at or above a node; natives that nobody called go by their own name. */
+const roomAbove = (path: readonly Frame[], modules: Modules): string => {
+  const frame = path.find(({ url }) => url !== "");
+  if (frame !== undefined) return roomOf(modules.atLine(frame.lineNumber));
+  return `native ${path[0]?.functionName ?? ""}`;
+};
+
+const count = (shares: Map<string, Share>, key: string, isNative: boolean): void => {
+  const share = shares.get(key) ?? { own: 0, native: 0 };
+  share[isNative ? "native" : "own"] += 1;
+  shares.set(key, share);
+};
+
+const lineOf = (name: string, { own, native }: Share, busy: number): string => {
+  const percents = [own + native, own, native].map((samples) =>
+    ((samples / busy) * 100).toFixed(1).padStart(6),
+  );
+  return `${percents.join(" ")}  ${name}`;
+};
+
+const top = (shares: ReadonlyMap<string, Share>, busy: number, most: number): string =>
+  [...shares]
+    .sort(([, a], [, b]) => b.own + b.native - a.own - a.native)
+    .slice(0, most)
+    .map(([name, share]) => lineOf(name, share, busy))
+    .join("\n");
+
+const reportOf = ({ nodes, samples }: Profile, modules: Modules): string => {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(
-    nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id] as const)),
+    nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)),
   );
-  const self = new Map<string, number>();
-  const total = new Map<string, number>();
-  const add = (map: Map<string, number>, key: string, ms: number): void =>
-    void map.set(key, (map.get(key) ?? 0) + ms);
-  let busy = 0;
-  for (const [index, id] of samples.entries()) {
-    const node = byId.get(id);
-    const ms = (timeDeltas[index] ?? 0) / 1_000;
-    if (node === undefined || node.callFrame.functionName === "(idle)") continue;
-    busy += ms;
-    add(self, named(node.callFrame), ms);
-    const seen = new Set<string>();
+  const pathOf = (id: number): readonly Frame[] => {
+    const path: Frame[] = [];
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
-      const name = named((byId.get(at) as Node).callFrame);
-      if (!seen.has(name)) add(total, name, ms);
-      seen.add(name);
+      const frame = byId.get(at)?.callFrame;
+      if (frame !== undefined && frame.functionName !== "(root)") path.push(frame);
     }
-  }
-  const top = (map: Map<string, number>, count: number): void => {
-    for (const [name, ms] of [...map].sort(([, a], [, b]) => b - a).slice(0, count))
-      console.log(
-        `${((ms / busy) * 100).toFixed(1).padStart(6)} %  ${ms.toFixed(1).padStart(8)} ms  ${name}`,
-      );
+    return path;
   };
-  console.log(`busy ${busy.toFixed(0)} ms\n\nself`);
-  top(self, 45);
-  console.log("\nwith callees");
-  top(total, 90);
+  const rooms = new Map<string, Share>();
+  const functions = new Map<string, Share>();
+  let busy = 0;
+  // The times between samples tell nothing: workerd takes none while the isolate waits.
+  for (const id of samples) {
+    const path = pathOf(id);
+    const [leaf] = path;
+    if (leaf === undefined || isIdle(leaf)) continue;
+    busy += 1;
+    const isNative = leaf.url === "";
+    count(rooms, roomAbove(path, modules), isNative);
+    count(functions, placeOf(leaf, modules), isNative);
+  }
+  const head = "   all    own native  %, of";
+  return `${busy} samples; own: in its code, native: in what that code calls\n\n${head} room\n${top(rooms, busy, 60)}\n\n${head} function\n${top(functions, busy, 60)}`;
 };
 
-const [name = "limpet", what = "loop"] = process.argv.slice(2);
-const provider = await start([join(import.meta.dirname, "provider.ts")], /\{"port":\d+\}/);
-const { port } = JSON.parse(provider.line) as { port: number };
-const folder = mkdtempSync(join(tmpdir(), "limpet-profile-"));
-const inspectorPort = await freePort();
-const server = await startWorker({
-  config: await (name === "floor" ? buildFloor() : buildLimpet()),
-  port: await freePort(),
-  inspectorPort,
-  persist: folder,
-  vars: {
-    BENCH_PROVIDER: `http://127.0.0.1:${port}`,
-    BENCH_KEY: "bench",
-    LIMPET_PRIVATE_EGRESS: `127.0.0.1:${port}`,
-    LIMPET_DEV: "1",
-  },
-});
-const work: Readonly<Record<string, () => Promise<unknown>>> = {
-  loop: () => loop(server, 100, 0),
-  stream: () => stream(server, 2_000, 1),
-  stream50: () => stream(server, 2_000, 50),
-  first: () => firstReply(server),
-  crowd: () => crowd(server, 50),
+interface Work {
+  readonly times: number;
+  readonly run: (server: WorkerServer) => Promise<unknown>;
+}
+
+const works: Readonly<Record<string, Work>> = {
+  loop: { times: 8, run: (server) => loop(server, 100, 0) },
+  stream: { times: 30, run: (server) => stream(server, 2_000, 1) },
+  stream50: { times: 10, run: (server) => stream(server, 2_000, 50) },
+  first: { times: 100, run: firstReply },
+  crowd: { times: 4, run: (server) => crowd(server, 50) },
 };
-const times: Readonly<Record<string, number>> = { loop: 8, stream: 30, stream50: 10, first: 100, crowd: 4 };
-const one = work[what] ?? (() => order(server, what));
-for (let count = 0; count < 3; count++) await one();
-const { ask } = await openInspector(inspectorPort);
-await ask("Profiler.enable");
-await ask("Profiler.setSamplingInterval", { interval: 200 });
-await ask("Profiler.start");
-for (let count = 0; count < (times[what] ?? 10); count++) await one();
-const { profile } = (await ask("Profiler.stop")) as unknown as { profile: Profile };
-if (process.argv[4] !== undefined) writeFileSync(process.argv[4], JSON.stringify(profile));
-print(profile);
-await server.kill();
-rmSync(folder, { recursive: true, force: true });
-process.exit(0);
+
+/** Profiles one kind of work, warm, and prints its shares. */
+export const profile = async (setup: Setup, kind: string): Promise<void> => {
+  const work = works[kind];
+  if (work === undefined) throw new Error(`there is no work ${kind}: ${Object.keys(works).join(", ")}`);
+  const inspectorPort = await freePort();
+  const options = await setup.optionsOf("limpet", "profile");
+  const server = await startWorker({ ...options, inspectorPort });
+  const modules = readModules(join(dirname(options.config), "worker.js"));
+  for (let count = 0; count < 5; count++) await work.run(server);
+  const { ask } = await openInspector(inspectorPort);
+  await ask("Profiler.enable");
+  await ask("Profiler.setSamplingInterval", { interval: 200 });
+  await ask("Profiler.start");
+  for (let count = 0; count < work.times; count++) await work.run(server);
+  const stopped = (await ask("Profiler.stop")) as unknown as { readonly profile: Profile };
+  process.stdout.write(`${reportOf(stopped.profile, modules)}\n`);
+  await server.kill();
+};

@@ -5,7 +5,9 @@ import type { AddressInfo } from "node:net";
 /**
  * The bench's model: a process of its own that answers at once, in the dialect of anthropic-messages. It obeys the last
  * text that holds an order: `bench:loop N K` asks for K tool calls a turn until N turns are done, `bench:stream N` says N
- * words, one a delta, `bench:hold` waits before it answers; anything else is answered with a few words. `GET /_calls` lists when requests arrived.
+ * words, one a delta, `bench:pace N MS` says the time N times, one delta each MS, `bench:hold` waits before it answers;
+ * anything else is answered with a few words. `GET /_calls` lists when requests arrived, `GET /_messages` gives
+ * the conversation in the newest one.
  */
 
 const calls: {
@@ -15,7 +17,10 @@ const calls: {
   readonly order: string;
 }[] = [];
 
-const order = /bench:(loop|stream|hold) (\d+)(?: (\d+))?/;
+/** The newest request. */
+let newest: Buffer = Buffer.from("{}");
+
+const order = /bench:(loop|stream|pace|hold) (\d+)(?: (\d+))?/;
 
 const read = async (request: IncomingMessage): Promise<Buffer> => {
   const chunks: Buffer[] = [];
@@ -86,11 +91,32 @@ const say = (response: ServerResponse, words: readonly string[]): void => {
   response.end(textStop + closing("end_turn"));
 };
 
+/** The machine's monotonic clock in microseconds, which every process on it shares. */
+const stamp = (): string => `@${process.hrtime.bigint() / 1_000n};`;
+
+/** Deltas that carry the time of their writing, the first with the reply's first bytes. */
+const pace = (response: ServerResponse, count: number, gapMs: number): void => {
+  const startedAt = performance.now();
+  response.write(opening() + textStart + textDelta(stamp()));
+  let written = 1;
+  const writeNext = (): void => {
+    if (written >= count) {
+      response.end(textStop + closing("end_turn"));
+      return;
+    }
+    written += 1;
+    response.write(textDelta(stamp()));
+    setTimeout(writeNext, Math.max(0, startedAt + written * gapMs - performance.now()));
+  };
+  setTimeout(writeNext, gapMs);
+};
+
 const answer = (body: Buffer, response: ServerResponse): void => {
   const at = body.lastIndexOf("bench:");
   const [text = "", verb = "", first = "0", second = "1"] =
     at < 0 ? [] : (order.exec(body.toString("latin1", at, at + 60)) ?? []);
   const results = at < 0 ? 0 : countAfter(body, '"type":"tool_result"', at);
+  newest = body;
   calls.push({ at: performance.timeOrigin + performance.now(), bytes: body.length, results, order: text });
   response.writeHead(200, { "content-type": "text/event-stream" });
   const turn = calls.length;
@@ -105,6 +131,7 @@ const answer = (body: Buffer, response: ServerResponse): void => {
       response,
       Array.from({ length: Number(first) }, () => "word of text "),
     );
+  else if (verb === "pace") pace(response, Number(first), each);
   else if (verb === "hold") setTimeout(() => say(response, ["Held."]), Number(first));
   else say(response, ["A few", " words."]);
 };
@@ -113,6 +140,11 @@ const server = createServer((request, response) => {
   if (request.url === "/_calls") {
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(calls));
+    return;
+  }
+  if (request.url === "/_messages") {
+    const { messages = null } = JSON.parse(newest.toString("utf8")) as { readonly messages?: unknown };
+    response.end(JSON.stringify(messages));
     return;
   }
   if (request.url === "/_clear") {

@@ -1,30 +1,11 @@
-import { crowd, firstReply, loop, order, stream } from "./scenarios.ts";
+import type { FigureKey } from "./figures.ts";
+import { crowd, firstReply, loop, order, pace, stream } from "./scenarios.ts";
 import type { Cost } from "./scenarios.ts";
 import type { WorkerServer } from "./server.ts";
-import { least, median, most, ratio } from "./table.ts";
-import type { Figure } from "./table.ts";
+import { median, quantile } from "./table.ts";
+import type { Results, Side } from "./table.ts";
 
-/** Everything that is compared with the floor; both Workers run at once and are measured in turns. */
-
-export interface Sizes {
-  readonly repetitions: number;
-  /** Turns of the short and of the long run. */
-  readonly turns: readonly [number, number];
-  readonly sessions: number;
-}
-
-type Samples = Map<string, number[]>;
-
-const add = (samples: Samples, name: string, value: number): void => {
-  const known = samples.get(name);
-  if (known === undefined) samples.set(name, [value]);
-  else known.push(value);
-};
-
-const addCost = (samples: Samples, name: string, costs: readonly Cost[]): void => {
-  add(samples, `${name} wall`, median(costs.map(({ wall }) => wall)));
-  add(samples, `${name} cpu`, costs.reduce((sum, { cpu }) => sum + cpu, 0) / costs.length);
-};
+/** Everything that is compared with the floor on a warm isolate; both Workers run at once and are measured in turns. */
 
 const repeat = async <T>(times: number, work: () => Promise<T>): Promise<readonly T[]> => {
   const results: T[] = [];
@@ -32,27 +13,50 @@ const repeat = async <T>(times: number, work: () => Promise<T>): Promise<readonl
   return results;
 };
 
-type Step = (server: WorkerServer, samples: Samples) => Promise<void>;
+type Add = (key: FigureKey, value: number) => void;
 
-const stepsOf = ({ turns: [short, long], sessions }: Sizes): readonly Step[] => [
-  async (server, samples) =>
-    addCost(
-      samples,
-      "short",
-      (await repeat(6, () => loop(server, short, 0))).map(({ turn }) => turn),
-    ),
-  async (server, samples) => {
-    const { turn, next } = await loop(server, long, 9);
-    addCost(samples, "long", [turn]);
-    addCost(samples, "next", next);
+const addCosts = (add: Add, wall: FigureKey, cpu: FigureKey, costs: readonly Cost[]): void => {
+  add(wall, median(costs.map((cost) => cost.wall)));
+  add(cpu, costs.reduce((sum, cost) => sum + cost.cpu, 0) / costs.length);
+};
+
+const turns = async (server: WorkerServer, count: number, times: number): Promise<readonly Cost[]> =>
+  (await repeat(times, () => loop(server, count, 0))).map(({ turn }) => turn);
+
+const pacedDeltas = 200;
+const gapMs = 2;
+
+/** One pass of one kind of work on one server. */
+type Step = (server: WorkerServer, add: Add) => Promise<void>;
+
+const steps: readonly Step[] = [
+  async (server, add) => addCosts(add, "loop20Wall", "loop20Cpu", await turns(server, 20, 6)),
+  async (server, add) => addCosts(add, "loop100Wall", "loop100Cpu", await turns(server, 100, 2)),
+  async (server, add) => {
+    const { turn, next } = await loop(server, 400, 9);
+    addCosts(add, "loop400Wall", "loop400Cpu", [turn]);
+    addCosts(add, "nextWall", "nextCpu", next);
   },
-  async (server, samples) => addCost(samples, "one", await repeat(6, () => stream(server, 2_000, 1))),
-  async (server, samples) => addCost(samples, "fifty", await repeat(2, () => stream(server, 2_000, 50))),
-  async (server, samples) => addCost(samples, "first", await repeat(15, () => firstReply(server))),
-  async (server, samples) => {
-    const { rate, cpu } = await crowd(server, sessions);
-    add(samples, "rate", rate);
-    add(samples, "crowd cpu", cpu);
+  async (server, add) =>
+    addCosts(add, "burst1Wall", "burst1Cpu", await repeat(6, () => stream(server, 2_000, 1))),
+  async (server, add) =>
+    addCosts(add, "burst50Wall", "burst50Cpu", await repeat(2, () => stream(server, 2_000, 50))),
+  async (server, add) => {
+    const answers = await repeat(5, () => pace(server, pacedDeltas, gapMs, 1));
+    add("firstDelta", median(answers.map(([first = Number.NaN]) => first)));
+    add("paced1P50", median(answers.flat()));
+    add("paced1P99", quantile(answers.flat(), 0.99));
+  },
+  async (server, add) => {
+    const delays = (await repeat(2, () => pace(server, pacedDeltas, gapMs, 50))).flat();
+    add("paced50P50", median(delays));
+    add("paced50P99", quantile(delays, 0.99));
+  },
+  async (server, add) => addCosts(add, "firstWall", "firstCpu", await repeat(15, () => firstReply(server))),
+  async (server, add) => {
+    const { rate, cpu } = await crowd(server, 200);
+    add("crowdRate", rate);
+    add("crowdCpu", cpu);
   },
 ];
 
@@ -64,49 +68,8 @@ const warm = async (server: WorkerServer): Promise<void> => {
   await order(server, "Hello.");
 };
 
-const figuresOf = (
-  { turns: [short, long], sessions }: Sizes,
-  floor: Samples,
-  limpet: Samples,
-): readonly Figure[] => {
-  const compare = (name: string, key: string, unit: string, must: Figure["must"], aim: string): Figure =>
-    ratio(name, unit, floor.get(key) ?? [], limpet.get(key) ?? [], { must, aim });
-  const shortWall = compare(
-    `turn with a tool call at ${short} turns, wall`,
-    "short wall",
-    "ms",
-    most(1.8),
-    "≤ 1.5 ×",
-  );
-  const shortCpu = compare(
-    `turn with a tool call at ${short} turns, CPU`,
-    "short cpu",
-    "ms",
-    most(1.8),
-    "≤ 1.5 ×",
-  );
-  const noise = 1.15;
-  const grown = (of: Figure): Figure["must"] => ({ most: of.value * noise, text: `≤ that at ${short}` });
-  return [
-    shortWall,
-    shortCpu,
-    compare(`the same at ${long} turns, wall`, "long wall", "ms", grown(shortWall), ""),
-    compare(`the same at ${long} turns, CPU`, "long cpu", "ms", grown(shortCpu), ""),
-    compare("2,000 deltas to 1 socket, total time", "one wall", "ms", most(1), ""),
-    compare("2,000 deltas to 1 socket, CPU", "one cpu", "ms", null, ""),
-    compare("2,000 deltas to 50 sockets, total time", "fifty wall", "ms", most(1), "≤ 0.5 ×"),
-    compare("2,000 deltas to 50 sockets, CPU", "fifty cpu", "ms", null, ""),
-    compare("create session and first reply, wall", "first wall", "ms", most(2), "≤ 1.5 ×"),
-    compare("create session and first reply, CPU", "first cpu", "ms", null, ""),
-    compare(`${sessions} sessions at once, 5 turns each, sessions/s`, "rate", "/s", least(0.5), "≥ 0.6 ×"),
-    compare(`${sessions} sessions at once, 5 turns each, CPU`, "crowd cpu", "ms", null, ""),
-    compare(`one more turn after ${long} turns, warm, wall`, "next wall", "ms", most(2), "≤ 1.5 ×"),
-    compare(`one more turn after ${long} turns, warm, CPU`, "next cpu", "ms", null, ""),
-  ];
-};
-
 /** Waits until a server does nothing more: sessions that ended are put away seconds later, which is no part of the next figure. */
-const rested = async (server: WorkerServer): Promise<void> => {
+const rest = async (server: WorkerServer): Promise<void> => {
   const end = performance.now() + 30_000;
   for (let quiet = 0; quiet < 4 && performance.now() < end;) {
     const before = server.cpu();
@@ -117,20 +80,19 @@ const rested = async (server: WorkerServer): Promise<void> => {
 
 /** Measures both in turns, the order reversed each time, and one kind of work after the other, each from rest. */
 export const measureRatios = async (
-  floor: WorkerServer,
-  limpet: WorkerServer,
-  sizes: Sizes,
+  servers: Readonly<Record<Side, WorkerServer>>,
+  passes: number,
+  results: Results,
   tell: (text: string) => void,
-): Promise<readonly Figure[]> => {
-  const samples = { floor: new Map<string, number[]>(), limpet: new Map<string, number[]>() };
-  await warm(floor);
-  await warm(limpet);
-  for (const [index, step] of stepsOf(sizes).entries()) {
-    tell(`step ${index + 1}`);
-    await Promise.all([rested(floor), rested(limpet)]);
-    const both = [() => step(floor, samples.floor), () => step(limpet, samples.limpet)];
-    for (let count = 0; count < sizes.repetitions; count++)
-      for (const one of count % 2 === 0 ? both : both.toReversed()) await one();
+): Promise<void> => {
+  await warm(servers.floor);
+  await warm(servers.limpet);
+  for (const [index, step] of steps.entries()) {
+    tell(`step ${index + 1} of ${steps.length}`);
+    await Promise.all([rest(servers.floor), rest(servers.limpet)]);
+    const sides: readonly Side[] = ["floor", "limpet"];
+    for (let pass = 0; pass < passes; pass++)
+      for (const side of pass % 2 === 0 ? sides : sides.toReversed())
+        await step(servers[side], (key, value) => results.add(key, value, side));
   }
-  return figuresOf(sizes, samples.floor, samples.limpet);
 };

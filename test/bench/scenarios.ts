@@ -51,13 +51,21 @@ export const loop = async (
   server: WorkerServer,
   turns: number,
   further: number,
-): Promise<{ readonly turn: Cost; readonly next: readonly Cost[]; readonly session: string }> => {
+): Promise<{
+  readonly turn: Cost;
+  readonly next: readonly Cost[];
+  readonly session: string;
+  /** Bytes to its watcher for one turn. */
+  readonly turnBytes: number;
+}> => {
   const session = await create(server);
   const line = await open(server, session);
+  const { bytes } = line.seen;
   const whole = await timed(server, () => {
     say(line, `bench:loop ${turns}`);
     return line.ended(1);
   });
+  const turnBytes = (line.seen.bytes - bytes) / turns;
   const next: Cost[] = [];
   for (let count = 0; count < further; count++) {
     next.push(
@@ -68,7 +76,7 @@ export const loop = async (
     );
   }
   line.close();
-  return { turn: { wall: whole.wall / turns, cpu: whole.cpu / turns }, next, session };
+  return { turn: { wall: whole.wall / turns, cpu: whole.cpu / turns }, next, session, turnBytes };
 };
 
 /** One answer of `deltas` pieces to some sockets, until the last of them has its end. */
@@ -83,6 +91,23 @@ export const stream = async (server: WorkerServer, deltas: number, sockets: numb
   return cost;
 };
 
+/** One answer whose deltas come apart; milliseconds that each took to each of some sockets, the first one's first. */
+export const pace = async (
+  server: WorkerServer,
+  deltas: number,
+  gapMs: number,
+  sockets: number,
+): Promise<readonly number[]> => {
+  const session = await create(server);
+  const lines = await Promise.all(Array.from({ length: sockets }, () => open(server, session)));
+  if (lines[0] !== undefined) say(lines[0], `bench:pace ${deltas} ${gapMs}`);
+  await Promise.all(lines.map((line) => line.ended(1)));
+  for (const line of lines) line.close();
+  const delays = lines.flatMap((line) => line.delays);
+  if (delays.length !== deltas * sockets) throw new Error(`${delays.length} paced deltas came`);
+  return delays;
+};
+
 /** Creates a session with an input and reads its first answer over a socket. */
 export const firstReply = (server: WorkerServer): Promise<Cost> =>
   timed(server, async () => {
@@ -91,21 +116,25 @@ export const firstReply = (server: WorkerServer): Promise<Cost> =>
     line.close();
   });
 
+/** Starts some sessions at once, each with a run of five turns; resolves at the last end with the open sockets. */
+export const gather = (server: WorkerServer, sessions: number): Promise<readonly Line[]> =>
+  Promise.all(
+    Array.from({ length: sessions }, async () => {
+      const line = await open(server, await create(server));
+      say(line, "bench:loop 4");
+      await line.ended(1);
+      return line;
+    }),
+  );
+
 /** Some sessions at once, each with a run of five turns: sessions in a second, CPU of one. */
 export const crowd = async (
   server: WorkerServer,
   sessions: number,
 ): Promise<{ readonly rate: number; readonly cpu: number }> => {
-  const { wall, cpu } = await timed(server, () =>
-    Promise.all(
-      Array.from({ length: sessions }, async () => {
-        const line = await open(server, await create(server));
-        say(line, "bench:loop 4");
-        await line.ended(1);
-        line.close();
-      }),
-    ),
-  );
+  let lines: readonly Line[] = [];
+  const { wall, cpu } = await timed(server, async () => (lines = await gather(server, sessions)));
+  for (const line of lines) line.close();
   return { rate: (sessions / wall) * 1_000, cpu: cpu / sessions };
 };
 

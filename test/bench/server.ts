@@ -98,8 +98,8 @@ export interface WorkerServer {
   readonly readyAt: number;
   /** CPU milliseconds that the Worker's own workerd has used. */
   cpu(): number;
-  /** Process id of the Worker's own workerd. */
-  pid(): number;
+  /** Resident bytes of the Worker's own workerd. */
+  memory(): number;
   kill(): Promise<void>;
 }
 
@@ -132,14 +132,29 @@ const holderOf = (group: number, persist: string): number => {
   return Number(found);
 };
 
+/** Threads of a process; fails if it has gone, since what was measured since then was another's work. */
+const threadsOf = (pid: number): readonly string[] => {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    throw new Error(
+      `workerd ${pid} ended while it was measured: it crashed, or wrangler reloaded its bundle`,
+    );
+  }
+};
+
 const cpuOf = (pid: number): number =>
-  readdirSync(`/proc/${pid}/task`).reduce((sum, task) => {
+  threadsOf(pid).reduce((sum, task) => {
     try {
       return sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]) / 1e6;
     } catch {
       return sum;
     }
   }, 0);
+
+/** Resident bytes of a process. */
+const memoryOf = (pid: number): number =>
+  1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? Number.NaN);
 
 /** Runs a Worker with `wrangler dev`. */
 export const startWorker = async (options: WorkerOptions): Promise<WorkerServer> => {
@@ -172,7 +187,14 @@ export const startWorker = async (options: WorkerOptions): Promise<WorkerServer>
   );
   let holder = 0;
   const pid = (): number => (holder === 0 ? (holder = holderOf(child.pid ?? 0, persist)) : holder);
-  return { port, options, readyAt: at, pid, cpu: () => cpuOf(pid()), kill: () => kill(child) };
+  return {
+    port,
+    options,
+    readyAt: at,
+    cpu: () => cpuOf(pid()),
+    memory: () => memoryOf(pid()),
+    kill: () => kill(child),
+  };
 };
 
 /** Runs a wrangler command to its end and gives what it printed. */

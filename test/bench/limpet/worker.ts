@@ -4,7 +4,7 @@ import { streamLimits } from "../../../src/session/frames.ts";
 import { createLimpet } from "../../../src/index.ts";
 import type { Extensions } from "../../../src/index.ts";
 
-/** The product as the bench runs it: as many sockets as are measured, and, with `BENCH_COUNT`, rows counted. */
+/** The product as the bench runs it: as many sockets as are measured, rows counted with `BENCH_COUNT`, functions in an instrumented bundle. */
 
 interface Counts {
   /** Rows that sessions wrote. */
@@ -45,16 +45,26 @@ const countWrites = (storage: DurableObjectStorage): void => {
   };
 };
 
+/** Numbers of the functions that were called since this was last asked, where the bundle counts them. */
+const takeRan = (): readonly number[] => {
+  const { benchRan } = globalThis as { readonly benchRan?: Set<number> };
+  const ran = [...(benchRan ?? [])];
+  benchRan?.clear();
+  return ran;
+};
+
 export const benchWorker = (team: Team, extensions: Extensions) => {
   Object.assign(streamLimits, { sockets: 64 });
   const { router, SessionObject, ...classes } = createLimpet(team, extensions);
   return {
     ...classes,
     router: {
-      fetch: (request: Request, env: RouterEnv, ctx: RouterContext): Response | Promise<Response> =>
-        new URL(request.url).pathname === "/_counts"
-          ? Response.json(counts)
-          : router.fetch(request, env, ctx),
+      fetch: (request: Request, env: RouterEnv, ctx: RouterContext): Response | Promise<Response> => {
+        const { pathname } = new URL(request.url);
+        if (pathname === "/_counts") return Response.json(counts);
+        if (pathname === "/_ran") return Response.json(takeRan());
+        return router.fetch(request, env, ctx);
+      },
     },
     SessionObject: class extends SessionObject {
       constructor(ctx: DurableObjectState, env: unknown) {

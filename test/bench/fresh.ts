@@ -1,0 +1,56 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { call } from "./client.ts";
+import { firstReply, gather, loop } from "./scenarios.ts";
+import { startWorker } from "./server.ts";
+import type { Setup } from "./setup.ts";
+import type { Results, Side } from "./table.ts";
+
+/** What only a server on fresh storage shows: a cold isolate, memory by the session, bytes by the session. */
+
+const sessions = 200;
+
+/** Bytes of the largest database below a folder, in pages that hold something. */
+const largestDatabase = (folder: string): number => {
+  const sizes = globSync("**/*.sqlite", { cwd: folder }).map((path) => {
+    const database = new DatabaseSync(join(folder, path));
+    const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+    const bytes = (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
+    database.close();
+    return bytes;
+  });
+  return Math.max(...sizes);
+};
+
+const measureSide = async (
+  { provider, optionsOf }: Setup,
+  side: Side,
+  pass: number,
+  results: Results,
+): Promise<void> => {
+  const options = await optionsOf(side, `fresh-${side}-${pass}`);
+  const server = await startWorker(options);
+  results.add("coldReply", (await firstReply(server)).wall, side);
+  for (let count = 0; count < 20; count++) await firstReply(server);
+  const before = server.memory();
+  const lines = await gather(server, sessions);
+  results.add("memory", (server.memory() - before) / sessions / 1_000, side);
+  for (const line of lines) line.close();
+  results.add("turnBytes", (await loop(server, 50, 0)).turnBytes / 1_000, side);
+  await loop(server, 400, 0);
+  const { text } = await call(provider, "GET", "/_messages");
+  results.add("transcript", Buffer.byteLength(text) / 1_000, side);
+  // What a session writes at its rest is written a moment after the end of its run.
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await server.kill();
+  results.add("stored", largestDatabase(options.persist) / 1_000, side);
+};
+
+/** Measures both sides, each pass on servers of its own. */
+export const measureFresh = async (setup: Setup, passes: number, results: Results): Promise<void> => {
+  const sides: readonly Side[] = ["floor", "limpet"];
+  for (let pass = 0; pass < passes; pass++)
+    for (const side of pass % 2 === 0 ? sides : sides.toReversed())
+      await measureSide(setup, side, pass, results);
+};
