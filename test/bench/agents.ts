@@ -3,10 +3,11 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { crewYaml, replies, said, spawn, task } from "../support/crew.ts";
+import { crewYaml, spawn, task } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
 import type { Results } from "./table.ts";
+import { replies, said } from "../support/scripts.ts";
 
 /** What called agents cost, in one process: the real core over the real store, scripted models with real waits. */
 

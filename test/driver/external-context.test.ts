@@ -1,15 +1,16 @@
 import { expect, test } from "vitest";
 import { eventsOf, say } from "../engine/harness.ts";
 import type { Bench } from "../support/bench.ts";
-import { openBench, PowerCut } from "../support/bench.ts";
-import { crewYaml, delegate, replies, said } from "../support/crew.ts";
+import { openBench } from "../support/bench.ts";
+import { crewYaml, delegate } from "../support/crew.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { createProbe } from "../support/probe.ts";
-import { scripted } from "../support/scripts.ts";
+import { replies, said, scripted } from "../support/scripts.ts";
 import type { EngineExtras } from "../support/teams.ts";
 import { engineOf } from "../support/teams.ts";
 import type { TestWorkspace } from "../support/workspace.ts";
 import { workspaceWith } from "../support/workspace.ts";
+import { insist } from "../support/power-cut.ts";
 
 /** Project context of the workspace, from YAML to the request (AG-40). */
 
@@ -183,17 +184,6 @@ test("AG-40, SE-31: a run that is cancelled while the workspace is read ends at 
   expect(bench.alarm()).toBeNull();
 });
 
-const sent = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      bench.ok("send", { id: "i1", content: "Go" }, "i1");
-      return;
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-};
-
 test("★ AG-40: the power cut at every write: one snapshot, the same in every request", async () => {
   const workspace = await workspaceWith({ "AGENTS.md": "First." });
   const engine = await engineOf(team("{ external: true }"), { env: workspace.env });
@@ -204,14 +194,14 @@ test("★ AG-40: the power cut at every write: one snapshot, the same in every r
   };
   const clean = open();
   const before = clean.writes();
-  sent(clean);
+  insist(clean, "send", { id: "i1", content: "Go" }, "i1");
   await clean.idle();
   const writes = clean.writes() - before;
   expect(writes).toBeGreaterThan(10);
   for (let cut = 1; cut <= writes; cut++) {
     const bench = open();
     bench.cutAt(cut);
-    sent(bench);
+    insist(bench, "send", { id: "i1", content: "Go" }, "i1");
     await bench.idle();
     await bench.pass(5_000);
     checkInvariants(bench, ["i1"]);

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { crewYaml, delegate, member, said } from "../support/crew.ts";
+import { crewYaml, delegate, member } from "../support/crew.ts";
 import { workspaceWith } from "../support/workspace.ts";
 import { benchOf, eventsOf } from "./harness.ts";
+import { said } from "../support/scripts.ts";
 
 const box = "toolboxes: [filesystem]\noptions: { cache_tool_results: true }";
 const read = said(["fs_read", { path: "a.txt" }]);

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { Bench } from "../support/bench.ts";
-import { childIds, crewYaml, delegate, replies, resultsOf, said } from "../support/crew.ts";
+import { childIds, crewYaml, delegate, resultsOf } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { benchOf } from "./harness.ts";
+import { done, replies, said } from "../support/scripts.ts";
 
 /** What of a session's own tools reaches the agents below `main` (AG-19, TB-38). */
 
@@ -11,8 +12,6 @@ const pick = {
   description: "Lets the person pick a colour.",
   params: { type: "object", properties: {} },
 };
-const done = said("Done.");
-
 interface Opened {
   readonly bench: Bench;
   readonly child: string;

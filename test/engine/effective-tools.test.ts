@@ -4,21 +4,11 @@ import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
-import {
-  childIds,
-  crew,
-  crewYaml,
-  delegate,
-  eventsAs,
-  replies,
-  resultsOf,
-  said,
-  spawn,
-  task,
-} from "../support/crew.ts";
+import { childIds, crew, crewYaml, delegate, eventsAs, resultsOf, spawn, task } from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { teamOf } from "../support/teams.ts";
+import { replies, said } from "../support/scripts.ts";
 import * as z from "zod";
 
 /** AG-19: one function of what a thread may use, over every way to start one, each policy, and a ceiling. */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { childIds, crew, delegate, member, mission, said, spawn, task } from "../support/crew.ts";
+import { childIds, crew, delegate, member, mission, spawn, task } from "../support/crew.ts";
 import type { Crew } from "../support/crew.ts";
+import { done, said } from "../support/scripts.ts";
 
 /** Sections 7 and 8 of the system prompt: what varies by depth comes last (AG-3, AG-4, AG-6). */
 
-const done = said("Done.");
 const systemsOf = ({ bench }: Crew, thread: string): readonly string[] =>
   bench.requests.filter(({ context }) => context.thread === thread).map(({ system }) => system);
 const sectionsOf = (system: string): readonly string[] =>

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { crewYaml, delegate, replies, said, spawn, task } from "../support/crew.ts";
+import { crewYaml, delegate, spawn, task } from "../support/crew.ts";
 import type { Member } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
 import { say } from "./harness.ts";
+import { done, replies, said } from "../support/scripts.ts";
 
 /** System prompts of agents that call and are called, from YAML to the requests (AG-3 to AG-6). */
 
@@ -32,7 +33,6 @@ const sectionsOf = (system: string): readonly string[] =>
 const section = (system: string, name: string): string =>
   new RegExp(`<${name}>\\n([\\s\\S]*?)\\n</${name}>`).exec(system)?.[1] ?? "";
 
-const done = said("Done.");
 const plain = (name: string, yaml = ""): Member => ({ name, script: replies(done), yaml });
 
 test("AG-3: all eight sections in their order, for an agent that is called and may call", async () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { insist } from "../support/power-cut.ts";
+import { done } from "../support/scripts.ts";
 import { ends, lastResult, play, results, run } from "../agent/loop/play.ts";
-import { calls, changing, denied, done, loops, same, saying, script, times } from "./support.ts";
+import { calls, changing, denied, loops, same, saying, script, times } from "./support.ts";
 
 const after = (threshold: number, more = ""): string =>
   `options: { loop_detection_threshold: ${threshold} }\n${more}`;
@@ -172,14 +173,7 @@ describe("EF-36: options.loop_detection_threshold", () => {
       const tools = [same("one").tool, same("two").tool];
       const { bench } = await play(script(...times(5, calls("one", "two"))), { agent: after(3), tools });
       bench.cutAt(cut);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { content: "Go" }, "go");
-          break;
-        } catch (error) {
-          if (!(error instanceof PowerCut)) throw error;
-        }
-      }
+      insist(bench, "send", { content: "Go" }, "go");
       await bench.idle();
       return bench;
     };

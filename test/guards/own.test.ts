@@ -4,15 +4,16 @@ import { defineGuard } from "../../src/agent/definition/guard.ts";
 import type { Guard, GuardDefinition, JudgedCall } from "../../src/agent/definition/guard.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import { PowerCut, openBench } from "../support/bench.ts";
+import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
-import { scripted } from "../support/scripts.ts";
+import { done, scripted } from "../support/scripts.ts";
 import { engineOf, engineOptions } from "../support/teams.ts";
+import { insist } from "../support/power-cut.ts";
 import { dataOf, ends, lastResult, results } from "../agent/loop/play.ts";
-import { calls, done, loops, script, times } from "./support.ts";
+import { calls, loops, script, times } from "./support.ts";
 
 type State = { readonly calls: number };
 type Definition = GuardDefinition<z.ZodObject, State>;
@@ -254,14 +255,7 @@ describe("EF-44: guards of a team", () => {
       const bench = openBench({ engine });
       bench.ok("create");
       bench.cutAt(cut);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { content: "Go" }, "go");
-          break;
-        } catch (error) {
-          if (!(error instanceof PowerCut)) throw error;
-        }
-      }
+      insist(bench, "send", { content: "Go" }, "go");
       await bench.idle();
       return bench;
     };

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { isForgotten, nextPoll } from "../../src/guards/backoff.ts";
 import type { Bench } from "../support/bench.ts";
-import { PowerCut } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { insist } from "../support/power-cut.ts";
+import { done } from "../support/scripts.ts";
 import { dataOf, ends, headOf, play, results, typesAfter } from "../agent/loop/play.ts";
-import { calls, done, fromAgent, loops, same, saying, script, times } from "./support.ts";
+import { calls, fromAgent, loops, same, saying, script, times } from "./support.ts";
 
 /** Lets time pass until nothing waits any more; gives the seconds that each poll was held back. */
 const waits = async (bench: Bench): Promise<readonly number[]> => {
@@ -221,14 +222,7 @@ describe("EF-35: polls that bring nothing new", () => {
       const tool = poll(["pending"]);
       const { bench } = await play(script(...times(4, calls("status")), done), { tools: [tool.tool] });
       bench.cutAt(cut);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { content: "Go" }, "go");
-          break;
-        } catch (error) {
-          if (!(error instanceof PowerCut)) throw error;
-        }
-      }
+      insist(bench, "send", { content: "Go" }, "go");
       return { bench, held: await waits(bench) };
     };
     const whole = await played(null);

@@ -18,8 +18,6 @@ export const calls = (...each: readonly string[]): string => {
   return `{ reply: [${parts.join(", ")}] }`;
 };
 
-export const done = "{ reply: [{ text: Done. }] }";
-
 /** A script: these replies, one after the other. */
 export const script = (...replies: readonly string[]): string => `replies: [${replies.join(", ")}]`;
 

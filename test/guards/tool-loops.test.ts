@@ -1,24 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { markCompaction } from "../../src/agent/calls/after-guards.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
-import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { scripted } from "../support/scripts.ts";
+import { done, scripted } from "../support/scripts.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { insist } from "../support/power-cut.ts";
 import { dataOf, ends, lastResult, play, results, run } from "../agent/loop/play.ts";
-import {
-  calls,
-  changing,
-  denied,
-  done,
-  fromAgent,
-  loops,
-  noted,
-  same,
-  saying,
-  script,
-  times,
-} from "./support.ts";
+import { calls, changing, denied, fromAgent, loops, noted, same, saying, script, times } from "./support.ts";
 
 const guard = (settings: string): string => `guards: { tool_loops: { ${settings} } }`;
 
@@ -399,14 +387,7 @@ describe("EF-34 ★: across runs, restarts and power cuts", () => {
       }));
       const { bench } = await play(replies, { agent: settings, tools });
       bench.cutAt(cut);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { content: "Go" }, "go");
-          break;
-        } catch (error) {
-          if (!(error instanceof PowerCut)) throw error;
-        }
-      }
+      insist(bench, "send", { content: "Go" }, "go");
       await bench.idle();
       return bench;
     };

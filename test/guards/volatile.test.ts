@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { crew, delegate, mission, replies, said, spawn, task } from "../support/crew.ts";
-import { scripted } from "../support/scripts.ts";
+import { crew, delegate, mission, spawn, task } from "../support/crew.ts";
+import { replies, said, scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 import { workspaceWith } from "../support/workspace.ts";
 import { ends } from "../agent/loop/play.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Crew } from "../support/crew.ts";
-import { crew, delegate, endings, eventsAs, member, mission, said, spawn, task } from "../support/crew.ts";
+import { crew, delegate, endings, eventsAs, member, mission, spawn, task } from "../support/crew.ts";
+import { done, said } from "../support/scripts.ts";
 
 /** What called agents saw, told after they have ended (EF-42): as they stood then, not as `main`, nor as they stand now. */
 
@@ -11,8 +12,6 @@ interface View {
   readonly tools: readonly { readonly name: string }[];
   readonly verified: boolean | null;
 }
-
-const done = said("Done.");
 
 /** Every turn of a run of the agent, over a restart. */
 const viewsOf = (made: Crew, agent: string): readonly View[] => {

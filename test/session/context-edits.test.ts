@@ -5,7 +5,7 @@ import { defineEffect } from "../../src/agent/definition/effect.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import { dataOf, play, run } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
-import { indent, scripted } from "../support/scripts.ts";
+import { done, indent, scripted } from "../support/scripts.ts";
 
 /** Who took what out of the view, and why (EF-42). */
 
@@ -56,8 +56,6 @@ const effect = (
   });
 
 const look = "{ reply: [{ call: look, args: { name: a } }] }";
-
-const done = "{ reply: [{ text: Done. }] }";
 
 const range = (from: string | undefined, to: string | undefined, summary?: string): ChatEdit => ({
   retire: { from: from ?? "", to: to ?? "", ...(summary === undefined ? {} : { summary }) },

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { openAsks, play, refused, run } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
-import { delegate, mission, replies, said } from "../support/crew.ts";
+import { delegate, mission } from "../support/crew.ts";
+import { replies, said } from "../support/scripts.ts";
 
 /** Lists of a session, page by page (AP-7). */
 

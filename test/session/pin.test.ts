@@ -1,24 +1,17 @@
 import { expect, test } from "vitest";
-import * as z from "zod";
 import { shownTokens } from "../../src/chat/message.ts";
 import { shownParts } from "../../src/chat/render.ts";
-import { defineTool } from "../../src/tools/define-tool.ts";
 import { dataOf, play, textsOf } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { scripted } from "../support/scripts.ts";
+import { createBigTool } from "../support/probe.ts";
 
 /** Pins by API: a pinned message is never shortened, with its whole block (EF-2). */
 
 const text = "so much to say ".repeat(20);
 
-const big = defineTool({
-  name: "big",
-  description: "Says much.",
-  params: z.strictObject({}),
-  safety: "read",
-  run: () => ({ content: text }),
-});
+const big = createBigTool(text);
 
 /** A session whose two results of one reply were trimmed. */
 const trimmed = async (): Promise<Bench> => {

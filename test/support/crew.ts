@@ -1,8 +1,9 @@
 import { openBench } from "./bench.ts";
 import type { Bench } from "./bench.ts";
+import { settle } from "./power-cut.ts";
 import { createProbe } from "./probe.ts";
 import type { Probe } from "./probe.ts";
-import { indent } from "./scripts.ts";
+import { indent, replies } from "./scripts.ts";
 import { engineOf } from "./teams.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 import type { ChildItem } from "../../src/agent/state/child.ts";
@@ -37,6 +38,10 @@ export const member = (name: string, each: readonly string[], yaml = ""): Member
   script: replies(...each),
   yaml,
 });
+
+export const lead = (each: readonly string[], yaml = ""): Member => member("lead", each, yaml);
+export const coder = (each: readonly string[], yaml = ""): Member => member("coder", each, yaml);
+export const writer = (each: readonly string[], yaml = ""): Member => member("writer", each, yaml);
 
 const providerOf = ({ name, script }: Member): string => `
   - name: p_${name}
@@ -103,28 +108,8 @@ export const mission = async (members: readonly Member[], options: CrewOptions =
 export const toRest = async ({ bench, probe }: Crew): Promise<void> => {
   probe.instant = true;
   for (const call of probe.calls) call.finish();
-  for (let round = 0; round < 300; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-  throw new Error("the session never came to rest");
+  await settle(bench);
 };
-
-const line = (value: unknown): string => JSON.stringify(value);
-
-/** One reply as YAML: pieces are texts or `[tool, args]`. */
-export const said = (...pieces: readonly (string | readonly [string, object])[]): string =>
-  `{ reply: [${pieces
-    .map((piece) =>
-      typeof piece === "string"
-        ? `{ text: ${line(piece)} }`
-        : `{ call: ${piece[0]}, args: ${line(piece[1])} }`,
-    )
-    .join(", ")}] }`;
-
-export const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
 
 /** Arguments of one task. */
 export const task = (agent: string, more: object = {}): object => ({

@@ -81,3 +81,13 @@ export const createProbe = (instant = true): Probe => {
     names: () => calls.map(({ tool: which, name }) => `${which}(${name})`),
   };
 };
+
+/** A tool `big` that says one text. */
+export const createBigTool = (content: string): Tool =>
+  defineTool({
+    name: "big",
+    description: "Says much.",
+    params: z.strictObject({}),
+    safety: "read",
+    run: () => ({ content }),
+  });

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done } from "../../support/scripts.ts";
 import { dataOf, ends, openAsks, play, refused, results, run } from "../loop/play.ts";
 
 /** What a session may hold at most (RE-3). */
 
 const asking = (count: number, call: string): string =>
   `{ reply: [${Array.from({ length: count }, (_, n) => call.replace("#", `${count}.${n}`)).join(", ")}] }`;
-
-const done = "{ reply: [{ text: Done. }] }";
 
 const question = "{ call: ask_user, args: { question: 'Q#' } }";
 

@@ -1,24 +1,18 @@
 import { describe, expect, test } from "vitest";
-import * as z from "zod";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
-import { defineTool } from "../../../src/tools/define-tool.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { engineOf } from "../../support/teams.ts";
+import { settle } from "../../support/power-cut.ts";
+import { createBigTool } from "../../support/probe.ts";
 import { dataOf, ends, lastResult, onlyAsk } from "../loop/play.ts";
 
 /** Summaries are model calls, too: reserved, booked and leased like any other (EF-26, EF-37, RE-4). */
 
-const big = defineTool({
-  name: "big",
-  description: "Says much.",
-  params: z.strictObject({}),
-  safety: "read",
-  run: () => ({ content: "x".repeat(16_000) }),
-});
+const big = createBigTool("x".repeat(16_000));
 
 const turns = Array.from(
   { length: 5 },
@@ -80,12 +74,6 @@ interface Ran {
   readonly tables: Tables;
 }
 
-const settled = async (bench: Bench): Promise<void> => {
-  await bench.idle();
-  for (let at = bench.alarm(); at !== null; at = bench.alarm())
-    await bench.pass(Math.max(1, at - bench.now()));
-};
-
 const started = async (budget: string, team = ""): Promise<Ran> => {
   const probe = { name: "probe", description: "Probes.", tools: [big] };
   const summaries: number[] = [];
@@ -100,7 +88,7 @@ const started = async (budget: string, team = ""): Promise<Ran> => {
 
 const ran = async (budget: string, team = ""): Promise<Ran> => {
   const done = await started(budget, team);
-  await settled(done.bench);
+  await settle(done.bench);
   checkInvariants(done.bench, ["in_1"]);
   return done;
 };
@@ -159,7 +147,7 @@ describe("EF-37: a summary without room under on_exceeded: ask", () => {
   test("an answer raises it: the summary is made, and the same run goes on", async () => {
     const { bench, summaries } = await started(asking);
     bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9 });
-    await settled(bench);
+    await settle(bench);
     expect(summaries).toHaveLength(1);
     expect(dataOf(bench, "compaction").map(({ stage }) => stage)).toContain("full");
     expect(ends(bench)).toEqual(["completed:end_turn"]);
@@ -169,7 +157,7 @@ describe("EF-37: a summary without room under on_exceeded: ask", () => {
 
   test("without an answer it stops when the ask expires", async () => {
     const { bench, summaries } = await started(asking);
-    await settled(bench);
+    await settle(bench);
     expect(summaries).toEqual([]);
     expect(ends(bench)).toEqual(["failed:budget_exceeded"]);
     checkInvariants(bench, ["in_1"]);

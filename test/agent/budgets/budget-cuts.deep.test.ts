@@ -1,38 +1,16 @@
 import { expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
-import { openBench, PowerCut } from "../../support/bench.ts";
-import { crewYaml, replies, said, spawn, task } from "../../support/crew.ts";
+import { openBench } from "../../support/bench.ts";
+import { crewYaml, spawn, task } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import type { Probe } from "../../support/probe.ts";
 import { createProbe } from "../../support/probe.ts";
-import { scripted } from "../../support/scripts.ts";
+import { replies, said, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
+import { insist, settleSoon } from "../../support/power-cut.ts";
 import { ends } from "../loop/play.ts";
 
 /** Power cuts at every write of runs that come to the edge of a budget (RE-C35): at most the reserved call. */
-
-const attempt = <T>(action: () => T): T => {
-  for (let round = 0; round < 5; round++) {
-    try {
-      return action();
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-  throw new Error("never answered");
-};
-
-const command = (bench: Bench, op: Parameters<Bench["perform"]>[0], params: object, key: string) =>
-  attempt(() => bench.ok(op, params, key));
-
-const settle = async (bench: Bench): Promise<void> => {
-  for (let round = 0; round < 30; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null || at - bench.now() > 120_000) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
 
 interface Scenario {
   readonly name: string;
@@ -58,15 +36,15 @@ const budget = (keys: string): string =>
 const many = (count: number, reply: string): readonly string[] => Array.from({ length: count }, () => reply);
 
 const start = async (bench: Bench): Promise<void> => {
-  command(bench, "send", { id: "i1", content: "Go" }, "i1");
-  await settle(bench);
+  insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+  await settleSoon(bench);
 };
 
 const answer = async (bench: Bench, more: object): Promise<void> => {
   const [ask] = Object.keys(bench.state().asks);
   if (ask === undefined) throw new Error("nobody asks");
-  command(bench, "answer", { ask, ...more }, "a1");
-  await settle(bench);
+  insist(bench, "answer", { ask, ...more }, "a1");
+  await settleSoon(bench);
 };
 
 const claiming = (total: number, reply: string): string =>
@@ -189,7 +167,7 @@ const check = (bench: Bench, probe: Probe, { end, calls, atOnce = 1 }: Scenario,
 
 const writesOf = async (scenario: Scenario): Promise<number> => {
   const { bench, probe } = await open(scenario);
-  command(bench, "create", {}, "create");
+  insist(bench, "create", {}, "create");
   await scenario.play(bench, probe);
   check(bench, probe, scenario, 0);
   expect(bench.requests).toHaveLength(scenario.calls);
@@ -201,7 +179,7 @@ test.each(scenarios)("RE-C35: $name survives a power cut at every single write",
   for (let cut = 1; cut <= total; cut++) {
     const { bench, probe } = await open(scenario);
     bench.cutAt(cut);
-    command(bench, "create", {}, "create");
+    insist(bench, "create", {}, "create");
     await scenario.play(bench, probe);
     check(bench, probe, scenario, 1);
   }
@@ -212,7 +190,7 @@ test.each(scenarios)("RE-C35 RE-C39: $name survives two cuts in a row", async (s
   for (let cut = 1; cut <= total; cut += 3) {
     const { bench, probe } = await open(scenario);
     bench.cutAt(cut);
-    command(bench, "create", {}, "create");
+    insist(bench, "create", {}, "create");
     bench.cutAt(3);
     await scenario.play(bench, probe);
     check(bench, probe, scenario, 2);

@@ -1,20 +1,13 @@
 import { describe, expect, test } from "vitest";
-import * as z from "zod";
-import { defineTool } from "../../../src/tools/define-tool.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { scripted } from "../../support/scripts.ts";
+import { createBigTool } from "../../support/probe.ts";
 import type { Play } from "../loop/play.ts";
 import { dataOf, ends, lastResult, onlyAsk, play, refused } from "../loop/play.ts";
 
 /** A budget is judged by the request that would be sent: after the effects of its turn (EF-38). */
 
-const big = defineTool({
-  name: "big",
-  description: "Says much.",
-  params: z.strictObject({}),
-  safety: "read",
-  run: () => ({ content: "word ".repeat(6_000) }),
-});
+const big = createBigTool("word ".repeat(6_000));
 
 const claims = (total: number, piece: string): string =>
   `{ reply: [${piece}], usage: { input: ${total - 10}, output: 10 } }`;

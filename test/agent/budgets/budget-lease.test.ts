@@ -5,10 +5,10 @@ import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import type { Member } from "../../support/crew.ts";
-import { crewYaml, replies, said, spawn, task } from "../../support/crew.ts";
+import { crewYaml, spawn, task } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { createProbe } from "../../support/probe.ts";
-import { scripted } from "../../support/scripts.ts";
+import { replies, said, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
 import { dataOf, ends, lastResult, onlyAsk, results } from "../loop/play.ts";
 

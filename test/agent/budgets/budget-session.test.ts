@@ -1,19 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
-import { scripted } from "../../support/scripts.ts";
+import { claims, replies, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
 import type { Play } from "../loop/play.ts";
 import { dataOf, ends, lastResult, onlyAsk, openAsks, play, refused, run } from "../loop/play.ts";
 
 /** A session's own budget (AP-16, AP-41). */
 
-const claims = (total: number, piece = "{ call: look }"): string =>
-  `{ reply: [${piece}], usage: { input: ${total - 10}, output: 10 } }`;
-
 const final = (total: number): string => claims(total, "{ text: Done. }");
-
-const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
 
 const plain = scripted(replies(final(10))).replace("toolboxes: [probe]", "toolboxes: []");
 

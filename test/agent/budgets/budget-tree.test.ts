@@ -1,20 +1,22 @@
 import { describe, expect, test } from "vitest";
-import type { Crew, CrewOptions, Member } from "../../support/crew.ts";
+import type { Crew, CrewOptions } from "../../support/crew.ts";
 import {
   childIds,
+  coder,
   crew,
   delegate,
   endings,
   eventsAs,
   itemsOf,
+  lead,
   mission,
-  replies,
   resultsOf,
-  said,
   spawn,
   task,
+  writer,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
 import { dataOf, ends, onlyAsk, openAsks } from "../loop/play.ts";
 
 /** Budgets of a tree of threads (AG-22, EF-38, EF-39): a child spends from everything above it. */
@@ -22,29 +24,9 @@ import { dataOf, ends, onlyAsk, openAsks } from "../loop/play.ts";
 /** A dollar for a million tokens, whatever they are. */
 const priced = "models: { play: { price: { input: 1, output: 1, cache_read: 1, cache_write: 1 } } }";
 
-const done = said("Done.");
-
 /** The same reply, claiming so many tokens. */
 const claiming = (total: number, reply = done): string =>
   reply.replace(/ \}$/, `, usage: { input: ${total - 10}, output: 10 } }`);
-
-const lead = (each: readonly string[], yaml = ""): Member => ({
-  name: "lead",
-  script: replies(...each),
-  yaml,
-});
-
-const coder = (each: readonly string[], yaml = ""): Member => ({
-  name: "coder",
-  script: replies(...each),
-  yaml,
-});
-
-const writer = (each: readonly string[], yaml = ""): Member => ({
-  name: "writer",
-  script: replies(...each),
-  yaml,
-});
 
 const limit = (keys: string, more = ""): string =>
   `guards: { tool_loops: false, budget: { ${keys} } }\n${more}`;

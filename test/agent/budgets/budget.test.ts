@@ -4,23 +4,14 @@ import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
-import { scripted } from "../../support/scripts.ts";
+import { claims, done, look, replies, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
 import { dataOf, ends, lastResult, results, run, textsOf } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
-
-const look = "{ reply: [{ call: look }] }";
 
 const many = (count: number, reply: string): string => Array.from({ length: count }, () => reply).join(", ");
 
 /** A reply that claims so many tokens. */
-const claims = (total: number, piece = "{ call: look }"): string =>
-  `{ reply: [${piece}], usage: { input: ${total - 10}, output: 10 } }`;
-
 const final = (total: number): string => claims(total, "{ text: Done. }");
-
-const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
 
 const budget = (keys: string, more = ""): string => `guards: { budget: { ${keys} } }\n${more}`;
 

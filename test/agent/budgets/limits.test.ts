@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dataOf, ends, lastResult, play, results, run } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
-
-const look = "{ reply: [{ call: look }] }";
+import { done, look } from "../../support/scripts.ts";
 
 const many = (count: number, reply: string): string => Array.from({ length: count }, () => reply).join(", ");
 

@@ -5,12 +5,10 @@ import type { Tool, ToolOutput } from "../../../src/tools/define-tool.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
 import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
-import { scripted } from "../../support/scripts.ts";
+import { done, scripted } from "../../support/scripts.ts";
 import { engineOptions, teamOf } from "../../support/teams.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
 import { dataOf, ends, lastResult, play, results, resultText, run } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
 
 const noParams = z.strictObject({});
 

@@ -4,8 +4,9 @@ import { createLocalWorkspace } from "../../sandbox/local.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import type { Member } from "../../support/crew.ts";
-import { crewYaml, delegate, replies, said } from "../../support/crew.ts";
+import { crewYaml, delegate } from "../../support/crew.ts";
 import { engineOptions, teamOf } from "../../support/teams.ts";
+import { replies, said } from "../../support/scripts.ts";
 import { dataOf, ends } from "../loop/play.ts";
 
 /** Sessions over a real workspace; each isolate reaches it over a line of its own, which dies with it. */

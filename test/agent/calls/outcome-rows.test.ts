@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scripted } from "../../support/scripts.ts";
+import { done, scripted } from "../../support/scripts.ts";
 import type { Play } from "../loop/play.ts";
 import { openAsks, play, results } from "../loop/play.ts";
 
@@ -7,8 +7,6 @@ import { openAsks, play, results } from "../loop/play.ts";
 
 const three =
   "{ reply: [{ call: look, args: { name: a } }, { call: look, args: { name: b } }, { call: look, args: { name: c } }] }";
-
-const done = "{ reply: [{ text: Done. }] }";
 
 const kept = ({ bench }: Play): readonly unknown[] => [
   ...bench.rows("outcomes").map(({ call }) => call),

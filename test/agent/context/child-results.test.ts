@@ -7,15 +7,13 @@ import {
   member,
   mission,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
+import { done, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** How much of called agents' reports their caller reads (AG-24). */
-
-const done = said("Done.");
 
 const entries = (letter: string): readonly string[] =>
   Array.from({ length: 100 }, (_, index) => `${letter}${index} `.padEnd(500, letter));

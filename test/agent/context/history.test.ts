@@ -8,9 +8,10 @@ import {
 import { sanitizeToolName } from "../../../src/agent/state/call.ts";
 import type { CallRecord } from "../../../src/agent/state/records.ts";
 import { shortDigest } from "../../../src/sandbox/sha256.ts";
-import { calls, done, fromAgent, same, saying, script, times } from "../../guards/support.ts";
+import { calls, fromAgent, same, saying, script, times } from "../../guards/support.ts";
 import type { Play } from "../loop/play.ts";
 import { play, run } from "../loop/play.ts";
+import { done } from "../../support/scripts.ts";
 
 const historyOf = ({ bench }: Pick<Play, "bench">): readonly CallRecord[] =>
   bench.state().threads["main"]?.history ?? [];

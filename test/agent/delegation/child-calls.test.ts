@@ -12,14 +12,12 @@ import {
   member,
   mission,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
 import { openAsks, textsOf } from "../loop/play.ts";
-
-const done = said("Done.");
 
 describe("AG-13 AG-14 AG-27: ways to call", () => {
   test("AG-13: persistent continues the one thread of the agent; a new task finds the old conversation", async () => {

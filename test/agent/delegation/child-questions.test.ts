@@ -11,11 +11,11 @@ import {
   member,
   mission,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 const interactive = "options: { interaction_mode: interactive, question_timeout: 10m }";
@@ -29,8 +29,6 @@ const answer = (from: string, words: string, more: object = {}) => {
   const question = `{{results.${item}.question.id}}`;
   return ["answer_child", { child, question, answer: words, ...more }] as const;
 };
-
-const done = said("Done.");
 
 const waiting = (name: string) => said(["ask_user", { question: name }]);
 

@@ -8,15 +8,13 @@ import {
   member,
   mission,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { dispatch, node, report } from "./graph-play.ts";
+import { done, said } from "../../support/scripts.ts";
 
 /** Why no child is started, as the code that the caller reads (AG-8). */
-
-const done = said("Done.");
 
 /** The same reply, claiming so many tokens. */
 const claiming = (total: number, reply: string): string =>

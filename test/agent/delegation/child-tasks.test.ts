@@ -9,13 +9,12 @@ import {
   eventsAs,
   itemsOf,
   mission,
-  replies,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { replies, said } from "../../support/scripts.ts";
 import { tasksOf } from "../stores/store-play.ts";
 
 /** Called agents and the task board: tasks that are given with a call, claims, releases (AG-12, AG-44, AG-45). */

@@ -12,16 +12,13 @@ import {
   itemsOf,
   member,
   mission,
-  replies,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, replies, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
-
-const done = said("Done.");
 
 /** Lets replies go until a number of model calls is held back. */
 const turnsPass = async ({ bench }: Crew, turns: number): Promise<void> => {

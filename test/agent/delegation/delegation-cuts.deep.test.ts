@@ -1,44 +1,11 @@
 import { expect, test } from "vitest";
-import type { Bench } from "../../support/bench.ts";
-import { PowerCut } from "../../support/bench.ts";
 import type { Crew, Member } from "../../support/crew.ts";
-import {
-  childIds,
-  crewOf,
-  delegate,
-  endings,
-  itemsOf,
-  replies,
-  resultsOf,
-  said,
-  spawn,
-  task,
-} from "../../support/crew.ts";
+import { childIds, crewOf, delegate, endings, itemsOf, resultsOf, spawn, task } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, replies, said } from "../../support/scripts.ts";
+import { insist, settleSoon } from "../../support/power-cut.ts";
 
 /** Power cuts at every write of sessions whose agents call each other (C18 to C21). */
-
-const done = said("Done.");
-
-const send = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      bench.ok("send", { id: "i1", content: "Go" }, "i1");
-      return;
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-};
-
-const settle = async (bench: Bench): Promise<void> => {
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null || at - bench.now() > 120_000) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
 
 interface Scenario {
   readonly name: string;
@@ -99,16 +66,16 @@ for (const { name, members, check } of scenarios) {
     const open = await crewOf(members);
     const clean = open();
     const before = clean.bench.writes();
-    send(clean.bench);
-    await settle(clean.bench);
+    insist(clean.bench, "send", { id: "i1", content: "Go" }, "i1");
+    await settleSoon(clean.bench);
     check(clean);
     checkInvariants(clean.bench, ["i1"]);
     const writes = clean.bench.writes() - before;
     for (let cut = 1; cut <= writes; cut++) {
       const made = open();
       made.bench.cutAt(cut);
-      send(made.bench);
-      await settle(made.bench);
+      insist(made.bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settleSoon(made.bench);
       check(made);
       checkInvariants(made.bench, ["i1"]);
       expect(childIds(made), `cut at write ${cut}: the same children`).toEqual(childIds(clean));

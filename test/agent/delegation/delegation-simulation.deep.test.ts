@@ -2,8 +2,9 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { PowerCut } from "../../support/bench.ts";
 import type { Crew } from "../../support/crew.ts";
-import { crew, delegate, eventsAs, replies, said, spawn, task, toRest } from "../../support/crew.ts";
+import { crew, delegate, eventsAs, spawn, task, toRest } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** Random teams whose agents call each other in every way, while people and crashes interfere: all ends, once, and in order. */
 

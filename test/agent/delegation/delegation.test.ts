@@ -1,42 +1,23 @@
 import { describe, expect, test } from "vitest";
-import type { Member } from "../../support/crew.ts";
 import {
   chatOf,
   childIds,
+  coder,
   crew,
   delegate,
   endings,
   eventsAs,
   itemsOf,
+  lead,
   mission,
-  replies,
   resultsOf,
-  said,
   spawn,
   task,
+  writer,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
-
-const lead = (each: readonly string[], yaml = ""): Member => ({
-  name: "lead",
-  script: replies(...each),
-  yaml,
-});
-
-const coder = (each: readonly string[], yaml = ""): Member => ({
-  name: "coder",
-  script: replies(...each),
-  yaml,
-});
-
-const writer = (each: readonly string[], yaml = ""): Member => ({
-  name: "writer",
-  script: replies(...each),
-  yaml,
-});
-
-const done = said("Done.");
 
 describe("AG-7 AG-16 AG-17: one task", () => {
   test("AG-7 AG-16 AG-24: a called agent reads context and task, and its answer is the caller's result", async () => {

@@ -7,10 +7,9 @@ import {
   delegate,
   endings,
   eventsAs,
+  lead,
   mission,
-  replies,
   resultsOf,
-  said,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { textsOf } from "../loop/play.ts";
@@ -19,7 +18,6 @@ import {
   dispatched,
   done,
   finish,
-  lead,
   leads,
   names,
   node,
@@ -27,6 +25,7 @@ import {
   report,
   worker,
 } from "./graph-play.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** What ends a task graph early, and what a crash does to it (AG-30, AG-34, AG-36, RE-C44). */
 

@@ -1,23 +1,12 @@
 import { expect, test } from "vitest";
 import type { Member } from "../../support/crew.ts";
-import {
-  chatOf,
-  childIds,
-  endings,
-  eventsAs,
-  member,
-  mission,
-  replies,
-  resultsOf,
-  said,
-} from "../../support/crew.ts";
+import { chatOf, childIds, endings, eventsAs, lead, member, mission, resultsOf } from "../../support/crew.ts";
 import { textsOf } from "../loop/play.ts";
 import {
   dispatch,
   dispatched,
   done,
   finish,
-  lead,
   leads,
   names,
   node,
@@ -26,6 +15,7 @@ import {
   report,
   worker,
 } from "./graph-play.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** Task graphs from YAML (AG-33 to AG-36). */
 

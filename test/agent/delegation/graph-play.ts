@@ -1,5 +1,6 @@
 import type { Crew, CrewOptions, Member } from "../../support/crew.ts";
-import { crew, eventsAs, replies, resultsOf, said } from "../../support/crew.ts";
+import { crew, eventsAs, lead, resultsOf } from "../../support/crew.ts";
+import { said } from "../../support/scripts.ts";
 
 /** Sessions that dispatch task graphs, from YAML. A worker does what its message names: it looks, then says that it is done. */
 
@@ -18,12 +19,6 @@ export const dispatch = (tasks: readonly object[], more: object = {}) =>
 /** A reply with one call whose arguments are sent as they are: scripts have placeholders of their own. */
 export const rawly = (name: string, args: object): string =>
   `{ reply: [{ call: ${name}, raw_args: ${JSON.stringify(JSON.stringify(args))} }] }`;
-
-export const lead = (script: readonly string[], yaml = ""): Member => ({
-  name: "lead",
-  script: replies(...script),
-  yaml,
-});
 
 export const leads = (tasks: readonly object[], more: object = {}, yaml = ""): Member =>
   lead([rawly("dispatch_tasks", { tasks, ...more }), said("All over."), said("Announced.")], yaml);

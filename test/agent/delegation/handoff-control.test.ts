@@ -8,16 +8,13 @@ import {
   endings,
   itemsOf,
   mission,
-  replies,
   resultsOf,
-  said,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, replies, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** A caller looks after a task in the background that was handed over: the id it holds stays good (AG-26, AG-32). */
-
-const done = said("Done.");
 
 const child = "{{results.delegate_to_agent.child}}";
 

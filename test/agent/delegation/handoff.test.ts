@@ -10,16 +10,13 @@ import {
   eventsAs,
   itemsOf,
   mission,
-  replies,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, replies, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
-
-const done = said("Done.");
 
 const member = (name: string, each: readonly string[], yaml = "options: { max_handoffs: 2 }"): Member => ({
   name,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Crew } from "../../support/crew.ts";
-import { childIds, crewOf, itemsOf, replies, said, spawn, task } from "../../support/crew.ts";
+import { childIds, crewOf, itemsOf, spawn, task } from "../../support/crew.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** Many children cost as much per turn as few, and leave nothing behind in the live state. */
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../../src/tools/define-tool.ts";
-import { childIds, crew, delegate, eventsAs, mission, replies, resultsOf, said } from "../../support/crew.ts";
+import { childIds, crew, delegate, eventsAs, mission, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { replies, said } from "../../support/scripts.ts";
 import { lastResult, play, refused, results } from "../loop/play.ts";
 
 /** Names that every object of the language has are names like any other. */

@@ -10,6 +10,7 @@ import type { Tool } from "../../../src/tools/define-tool.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done } from "../../support/scripts.ts";
 import { dataOf, ends, lastResult, play, results, roles, run, textsOf } from "../loop/play.ts";
 
 type Phase = Effect["phase"];
@@ -44,8 +45,6 @@ const editing = (
   });
 
 const look = "{ reply: [{ call: look, args: { name: a } }] }";
-
-const done = "{ reply: [{ text: Done. }] }";
 
 const many = (count: number, reply: string): string => Array.from({ length: count }, () => reply).join(", ");
 

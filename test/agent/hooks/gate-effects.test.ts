@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
 import { withEffects } from "../../support/effects.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { insist } from "../../support/power-cut.ts";
 import { dataOf, ends, onlyAsk } from "../loop/play.ts";
 import type { Stage } from "../turn/gate-play.ts";
 import {
@@ -11,7 +12,6 @@ import {
   openStage,
   purposes,
   raiseWanted,
-  retrying,
   settled,
   talked,
   teamOf,
@@ -137,7 +137,7 @@ describe("MO-29: a summary has its place at the gate", () => {
       const stage = await talked({ limits });
       const { bench } = stage;
       bench.cutAt(write);
-      retrying(bench);
+      insist(bench, "compact", {}, "k1");
       await settled(bench);
       expect(ends(bench), `cut at ${write}`).toEqual(["completed:end_turn", "completed:end_turn"]);
       expect(leases(stage), `cut at ${write}`).toEqual([]);

@@ -1,17 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Crew, Member } from "../../support/crew.ts";
-import {
-  chatOf,
-  childIds,
-  crew,
-  delegate,
-  endings,
-  mission,
-  replies,
-  resultsOf,
-  said,
-} from "../../support/crew.ts";
+import { chatOf, childIds, crew, delegate, endings, mission, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { replies, said } from "../../support/scripts.ts";
 import { dataOf, ends, lastResult, play, run, textsOf } from "../loop/play.ts";
 
 /** Guardrails where it is not a plain text that ends a run (AG-37). */

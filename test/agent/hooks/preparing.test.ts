@@ -4,6 +4,7 @@ import type { ChatEdit, Effect, EffectContext, EffectResult } from "../../../src
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { insist, settle } from "../../support/power-cut.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
 import { dataOf, ends, lastResult, onlyAsk, play, run, textsOf } from "../loop/play.ts";
 
@@ -63,23 +64,6 @@ const prompts = (bench: Bench): readonly string[] =>
 const turns = (bench: Bench): number =>
   bench.requests.filter(({ context }) => context.purpose === "turn").length;
 
-const settle = async (bench: Bench): Promise<void> => {
-  await bench.idle();
-  for (let at = bench.alarm(); at !== null; at = bench.alarm())
-    await bench.pass(Math.max(1, at - bench.now()));
-};
-
-const retrying = async (bench: Bench, op: "send" | "compact", params: object): Promise<void> => {
-  for (let attempt = 0; attempt < 4; attempt++) {
-    try {
-      bench.ok(op, params, "k1");
-      return;
-    } catch {
-      continue;
-    }
-  }
-};
-
 describe("EF-20: model calls of an effect", () => {
   test("EF-20: the calls are booked as compaction, and the edits come before the turn's request", async () => {
     const { bench } = await run(script(summary("S")), { effects: { effects: [compacting] } });
@@ -104,7 +88,7 @@ describe("EF-20: model calls of an effect", () => {
     for (let write = 1; write <= whole.bench.writes(); write++) {
       const { bench }: Play = await play(script(summary("S")), options);
       bench.cutAt(write);
-      await retrying(bench, "send", { id: "i1", content: "Go" });
+      insist(bench, "send", { id: "i1", content: "Go" }, "k1");
       await settle(bench);
       expect(ends(bench), `cut at ${write}`).toEqual(["completed:end_turn"]);
       expect(prompts(bench).length, `cut at ${write}`).toBeLessThanOrEqual(4);

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { PowerCut } from "../../support/bench.ts";
 import type { Crew, Member } from "../../support/crew.ts";
-import { crew, delegate, replies, said, toRest } from "../../support/crew.ts";
+import { crew, delegate, toRest } from "../../support/crew.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** A lead that leaves work in the background: what it and its agents say, and what people, clocks and crashes do meanwhile. */
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { childIds, crew, delegate, member, resultsOf, said } from "../../support/crew.ts";
+import { childIds, crew, delegate, member, resultsOf } from "../../support/crew.ts";
+import { said } from "../../support/scripts.ts";
 import { refused, run } from "../loop/play.ts";
 
 /** How much text waits in a session's inboxes: it is loaded at every wake (SE-24, RE-P12). */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { crew, delegate, replies, said } from "../../support/crew.ts";
+import { crew, delegate } from "../../support/crew.ts";
 import { headOf, onlyAsk, play, typesAfter } from "./play.ts";
+import { replies, said } from "../../support/scripts.ts";
 
 /** SE-46, row by row and in full. */
 

@@ -1,38 +1,12 @@
 import { expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
-import { openBench, PowerCut } from "../../support/bench.ts";
+import { openBench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import type { Probe } from "../../support/probe.ts";
 import { createProbe } from "../../support/probe.ts";
 import { scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
-
-/** A client that repeats a command under its key until it is answered. */
-const command = (
-  bench: Bench,
-  op: Parameters<Bench["perform"]>[0],
-  params: object,
-  key: string,
-): Record<string, never> => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      return bench.ok(op, params, key);
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-  throw new Error("never answered");
-};
-
-/** Lets the session run, and the clock when it waits for a retry. */
-const settle = async (bench: Bench): Promise<void> => {
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null || at - bench.now() > 120_000) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
+import { insist, settleSoon } from "../../support/power-cut.ts";
 
 interface Scenario {
   readonly name: string;
@@ -53,8 +27,8 @@ const scenarios: readonly Scenario[] = [
     inputs: ["i1"],
     replies: "replies: [{ reply: [{ reasoning: Hm. }, { text: Hello there. }] }]",
     play: async (bench) => {
-      command(bench, "send", { id: "i1", content: "Hi" }, "i1");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "Hi" }, "i1");
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
       expect(bench.chat().map(({ role }) => role)).toEqual(["user", "assistant"]);
     },
@@ -70,8 +44,8 @@ replies:
       - { call: put, args: { name: c } }
   - reply: [{ text: Done. }]`,
     play: async (bench, probe) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
       expect(bench.chat().map(({ role }) => role)).toEqual([
         "user",
@@ -94,12 +68,12 @@ replies:
   - reply: [{ call: ask_user, args: { question: "Which colour?" } }]
   - reply: [{ text: Thanks. }]`,
     play: async (bench) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settleSoon(bench);
       const [ask] = Object.keys(bench.state().asks);
       if (ask === undefined) throw new Error("no ask is open");
-      command(bench, "answer", { ask, decision: "answer", text: "blue" }, "a1");
-      await settle(bench);
+      insist(bench, "answer", { ask, decision: "answer", text: "blue" }, "a1");
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
       expect(bench.requests.at(-1)?.messages.at(-1)?.parts[0]).toMatchObject({ content: [{ text: "blue" }] });
     },
@@ -113,12 +87,12 @@ replies:
   - reply: [{ call: put, args: { name: a } }, { call: put, args: { name: b } }]
   - reply: [{ text: Heard you. }]`,
     play: async (bench, probe) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
       await bench.steps();
-      command(bench, "send", { id: "i2", content: "Stop that", on_busy: "steer" }, "i2");
+      insist(bench, "send", { id: "i2", content: "Stop that", on_busy: "steer" }, "i2");
       probe.instant = true;
       for (const call of probe.calls) call.finish();
-      await settle(bench);
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
       const texts = JSON.stringify(bench.requests.at(-1)?.messages);
       expect(texts).toContain("[STEERING] Stop that");
@@ -129,9 +103,9 @@ replies:
     inputs: ["i1", "i2"],
     replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
     play: async (bench) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      command(bench, "send", { id: "i2", content: "More", on_busy: "steer" }, "i2");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      insist(bench, "send", { id: "i2", content: "More", on_busy: "steer" }, "i2");
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
       expect(bench.types().filter((type) => type === "input_applied")).toHaveLength(2);
       expect(bench.types().filter((type) => type === "run_end")).toHaveLength(1);
@@ -146,13 +120,13 @@ replies:
   - reply: [{ call: fire, args: { name: a } }, { call: put, args: { name: b } }]
   - reply: [{ text: Never said. }]`,
     play: async (bench, probe) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
       await bench.steps();
       const state = bench.state().threads["main"];
-      command(bench, "cancel", {}, "c1");
+      insist(bench, "cancel", {}, "c1");
       probe.instant = true;
       for (const call of probe.calls) call.finish();
-      await settle(bench);
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe(state?.run === null ? "completed:end_turn" : "cancelled:cancelled");
     },
   },
@@ -161,9 +135,9 @@ replies:
     inputs: ["i1", "i2"],
     replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
     play: async (bench) => {
-      command(bench, "send", { id: "i1", content: "First" }, "i1");
-      command(bench, "send", { id: "i2", content: "Second", on_busy: "queue" }, "i2");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "First" }, "i1");
+      insist(bench, "send", { id: "i2", content: "Second", on_busy: "queue" }, "i2");
+      await settleSoon(bench);
       expect(bench.types().filter((type) => type === "run_end")).toHaveLength(2);
     },
   },
@@ -172,8 +146,8 @@ replies:
     inputs: ["i1"],
     replies: "replies: [{ fail: [{ status: 529, retry_after: 1, times: 2 }], reply: [{ text: Finally. }] }]",
     play: async (bench) => {
-      command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      await settle(bench);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settleSoon(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
     },
   },
@@ -189,7 +163,7 @@ const open = async (scenario: Scenario): Promise<{ bench: Bench; probe: Probe }>
 
 const writesOf = async (scenario: Scenario): Promise<number> => {
   const { bench, probe } = await open(scenario);
-  command(bench, "create", {}, "create");
+  insist(bench, "create", {}, "create");
   await scenario.play(bench, probe);
   checkInvariants(bench, scenario.inputs, probe);
   return bench.writes();
@@ -203,7 +177,7 @@ test.each(scenarios)(
     for (let cut = 1; cut <= total; cut++) {
       const { bench, probe } = await open(scenario);
       bench.cutAt(cut);
-      command(bench, "create", {}, "create");
+      insist(bench, "create", {}, "create");
       await scenario.play(bench, probe);
       checkInvariants(bench, scenario.inputs, probe);
     }
@@ -217,7 +191,7 @@ test.each(scenarios)(
     for (let cut = 1; cut <= total; cut++) {
       const { bench, probe } = await open(scenario);
       bench.cutAt(cut);
-      command(bench, "create", {}, "create");
+      insist(bench, "create", {}, "create");
       bench.cutAt(3);
       await scenario.play(bench, probe);
       checkInvariants(bench, scenario.inputs, probe);

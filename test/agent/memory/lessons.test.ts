@@ -3,22 +3,14 @@ import type { Tables } from "../../../src/engine/access/database.ts";
 import { addReflections } from "../../../src/engine/access/reflections.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
-import { openBench, PowerCut } from "../../support/bench.ts";
+import { openBench } from "../../support/bench.ts";
 import type { Member } from "../../support/crew.ts";
-import {
-  chatOf,
-  childIds,
-  crewYaml,
-  delegate,
-  eventsAs,
-  replies,
-  said,
-  spawn,
-  task,
-} from "../../support/crew.ts";
+import { chatOf, childIds, crewYaml, delegate, eventsAs, spawn, task } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { createProbe } from "../../support/probe.ts";
 import { engineOf } from "../../support/teams.ts";
+import { replies, said } from "../../support/scripts.ts";
+import { insist } from "../../support/power-cut.ts";
 
 /** Lessons of called agents that failed, from YAML to the next one's chat (AG-39). */
 
@@ -224,17 +216,6 @@ test("AG-39: rows of a session leave with their time", async () => {
   expect(bench.rows("entries").filter(({ store }) => store === "reflections").length).toBeLessThanOrEqual(2);
 });
 
-const sent = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      bench.ok("send", { id: "i1", content: "Go" }, "i1");
-      return;
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-};
-
 test("★ AG-39: the power cut at every write: two rows, and nobody is told twice", async () => {
   const engine = await engineOf(crewYaml(members(twice, replies(failing)), "reflections: {}"), {
     toolboxes: [createProbe().toolbox],
@@ -247,7 +228,7 @@ test("★ AG-39: the power cut at every write: two rows, and nobody is told twic
     bench.ok("create");
     const before = bench.writes();
     bench.cutAt(cut);
-    sent(bench);
+    insist(bench, "send", { id: "i1", content: "Go" }, "i1");
     await bench.idle();
     for (let round = 0; round < 5 && bench.alarm() !== null; round++)
       await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));

@@ -3,10 +3,11 @@ import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import type { Member } from "../../support/crew.ts";
-import { crewYaml, delegate, endings, member, said } from "../../support/crew.ts";
+import { crewYaml, delegate, endings, member } from "../../support/crew.ts";
 import type { Probe } from "../../support/probe.ts";
 import { createProbe } from "../../support/probe.ts";
 import { engineOf } from "../../support/teams.ts";
+import { said } from "../../support/scripts.ts";
 
 /** What is remembered of agents that call each other (AG-41): what was reported and asked, by whom it was. */
 

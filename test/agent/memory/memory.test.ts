@@ -4,22 +4,15 @@ import { forgetSubject } from "../../../src/engine/access/memories.ts";
 import { indexSession } from "../../../src/engine/access/session-index.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench, BenchOptions } from "../../support/bench.ts";
-import { openBench, PowerCut } from "../../support/bench.ts";
+import { openBench } from "../../support/bench.ts";
 import type { Member } from "../../support/crew.ts";
-import {
-  chatOf,
-  childIds,
-  crewYaml,
-  delegate,
-  eventsAs,
-  replies,
-  resultsOf,
-  said,
-} from "../../support/crew.ts";
+import { chatOf, childIds, crewYaml, delegate, eventsAs, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { createProbe } from "../../support/probe.ts";
 import type { EngineExtras } from "../../support/teams.ts";
 import { engineOf } from "../../support/teams.ts";
+import { replies, said } from "../../support/scripts.ts";
+import { insist } from "../../support/power-cut.ts";
 
 /** What agents remember between sessions, from YAML to the next chat (AG-41). */
 
@@ -543,17 +536,6 @@ test("AG-41: deleting a subject deletes its rows, also those that were on their 
   expect(rowsOf(tables)).toEqual([]);
 });
 
-const sent = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      bench.ok("send", { id: "i1", content: "Where is the old boat?" }, "i1");
-      return;
-    } catch (error) {
-      if (!(error instanceof PowerCut)) throw error;
-    }
-  }
-};
-
 test("★ AG-41: the power cut at every write: one row of the run and one of its tool, and one note", async () => {
   const script = replies(said(["memory_append", { text: "The old boat is blue." }]), said("In Kiel."));
   const engine = await engineOf(crewYaml([{ name: "helper", yaml: "memory: {}", script }]), {
@@ -570,7 +552,7 @@ test("★ AG-41: the power cut at every write: one row of the run and one of its
     bench.ok("create", { metadata: { subject: "ada" } });
     const before = bench.writes();
     bench.cutAt(cut);
-    sent(bench);
+    insist(bench, "send", { id: "i1", content: "Where is the old boat?" }, "i1");
     await bench.idle();
     for (let round = 0; round < 5 && bench.alarm() !== null; round++)
       await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));

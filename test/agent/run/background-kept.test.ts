@@ -9,10 +9,10 @@ import {
   eventsAs,
   leadEnds,
   member,
-  said,
   toRest,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** A result that nobody waits for stays with the session, whatever people do meanwhile (AG-30, AG-31). */

@@ -10,10 +10,10 @@ import {
   leadEnds,
   member,
   rawIn,
-  said,
   toRest,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** After a stop nothing starts by itself, and a run's own end stops only what it waits for; no result is lost by either (AG-28 to AG-31, SE-27). */

@@ -1,17 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Crew } from "../../support/crew.ts";
-import {
-  chatOf,
-  crew,
-  delegate,
-  eventsAs,
-  leadEnds,
-  member,
-  rawIn,
-  said,
-  toRest,
-} from "../../support/crew.ts";
+import { chatOf, crew, delegate, eventsAs, leadEnds, member, rawIn, toRest } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** An announcement outlives whatever else ends or shrinks the chat between its tries, and within them (AG-30, AG-31). */

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { PowerCut } from "../../support/bench.ts";
 import type { Crew } from "../../support/crew.ts";
 import {
   chatOf,
@@ -13,15 +12,14 @@ import {
   leadEnds,
   member,
   resultsOf,
-  said,
   spawn,
   task,
   toRest,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
+import { insist } from "../../support/power-cut.ts";
 import { textsOf } from "../loop/play.ts";
-
-const done = said("Done.");
 
 const background = "delegation: { async: true, announce: { timeout: 60s, retries: 2, backoff: 2s } }";
 
@@ -134,14 +132,7 @@ describe("AG-30: background children", () => {
   test("AG-30: cut at every write: the result is told exactly once", async () => {
     const open = await crewOf(simple);
     const play = async (made: Crew): Promise<void> => {
-      for (let attempt = 0; attempt < 5; attempt++) {
-        try {
-          made.bench.ok("send", { id: "i1", content: "Go" }, "i1");
-          break;
-        } catch (error) {
-          if (!(error instanceof PowerCut)) throw error;
-        }
-      }
+      insist(made.bench, "send", { id: "i1", content: "Go" }, "i1");
       await toRest(made);
       expect(toldIn(made)).toHaveLength(1);
       expect(childIds(made)).toHaveLength(1);

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
-import { crewOf, delegate, member, said } from "../../support/crew.ts";
-import { scripted } from "../../support/scripts.ts";
+import { crewOf, delegate, member } from "../../support/crew.ts";
+import { said, scripted } from "../../support/scripts.ts";
 import type { Play } from "../loop/play.ts";
 import { ends, openAsks, play, refused, results } from "../loop/play.ts";
 

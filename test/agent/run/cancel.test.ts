@@ -14,8 +14,7 @@ import {
   textsOf,
   typesAfter,
 } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
+import { done } from "../../support/scripts.ts";
 
 const story = "{ reply: [{ reasoning: Hm. }, { text: Once upon a time }, { call: fire }] }";
 

@@ -3,8 +3,9 @@ import * as z from "zod";
 import type { Ask } from "../../../src/agent/state/ask.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { StoreChange } from "../../../src/tools/stores.ts";
-import { crew, delegate, endings, replies, resultsOf, said } from "../../support/crew.ts";
+import { crew, delegate, endings, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { replies, said } from "../../support/scripts.ts";
 import { onlyAsk } from "../loop/play.ts";
 
 /** A list of changes of which one is refused leaves nothing behind, nor what followed from the others (TB-37). */

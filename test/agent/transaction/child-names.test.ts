@@ -9,15 +9,13 @@ import {
   member,
   mission,
   resultsOf,
-  said,
   spawn,
   task,
 } from "../../support/crew.ts";
+import { done, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
 
 /** A child's label is for people: prompts name its agent and its id (AG-15). */
-
-const done = said("Done.");
 
 const long = said("Word ".repeat(2_000));
 

@@ -14,8 +14,7 @@ import {
   run,
   typesAfter,
 } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
+import { done } from "../../support/scripts.ts";
 
 const day = 86_400_000;
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { claims, done, look, replies } from "../../support/scripts.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
 import {
   dataOf,
@@ -17,15 +18,6 @@ import {
 } from "../loop/play.ts";
 
 /** Limits that ask for more (EF-37, SE-28): a run that waits for a person, and goes on as the same run. */
-
-const look = "{ reply: [{ call: look }] }";
-
-const done = "{ reply: [{ text: Done. }] }";
-
-const claims = (total: number, piece = "{ call: look }"): string =>
-  `{ reply: [${piece}], usage: { input: ${total - 10}, output: 10 } }`;
-
-const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
 
 const asking = (keys: string): string => `guards: { budget: { ${keys}, on_exceeded: ask } }`;
 

@@ -163,18 +163,6 @@ export const settled = async (bench: Bench): Promise<void> => {
     await bench.pass(Math.max(1, at - bench.now()));
 };
 
-/** Until it is acknowledged: the power may go meanwhile. */
-export const retrying = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 3; attempt++) {
-    try {
-      bench.ok("compact", {}, "k1");
-      return;
-    } catch {
-      continue;
-    }
-  }
-};
-
 export const compacted = async ({ bench }: Stage): Promise<void> => {
   bench.ok("compact");
   await bench.idle();

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
-import { indent } from "../../support/scripts.ts";
+import { done, indent } from "../../support/scripts.ts";
 import { dataOf, ends, lastResult, play, refused, results, roles, run, textsOf } from "../loop/play.ts";
-
-const done = "{ reply: [{ text: Done. }] }";
 
 describe("SE-13: replies", () => {
   test("SE-13 ★: calls of a reply cut by length are not run though their JSON parses; the reissued ones are", async () => {

@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
+import { done, look, replies } from "../../support/scripts.ts";
 import { ends, play } from "../loop/play.ts";
-
-const look = "{ reply: [{ call: look }] }";
-
-const done = "{ reply: [{ text: Done. }] }";
-
-const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
 
 /** The wrap-up notes, each with the number of the turn before which it stands. */
 const notes = (bench: Bench): readonly string[] =>

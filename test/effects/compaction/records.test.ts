@@ -6,6 +6,7 @@ import type { Play } from "../../agent/loop/play.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { indent, scripted } from "../../support/scripts.ts";
+import { settle } from "../../support/power-cut.ts";
 
 /** What code adds to a summary: the request, and the files that were touched, whichever run it was (EF-22). */
 
@@ -36,12 +37,6 @@ const editing = async (args: readonly string[], effects = "[]"): Promise<Play> =
     .replace("context_window: 128000", "context_window: 20000")
     .replace("effects: []", `effects: ${effects}`);
   return play("", { yaml, tools: [edit] });
-};
-
-const settle = async (bench: Bench): Promise<void> => {
-  await bench.idle();
-  for (let at = bench.alarm(); at !== null; at = bench.alarm())
-    await bench.pass(Math.max(1, at - bench.now()));
 };
 
 const sent = async (bench: Bench, count: number): Promise<void> => {

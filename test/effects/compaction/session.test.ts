@@ -4,6 +4,7 @@ import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { indent, scripted } from "../../support/scripts.ts";
+import { insist, settle } from "../../support/power-cut.ts";
 import { dataOf, ends, lastResult, onlyAsk, play, textsOf } from "../../agent/loop/play.ts";
 import type { Play } from "../../agent/loop/play.ts";
 
@@ -45,28 +46,11 @@ const playing = (script: string, effects: string, agent = ""): Promise<Play> =>
       .replace("effects: []", `effects: ${effects}`),
   });
 
-const settle = async (bench: Bench): Promise<void> => {
-  await bench.idle();
-  for (let at = bench.alarm(); at !== null; at = bench.alarm())
-    await bench.pass(Math.max(1, at - bench.now()));
-};
 const ran = async (script: string, effects: string, agent = ""): Promise<Bench> => {
   const { bench } = await playing(script, effects, agent);
   bench.send("Do it in src/a.ts.");
   await settle(bench);
   return bench;
-};
-
-/** Sends until it is acknowledged: the power may go meanwhile. */
-const sent = (bench: Bench): void => {
-  for (let attempt = 0; attempt < 3; attempt++) {
-    try {
-      bench.ok("send", { id: "i1", content: "Do it in src/a.ts." }, "k1");
-      return;
-    } catch {
-      continue;
-    }
-  }
 };
 
 const stages = (bench: Bench): readonly string[] => dataOf(bench, "compaction").map(({ stage }) => stage);
@@ -247,7 +231,7 @@ test("EF-3 C22 C23 ★: a power cut at any write of a compaction: it has happene
   for (let write = 1; write <= whole.writes(); write++) {
     const { bench } = await playing(script, effects);
     bench.cutAt(write);
-    sent(bench);
+    insist(bench, "send", { id: "i1", content: "Do it in src/a.ts." }, "k1");
     await settle(bench);
     expect(stages(bench), `cut at ${write}`).toEqual(stages(whole));
     expect(bench.chat().map(textsOf), `cut at ${write}`).toEqual(whole.chat().map(textsOf));

@@ -1,24 +1,18 @@
-import * as z from "zod";
 import { expect, test } from "vitest";
 import type { Message } from "../../../src/chat/message.ts";
-import { defineTool } from "../../../src/tools/define-tool.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import { openBench } from "../../support/bench.ts";
 import type { Bench } from "../../support/bench.ts";
-import { childIds, crewYaml, delegate, member, said } from "../../support/crew.ts";
+import { childIds, crewYaml, delegate, member } from "../../support/crew.ts";
 import type { Member } from "../../support/crew.ts";
 import { engineOf } from "../../support/teams.ts";
+import { said } from "../../support/scripts.ts";
+import { createBigTool } from "../../support/probe.ts";
 import { textsOf } from "../../agent/loop/play.ts";
 
 /** Which message a summary quotes as the one that began the run (EF-22). */
 
-const big = defineTool({
-  name: "big",
-  description: "Says much.",
-  params: z.strictObject({}),
-  safety: "read",
-  run: () => ({ content: "x".repeat(10_000) }),
-});
+const big = createBigTool("x".repeat(10_000));
 
 /** In each run so many turns that read much, then an answer; what is compacted is told in one word. */
 const reader = (name: string, runs: readonly number[], yaml = ""): Member => ({
