@@ -183,7 +183,7 @@ const specs = {
   coldReply: {
     part: "fresh",
     name: "first reply of a cold isolate",
-    how: "first request after the start, to the end of its run",
+    how: "first request after a start on empty storage, to the end of its run",
     unit: "ms",
     as: "itself",
     most: 50,

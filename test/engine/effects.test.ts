@@ -12,6 +12,7 @@ import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf, engineOptions, teamOf } from "../support/teams.ts";
 import { openBench } from "../support/bench.ts";
+import { insist, settle } from "../support/power-cut.ts";
 import { benchOf } from "./harness.ts";
 
 const own = (
@@ -154,16 +155,8 @@ describe("EF-44: effects of a team", () => {
     for (let write = 1; write <= whole.writes(); write++) {
       const bench = await playing(remindStyle, params);
       bench.cutAt(write);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { id: "i1", content: "Go" }, "i1");
-          break;
-        } catch {
-          continue;
-        }
-      }
-      await bench.idle();
-      while (bench.alarm() !== null) await bench.pass((bench.alarm() ?? 0) - bench.now() + 1);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settle(bench);
       expect(bench.chat().map(textsOf), `cut at ${write}`).toEqual(expected);
       checkInvariants(bench, ["i1"]);
     }

@@ -11,6 +11,7 @@ import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { done } from "../../support/scripts.ts";
+import { insist, settle } from "../../support/power-cut.ts";
 import { dataOf, ends, lastResult, play, results, roles, run, textsOf } from "../loop/play.ts";
 
 type Phase = Effect["phase"];
@@ -168,16 +169,8 @@ describe("EF-2: notes", () => {
     for (let write = 1; write <= whole.bench.writes(); write++) {
       const { bench } = await play(script, options);
       bench.cutAt(write);
-      for (let attempt = 0; attempt < 3; attempt++) {
-        try {
-          bench.ok("send", { id: "i1", content: "Go" }, "i1");
-          break;
-        } catch {
-          continue;
-        }
-      }
-      await bench.idle();
-      while (bench.alarm() !== null) await bench.pass((bench.alarm() ?? 0) - bench.now() + 1);
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settle(bench);
       expect(bench.chat().map(textsOf), `cut at ${write}`).toEqual(expected);
       checkInvariants(bench, ["i1"]);
     }
