@@ -15,7 +15,8 @@ const sessions = 200;
 /** Bytes of the largest database below a folder, in pages that hold something. */
 const largestDatabase = (folder: string): number => {
   const sizes = globSync("**/*.sqlite", { cwd: folder }).map((path) => {
-    const database = new DatabaseSync(join(folder, path));
+    // A runtime that was killed may hold its locks for a moment more.
+    const database = new DatabaseSync(join(folder, path), { timeout: 10_000 });
     const pragma = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
     const bytes = (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
     database.close();
