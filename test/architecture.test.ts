@@ -11,7 +11,7 @@ const rooms: Record<string, readonly string[]> = {
   "src/sandbox": ["src/schema.ts"],
   "src/tools": ["src/schema.ts", "src/chat", "src/sandbox"],
   "src/model": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools"],
-  "src/protocols": ["src/chat", "src/tools", "src/model"],
+  "src/protocols": ["src/chat", "src/sandbox", "src/tools", "src/model"],
   "src/providers": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/protocols"],
   "src/agent": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model"],
   "src/driver": ["src/chat", "src/sandbox", "src/tools", "src/model", "src/agent"],

@@ -20,7 +20,6 @@ import { preview } from "../chat/text.ts";
 import { buildView } from "../chat/view.ts";
 import type { Completion, ItemDelta, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
-import { sha256Hex } from "../sandbox/sha256.ts";
 import type { Host } from "./host.ts";
 import { ensureLease } from "./lease.ts";
 import type { ModelCall, ModelCallOutcome } from "./model-call.ts";
@@ -125,15 +124,13 @@ const storeReply = (
   });
 };
 
-/** Returns the SHA-256 of the body that a failed attempt sent, or null if the provider cannot build it again. */
+/** Returns the digest of the body that a failed attempt sent, or null if the provider cannot build it again. */
 const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string | null => {
-  let body: string | undefined;
   try {
-    body = completer.body?.(request);
+    return completer.digest?.(request) ?? null;
   } catch {
     return null;
   }
-  return body === undefined ? null : sha256Hex(body);
 };
 
 /** Stores a failure and returns whether its model target was given up. */

@@ -124,7 +124,7 @@ export interface Completion {
   readonly holdUntil?: number;
   /** Parameters that were left out because the model does not take them. */
   readonly dropped?: readonly string[];
-  /** SHA-256 of the body that was sent, hex. */
+  /** The digest of the body that was sent, as `Completer.digest` gives it. */
   readonly requestHash?: string;
   readonly firstByteMs: number;
   readonly totalMs: number;
@@ -143,4 +143,6 @@ export interface Completer {
   complete(request: ModelRequest, options: CompleteOptions): Promise<Completion>;
   /** The body that `complete` would send, the same bytes for the same request. Absent if it cannot be known. */
   readonly body?: (request: ModelRequest) => string;
+  /** The SHA-256 over the parts of that body, hex: bodies with the same digest have the same bytes. */
+  readonly digest?: (request: ModelRequest) => string;
 }

@@ -40,6 +40,8 @@ export interface WireRequest {
   readonly dropped: readonly string[];
   /** Output tokens that the body allows, including a separate reasoning budget. */
   readonly maxTokens: number;
+  /** Computes the SHA-256 over the parts of the body, hex. */
+  readonly digest: () => string;
 }
 
 /** Turns the frames of one reply into events. */

@@ -92,17 +92,6 @@ interface WireAttempt {
   readonly deadlines: Deadlines;
 }
 
-const utf8 = new TextEncoder();
-const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
-/** The SHA-256 of a body in hex, computed while the answer is on its way. */
-const digestBody = async (body: string): Promise<string> => {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(body)));
-  let hex = "";
-  for (const byte of bytes) hex += hexOfByte[byte] ?? "";
-  return hex;
-};
-
 const sendRequest = async ({
   options,
   protocol,
@@ -116,12 +105,12 @@ const sendRequest = async ({
   readonly response: Response;
   readonly dropped: readonly string[];
   readonly maxTokens: number;
-  readonly hash: Promise<string>;
+  readonly hash: string;
 }> => {
   const url = address(origin);
   const { secret, egress, field } = options;
   const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
-  const { body, dropped, maxTokens } = protocol.build(request, target);
+  const { body, dropped, maxTokens, digest } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   const post: Post = (to, { method, headers: built, body: sentBody, signal }) =>
@@ -134,7 +123,7 @@ const sendRequest = async ({
       maxBytes: null,
     });
   const sent = protocol.post(url, post, body, deadlines.signal);
-  const hash = digestBody(body);
+  const hash = digest();
   let response: Response;
   let failure: ModelError | null;
   try {
@@ -171,8 +160,9 @@ const runAttempt = async (attempt: WireAttempt, onDelta: CompleteOptions["onDelt
     holdUntil: readHoldUntil(headers, now()),
     ...(onDelta !== undefined && { onDelta }),
   });
-  const requestHash = await hash;
-  return dropped.length === 0 ? { ...completion, requestHash } : { ...completion, requestHash, dropped };
+  return dropped.length === 0
+    ? { ...completion, requestHash: hash }
+    : { ...completion, requestHash: hash, dropped };
 };
 
 /** Describes the model as its protocol needs it. */
@@ -199,6 +189,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
     provider,
     model,
     body: (request) => protocol.build(request, target).body,
+    digest: (request) => protocol.build(request, target).digest(),
     complete: async (request, { signal, onDelta }) => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);

@@ -233,5 +233,6 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
       return { ...completion, requestHash: sha256Hex(bodyOf(request)) };
     },
     body: bodyOf,
+    digest: (request) => sha256Hex(bodyOf(request)),
   };
 };

@@ -23,7 +23,7 @@ type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"],
 export interface AnthropicFragment {
   readonly target: string;
   /** `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
-  readonly alone: string;
+  readonly text: string;
   /** Content blocks as JSON texts, joined by commas: tool results, which must come first, and the others. */
   readonly results: string;
   readonly others: string;
@@ -142,13 +142,13 @@ const buildFragment = (
 /** Builds one flat turn, and slices that share its memory, so that a body is a join of few flat strings. */
 const assemble = (role: Message["role"], results: readonly string[], others: readonly string[]) => {
   const blocks = [...results, ...others].join(",");
-  if (blocks === "") return { alone: "", results: "", others: "" };
+  if (blocks === "") return { text: "", results: "", others: "" };
   const head = `{"role":"${role === "assistant" ? "assistant" : "user"}","content":[`;
-  const alone = [head, blocks, "]}"].join("");
+  const text = [head, blocks, "]}"].join("");
   const led = results.join(",").length;
   const from = head.length;
   const rest = led === 0 || others.length === 0 ? from + led : from + led + 1;
-  return { alone, results: alone.slice(from, from + led), others: alone.slice(rest, -2) };
+  return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
 /** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
@@ -161,7 +161,7 @@ export const createAnthropicFragmenter = (
     const known = fragmentCache.get(message);
     if (known?.target === key) return known;
     const fragment = buildFragment(message, key, request, target);
-    if (fragment.alone.length <= longestKept) fragmentCache.set(message, fragment);
+    if (fragment.text.length <= longestKept) fragmentCache.set(message, fragment);
     return fragment;
   };
 };

@@ -1,6 +1,7 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
+import { digestBody } from "../body-digest.ts";
 import { adaptSchema } from "../json-schema.ts";
 import { isVisible, joinElements, quoteJson } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
@@ -167,7 +168,7 @@ const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string
     others === ""
       ? { results: markLastBlock(results, cache), others }
       : { results, others: markLastBlock(others, cache) };
-  return { ...fragment, ...blocks, alone: turnText(role, blocks) };
+  return { ...fragment, ...blocks, text: turnText(role, blocks) };
 };
 
 /**
@@ -180,7 +181,7 @@ const createTurnBuilder = () => {
   let last = "";
   let blocks: TurnBlocks = { results: "", others: "" };
   const add = (next: WireRole, fragment: AnthropicFragment): void => {
-    if (fragment.alone === "") return;
+    if (fragment.text === "") return;
     if (role === next) {
       const results = joinElements(blocks.results, fragment.results);
       blocks = { results, others: joinElements(blocks.others, fragment.others) };
@@ -190,32 +191,39 @@ const createTurnBuilder = () => {
     closed = joinElements(closed, last);
     role = next;
     blocks = fragment;
-    last = fragment.alone;
+    last = fragment.text;
   };
   return { add, role: () => role, text: () => joinElements(closed, last) };
 };
 
 const createInstruction = (text: string): AnthropicFragment => {
   const blocks = { results: "", others: `{"type":"text","text":${quoteJson(text)}}` };
-  return { target: "", ...blocks, alone: turnText("user", blocks), markable: true };
+  return { target: "", ...blocks, text: turnText("user", blocks), markable: true };
 };
 
-/** All messages as text, ending with a user's turn. */
-const messagesText = (request: ModelRequest, target: WireTarget, instruction: string | undefined): string => {
+/** Builds all messages as text, ending with a user's turn; `marked` says which have a breakpoint. */
+const buildMessages = (
+  request: ModelRequest,
+  target: WireTarget,
+  instruction: string | undefined,
+): { readonly text: string; readonly fragments: readonly AnthropicFragment[]; readonly marked: string } => {
   const cache = breakpointText(request);
   const serialise = createAnthropicFragmenter(request, target);
   const newest = request.messages.at(-1)?.id;
   const turns = createTurnBuilder();
-  for (const message of request.messages) {
+  const marked: number[] = [];
+  const fragments = request.messages.map((message, at) => {
     const { id } = message;
     const role = message.role === "assistant" ? "assistant" : "user";
     const fragment = serialise(message);
     const last = id === newest || id === request.previousNewest;
+    if (last) marked.push(at);
     turns.add(role, last ? markFragment(role, fragment, cache) : fragment);
-  }
+    return fragment;
+  });
   if (instruction !== undefined) turns.add("user", createInstruction(instruction));
   else if (turns.role() !== "user") turns.add("user", createInstruction("Continue."));
-  return turns.text();
+  return { text: turns.text(), fragments, marked: `${marked.join()}${cache}` };
 };
 
 /** Builds a request of the Messages API. What may change from turn to turn comes after the messages. */
@@ -238,10 +246,13 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
     ...samplingOf(request, target, on, dropped),
   };
   const toolList = tools.map(toolText).join(",");
-  let body = `{"model":${quoteJson(request.model)}`;
-  if (toolList !== "") body += `,"tools":[${markLastBlock(toolList, cache)}]`;
+  let head = `{"model":${quoteJson(request.model)}`;
+  if (toolList !== "") head += `,"tools":[${markLastBlock(toolList, cache)}]`;
   if (isVisible(system))
-    body += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
-  body += `,"messages":[${messagesText(request, target, instruction)}],${JSON.stringify(tail).slice(1)}`;
-  return { body, dropped, maxTokens };
+    head += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
+  const { text, fragments, marked } = buildMessages(request, target, instruction);
+  const end = JSON.stringify(tail).slice(1);
+  const body = `${head},"messages":[${text}],${end}`;
+  const rest = `${marked}\n${instruction ?? ""}\n${end}`;
+  return { body, dropped, maxTokens, digest: () => digestBody({ head, messages: fragments, rest }) };
 };

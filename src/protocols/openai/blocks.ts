@@ -17,8 +17,10 @@ import { wireId, wireName } from "../tool-names.ts";
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
-interface OpenAiFragment {
+export interface OpenAiFragment {
   readonly target: string;
+  /** Both of the following, which is what the request's digest covers. */
+  readonly text: string;
   readonly messages: string;
   /** Content parts with the images and documents of tool results, joined by commas. */
   readonly media: string;
@@ -127,19 +129,18 @@ const resultMedia = (part: ToolResultPart, request: ModelRequest, target: WireTa
     .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
     .map(serialise);
 
-const buildFragment = (
+const buildTexts = (
   message: Message,
-  key: string,
   request: ModelRequest,
   target: WireTarget,
-): OpenAiFragment => {
+): Pick<OpenAiFragment, "messages" | "media"> => {
   if (message.role === "assistant")
-    return { target: key, messages: assistantMessage(message.parts, request, target), media: "" };
+    return { messages: assistantMessage(message.parts, request, target), media: "" };
   const results = message.parts.filter((part) => part.type === "tool_result");
   const media = results.flatMap((part) => resultMedia(part, request, target));
   const user = userMessage(message.parts, request, target);
   const messages = [...results.map(resultText), user].filter((text) => text !== "");
-  return { target: key, messages: messages.join(","), media: media.join(",") };
+  return { messages: messages.join(","), media: media.join(",") };
 };
 
 /** Everything besides the message on which its wire form depends. */
@@ -161,10 +162,11 @@ export const createOpenAiFragmenter = (
   return (message) => {
     const known = fragmentCache.get(message);
     if (known?.target === key) return known;
-    const built = buildFragment(message, key, request, target);
-    // Joining makes each one flat string, and a body a join of few strings.
-    const fragment = { ...built, messages: [built.messages, ""].join("") };
-    if (fragment.messages.length + fragment.media.length <= longestKept) fragmentCache.set(message, fragment);
+    const { messages, media } = buildTexts(message, request, target);
+    // Joining makes one flat string, and a body a join of few strings.
+    const text = [messages, media].join("\n");
+    const fragment = { target: key, text, messages: text.slice(0, messages.length), media };
+    if (text.length <= longestKept) fragmentCache.set(message, fragment);
     return fragment;
   };
 };

@@ -9,6 +9,8 @@ import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { effortOf, nearestEffort } from "../reasoning.ts";
 import { hash8, wireName } from "../tool-names.ts";
+import { digestBody } from "../body-digest.ts";
+import type { OpenAiFragment } from "./blocks.ts";
 import { createOpenAiFragmenter } from "./blocks.ts";
 
 type OpenAiParams = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
@@ -83,21 +85,25 @@ const cacheKey = ({ context }: ModelRequest): string => {
 };
 
 /**
- * All messages; the media of a block of results follow it as one user message. A user's turn comes last. The text
+ * Builds all messages; the media of a block of results follow it as one user message. A user's turn comes last. The text
  * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
-const messagesText = (request: ModelRequest, target: WireTarget): string => {
+const buildMessages = (
+  request: ModelRequest,
+  target: WireTarget,
+): { readonly text: string; readonly fragments: readonly OpenAiFragment[] } => {
   const serialise = createOpenAiFragmenter(request, target);
-  const system = systemText(request, target);
-  let out = isVisible(system) ? `{"role":"${target.traits.systemRole}","content":${quoteJson(system)}}` : "";
+  let out = "";
   let media = "";
   let last = "assistant";
   const flush = (): void => {
     if (media !== "") out = joinElements(out, `{"role":"user","content":[${media}]}`);
     media = "";
   };
+  const fragments: OpenAiFragment[] = [];
   for (const message of request.messages) {
     const fragment = serialise(message);
+    fragments.push(fragment);
     if (message.role !== "tool") flush();
     if (fragment.messages === "") continue;
     out = joinElements(out, fragment.messages);
@@ -105,7 +111,8 @@ const messagesText = (request: ModelRequest, target: WireTarget): string => {
     last = message.role;
   }
   flush();
-  return last === "assistant" ? joinElements(out, '{"role":"user","content":"Continue."}') : out;
+  const text = last === "assistant" ? joinElements(out, '{"role":"user","content":"Continue."}') : out;
+  return { text, fragments };
 };
 
 const tailOf = (
@@ -136,7 +143,13 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);
   const tail = tailOf(request, target, maxTokens, dropped);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
-  const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`}`;
-  const body = `${head},"messages":[${messagesText(request, target)}],${JSON.stringify(tail).slice(1)}`;
-  return { body, dropped, maxTokens };
+  const system = systemText(request, target);
+  const first = isVisible(system)
+    ? `{"role":"${target.traits.systemRole}","content":${quoteJson(system)}}`
+    : "";
+  const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`},"messages":[${first}`;
+  const { text, fragments } = buildMessages(request, target);
+  const rest = JSON.stringify(tail).slice(1);
+  const body = `${head}${first === "" || text === "" ? "" : ","}${text}],${rest}`;
+  return { body, dropped, maxTokens, digest: () => digestBody({ head, messages: fragments, rest }) };
 };

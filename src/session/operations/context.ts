@@ -6,7 +6,6 @@ import type { ContextSnapshot } from "../../agent/state/records.ts";
 import { purposeOf } from "../../agent/state/run.ts";
 import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
 import type { CallWithChat, RecordedCall } from "../context-view.ts";
 import { formatContextView, contextView } from "../context-view.ts";
@@ -159,7 +158,8 @@ const showContext = (
     return body === null
       ? refuse("not_found", "this provider does not tell its wire format")
       : { status: 200, value: { json: body } };
-  const verified = body === null || saw.hash === null ? null : sha256Hex(body) === saw.hash;
+  const digest = target.completer.digest?.(request) ?? null;
+  const verified = digest === null || saw.hash === null ? null : digest === saw.hash;
   const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);
   const shown = contextView(calls, previous, now, request, verified);
   return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };

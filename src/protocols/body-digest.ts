@@ -1,0 +1,61 @@
+import { sha256Hex } from "../sandbox/sha256.ts";
+
+/**
+ * The digest of a request's body is a chain over its parts, so that a turn hashes what is new and not the whole
+ * history. Bodies with the same digest have the same bytes, since the parts determine them.
+ */
+
+/** The parts of a body: the text before the messages, each message as it is serialised, and whatever else decides. */
+interface BodyParts {
+  readonly head: string;
+  /** Each object stands for the same text whenever it comes again. */
+  readonly messages: readonly MessageText[];
+  readonly rest: string;
+}
+
+interface MessageText {
+  readonly text: string;
+}
+
+/** Hashes texts, each preceded by its length, so that no other texts give the same input. Hex. */
+const hashTexts = (texts: readonly string[]): string =>
+  sha256Hex(texts.map((text) => `${text.length}\n${text}`).join(""));
+
+let knownHead = { text: "", digest: "" };
+
+/** Hashes a head; the last one is cached, since it rarely changes from turn to turn. */
+const hashHead = (text: string): string => {
+  if (knownHead.text !== text) knownHead = { text, digest: hashTexts([text]) };
+  return knownHead.digest;
+};
+
+/** So many messages in a row are one link of the chain. */
+const linkLength = 8;
+
+interface Link {
+  readonly before: string;
+  readonly messages: readonly MessageText[];
+  readonly digest: string;
+}
+
+const knownLinks = new WeakMap<MessageText, Link>();
+
+/** Returns the digest of a chain that goes on with these messages; each link is cached by its first message. */
+const hashLink = (before: string, messages: readonly MessageText[]): string => {
+  const [first = { text: "" }] = messages;
+  const known = knownLinks.get(first);
+  if (known?.before === before && known.messages.every((message, at) => message === messages[at]))
+    return known.digest;
+  const digest = hashTexts([before, ...messages.map(({ text }) => text)]);
+  knownLinks.set(first, { before, messages, digest });
+  return digest;
+};
+
+/** Computes the digest of a body. Hex. */
+export const digestBody = ({ head, messages, rest }: BodyParts): string => {
+  const whole = messages.length - (messages.length % linkLength);
+  let digest = hashHead(head);
+  for (let at = 0; at < whole; at += linkLength)
+    digest = hashLink(digest, messages.slice(at, at + linkLength));
+  return hashTexts([digest, ...messages.slice(whole).map(({ text }) => text), rest]);
+};
