@@ -1,11 +1,11 @@
 import { revokeGrants } from "../src/agent/calls/judge.ts";
 import type { GrantsUpdate } from "../src/agent/calls/judge.ts";
-import type { TeamRpc } from "../src/session/rpc.ts";
+import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import type { LiveSession } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** Holds what a session in memory knows of its team's grants; an answer that takes over 2 s counts as none. */
+/** Holds what a session in memory knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
   readonly known: () => readonly Grant[];
   /** Reports the session's own grants and reads the others, at most every 30 s; returns the ids of revoked ones. */
@@ -14,14 +14,14 @@ export interface Grants {
 
 const grantsMaxAgeMs = 30_000;
 
-export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => number): Grants => {
+export const createGrants = (tenant: () => Pick<TenantDirectory, "grants">, now: () => number): Grants => {
   let known: GrantsUpdate["agents"] = [];
   let last: { readonly at: number; readonly told: readonly Grant[] } | null = null;
   return {
     known: () => known,
-    look: async ({ tenant, id: session, grants }) => {
+    look: async ({ id: session, grants }) => {
       if (last !== null && last.told === grants && now() - last.at < grantsMaxAgeMs) return [];
-      const answer = await withTimeout(team().grants({ tenant, session, grants }));
+      const answer = await withTimeout(tenant().grants({ session, grants }));
       if (answer === null) return [];
       known = answer.agents;
       last = { at: now(), told: grants };

@@ -6,7 +6,7 @@ import type { Driver } from "../src/driver/drive.ts";
 import { createDriver } from "../src/driver/drive.ts";
 import { gateEmbedders } from "../src/driver/embedding.ts";
 import type { Host, TenantDay } from "../src/driver/host.ts";
-import type { NotesOwner } from "../src/engine/access/notes.ts";
+import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import type { Clock } from "./alarms/clock.ts";
@@ -43,10 +43,10 @@ export interface LiveSessionParts {
   readonly gates: Gates;
   /** Leases shares of the tenant's day. */
   readonly lease: TenantDay["lease"];
-  /** Returns the lessons that the tenant's sessions share. */
-  readonly reflections: (tenant: string) => SharedReflections;
-  /** Returns what the tenant's sessions remember. */
-  readonly memory: (tenant: string) => SharedMemory;
+  /** Holds the lessons that the tenant's sessions share. */
+  readonly reflections: SharedReflections;
+  /** Holds what the tenant's sessions remember. */
+  readonly memory: SharedMemory;
   /** Returns the notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Returns the team's `retention.session_days`; null means that sessions are kept. */
@@ -78,15 +78,16 @@ const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries
 });
 
 /** Returns what the tenant's sessions share. */
-const sharedStoresOf = (
-  { engine, reflections, memory, notes }: LiveSessionParts,
-  tenant: string,
-  read: Host["read"],
-): Pick<Host, "reflections" | "memory" | "notes"> => ({
-  reflections: reflections(tenant),
-  memory: memory(tenant),
+const sharedStoresOf = ({
+  engine,
+  reflections,
+  memory,
+  notes,
+}: LiveSessionParts): Pick<Host, "reflections" | "memory" | "notes"> => ({
+  reflections,
+  memory,
   notes: (name) => {
-    const owner = engine.notesOwner(name, read());
+    const owner = engine.notesOwner(name);
     return owner && notes(owner);
   },
 });
@@ -122,7 +123,7 @@ export const createLiveSession = (
     ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
-    ...sharedStoresOf(parts, initial.tenant, read),
+    ...sharedStoresOf(parts),
     embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
     sandbox: sandboxOf(engine, committer),
     gate: gates.gate,

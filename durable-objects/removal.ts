@@ -1,5 +1,7 @@
 import { ProblemError } from "../src/session/problems.ts";
-import type { SessionCall, SessionSummary, TeamRpc } from "../src/session/rpc.ts";
+import type { SessionCall } from "../src/session/rpc.ts";
+import type { SessionSummary, TenantDirectory } from "../src/engine/access/rpc.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
@@ -11,15 +13,15 @@ import { withTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
-/** Ends a session: its rows go at once, its index entry and its sandbox as soon as the team and the sandbox answer. */
+/** Ends a session: its rows go at once, its index entry and its sandbox as soon as its tenant's object and the sandbox answer. */
 export interface Removal {
-  /** Removes all rows or throws; one row with the final summary stays until the team has it and the sandbox is gone. */
+  /** Removes all rows or throws; one row with the final summary stays until the tenant's object has it and the sandbox is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
   /** Returns whether nothing is left; it retries what is left for at most 2 s. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
-  /** Returns whether this call's key deleted an earlier session of this name; null if the team does not answer. */
+  /** Returns whether this call's key deleted an earlier session of this name; null if the tenant's object does not answer. */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
@@ -29,11 +31,10 @@ const removalProblem = {
   retryAfterMs: firstPause,
 } as const;
 
-interface PendingRemoval {
-  readonly tenant: string;
+interface PendingRemoval extends TenantAddress {
   readonly session: string;
   readonly tries: number;
-  /** Holds the final summary for the team's index, as JSON. */
+  /** Holds the final summary for the tenant's index, as JSON. */
   readonly told: string;
   /** Is 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
@@ -58,14 +59,16 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
 /** Names the others that hold something of a session. */
 interface RemovalContext {
   readonly engine: Engine;
-  readonly team: Pick<TeamRpc, "index" | "wasDeleted">;
+  readonly tenant: (address: TenantAddress) => Pick<TenantDirectory, "index" | "wasDeleted">;
 }
 
 const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
 
-/** Reports the removal and returns whether the team has received it. */
-const reportRemoval = async ({ engine, team }: RemovalContext, rest: PendingRemoval): Promise<boolean> => {
-  const heard = team.index(finalSummaryOf(rest)).then(() => true);
+/** Reports the removal and returns whether the tenant's object has received it. */
+const reportRemoval = async ({ engine, tenant }: RemovalContext, rest: PendingRemoval): Promise<boolean> => {
+  const heard = tenant(rest)
+    .index(finalSummaryOf(rest))
+    .then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
@@ -75,11 +78,11 @@ const reportRemoval = async ({ engine, team }: RemovalContext, rest: PendingRemo
 /** Destroys the sandbox and returns whether nothing is left in it. */
 const destroySandbox = async (
   { engine }: RemovalContext,
-  { tenant, session, sandboxed }: PendingRemoval,
+  { tenant, jurisdiction, session, sandboxed }: PendingRemoval,
 ): Promise<boolean> => {
   if (sandboxed === 0) return true;
   try {
-    await engine.sandbox({ tenant, id: session }).destroy();
+    await engine.sandbox({ tenant, jurisdiction, id: session }).destroy();
   } catch (error) {
     if (isUnreachable(error)) {
       logFailure(engine.logLine, "sandbox_removal_failed", error);
@@ -120,20 +123,27 @@ export const createRemoval = (
     vacant: () => {
       if (left() !== null) throw new ProblemError(removalProblem);
     },
-    did: async ({ op, principal: { tenant }, session, key }) => {
+    did: async ({ op, principal, session, key }) => {
       if (op !== "delete" || key === undefined) return false;
       const rest = left();
       if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
-      return withTimeout(outside().team.wasDeleted({ tenant, session, key }));
+      return withTimeout(outside().tenant(principal).wasDeleted({ session, key }));
     },
-    begin: ({ tenant, id, sandboxed }, told) => {
+    begin: ({ tenant, jurisdiction, id, sandboxed }, told) => {
       createSafeStorage(storage, outside().engine.logLine).transactionSync(() => {
         for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);
         sql.exec(
-          "CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
+          "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
         );
         const used = sandboxed ? 1 : 0;
-        sql.exec("INSERT INTO removal VALUES (?, ?, 0, ?, ?)", tenant, id, JSON.stringify(told), used);
+        sql.exec(
+          "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?)",
+          tenant,
+          jurisdiction,
+          id,
+          JSON.stringify(told),
+          used,
+        );
       });
       clock.reset(Date.now() + firstPause);
     },

@@ -1,11 +1,12 @@
 import type { Session } from "../src/agent/state/session.ts";
-import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";
 import { ProblemError } from "../src/session/problems.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { CrashCounter } from "./alarms/crash-counter.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { createLiveSession } from "./live-session.ts";
@@ -37,6 +38,7 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly storage: DurableObjectStorage;
   readonly engines: () => Engines;
   readonly team: () => TeamDirectory;
+  readonly tenant: (address: TenantAddress) => TenantDirectory;
   readonly crashCounter: CrashCounter;
   readonly index: () => IndexReport;
   readonly removal: Pick<Removal, "did" | "vacant">;
@@ -49,8 +51,8 @@ interface SessionSlot {
 
 type LiveSessionFactory = (engine: Engine, stored: Session | null, initial: Session) => LiveSession;
 
-const createInitialSession = ({ rules }: Engine, session: string, tenant: string): Session =>
-  emptySession(session, tenant, rules, Date.now());
+const createInitialSession = ({ rules }: Engine, { session, principal }: SessionCall): Session =>
+  emptySession(session, principal, rules, Date.now());
 
 /** Returns the state and the only way to change it; a first change creates the session. */
 const operationContextOf = (
@@ -58,13 +60,13 @@ const operationContextOf = (
   cell: SessionSlot,
   create: LiveSessionFactory,
   engine: Engine,
-  { session, principal }: SessionCall,
+  call: SessionCall,
 ): Omit<OperationContext, "remove" | "deleted" | "full" | "stored"> => ({
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql)),
   rules: engine.rules,
   agentOf: (agent, override, standing) => {
-    const state = cell.live?.read() ?? createInitialSession(engine, session, principal.tenant);
+    const state = cell.live?.read() ?? createInitialSession(engine, call);
     return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
   },
   redactor: engine.redactor,
@@ -73,7 +75,7 @@ const operationContextOf = (
   update: (change) => {
     if (cell.live !== null) return cell.live.update(change);
     removal.vacant();
-    const created = create(engine, null, createInitialSession(engine, session, principal.tenant));
+    const created = create(engine, null, createInitialSession(engine, call));
     const result = created.update(change);
     cell.live = created;
     return result;
@@ -123,7 +125,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     const storage = createSafeStorage(parts.storage, engine.logLine);
     const log = createLogger(engine.logLine, engine.team.observability.log_level);
     const own = { storage, log, now: Date.now, engine, failed, committing };
-    return createLiveSession({ ...parts, ...createTeamServices(parts), ...own }, stored, initial);
+    return createLiveSession({ ...parts, ...createTeamServices(parts, initial), ...own }, stored, initial);
   };
   const loaded = createSharedLoad(parts, cell, create);
   const wake = async (): Promise<LiveSession | null> => {
@@ -132,8 +134,8 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     return loaded();
   };
   /** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
-  const ready = async ({ op }: SessionCall): Promise<Engine> => {
-    if (op === "create" && cell.live === null && !hasTables(sql)) await ensureDefinition(parts);
+  const ready = async ({ op, principal }: SessionCall): Promise<Engine> => {
+    if (op === "create" && cell.live === null && !hasTables(sql)) await ensureDefinition(parts, principal);
     for (;;) {
       const awake = await wake();
       const engine = await engineOf(parts, awake?.read() ?? null);

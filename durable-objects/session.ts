@@ -4,8 +4,9 @@ import { perform, problemReply } from "../src/session/perform.ts";
 import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/session/rpc.ts";
 import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import { teamObjectName } from "../src/engine/access/names.ts";
-import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import { getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
+import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
+import type { PlacedNamespace, TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { archiveOf } from "./rows/archive.ts";
 import { createClock } from "./alarms/clock.ts";
@@ -24,6 +25,7 @@ import { createWatchers } from "./sockets/watchers.ts";
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
+  readonly TenantObject: PlacedNamespace<TenantDirectory>;
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
 }
 
@@ -59,19 +61,20 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     authenticate: (token) => this.#team().authenticate(token),
   });
   readonly #index = createIndexReport(
-    () => this.#team(),
+    (address) => this.#tenant(address),
     () => this.#engines.deployed(),
     this.#clock,
     Date.now,
   );
   readonly #removal = createRemoval(this.ctx.storage, this.#clock, () => ({
     engine: this.#engines.deployed(),
-    team: this.#team(),
+    tenant: this.#tenant,
   }));
   readonly #loader = createSessionLoader({
     storage: this.ctx.storage,
     engines: () => this.#engines,
     team: () => this.#team(),
+    tenant: (address) => this.#tenant(address),
     crashCounter: this.#crashCounter,
     index: () => this.#index,
     watchers: this.#watchers,
@@ -91,6 +94,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   #session = (): Session | null => this.#loader.live()?.read() ?? null;
 
   #team = (): TeamDirectory => this.#exports.TeamObject.getByName(teamObjectName);
+
+  #tenant = (address: TenantAddress): TenantDirectory => getTenantObject(this.#exports.TenantObject, address);
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.learnHost(call.host);

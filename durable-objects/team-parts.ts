@@ -5,21 +5,23 @@ import { accessProblem } from "../src/session/operations/session.ts";
 import { refuse } from "../src/session/problems.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import { createSharedMemory } from "../src/engine/access/memories.ts";
-import { createSharedReflections } from "../src/engine/access/reflections.ts";
-import { createSharedNotes } from "../src/engine/access/notes.ts";
-import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import { createSharedMemory } from "../src/engine/access/tenant/memories.ts";
+import { createSharedReflections } from "../src/engine/access/tenant/reflections.ts";
+import { createSharedNotes } from "../src/engine/access/tenant/notes.ts";
+import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { createGrants } from "./grants.ts";
 import type { LiveSessionParts } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** Defines what a session needs of its team's object. */
+/** Defines what a session needs of its team's and its tenant's objects. */
 
 interface TeamParts {
   readonly engines: () => Engines;
   readonly team: () => TeamDirectory;
+  readonly tenant: (address: TenantAddress) => TenantDirectory;
 }
 
 const refuseUnreadable = (): never =>
@@ -28,7 +30,10 @@ const refuseUnreadable = (): never =>
   });
 
 /** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
-export const engineOf = async ({ engines, team }: TeamParts, session: Session | null): Promise<Engine> => {
+export const engineOf = async (
+  { engines, team }: Omit<TeamParts, "tenant">,
+  session: Session | null,
+): Promise<Engine> => {
   if (session === null) return engines().deployed();
   const known = engines().findLoaded(session.revision);
   if (known !== null) return known;
@@ -36,18 +41,21 @@ export const engineOf = async ({ engines, team }: TeamParts, session: Session | 
   return engines().loadPinned(session.revision, definition ?? "");
 };
 
-/** Stores the definition that new sessions pin with the team before one of them exists. */
-export const ensureDefinition = async ({ engines, team }: TeamParts): Promise<void> => {
-  const { deployed, isKept, markKept: kept } = engines();
-  if (isKept(Date.now())) return;
+/** Ensures that the tenant pins the definition of new sessions before one of them exists. */
+export const ensureDefinition = async (
+  { engines, tenant }: TeamParts,
+  address: TenantAddress,
+): Promise<void> => {
+  const { deployed, isKept, markKept } = engines();
+  if (isKept(address, Date.now())) return;
   const { revision, definition } = deployed();
-  await team().keepDefinition(revision, definition);
-  kept(Date.now());
+  await tenant(address).keepDefinition(revision, definition);
+  markKept(address, Date.now());
 };
 
 /** Returns whether the tenant has as many runs as it may have; only commands that could begin a run ask this. */
 export const isTenantFull = async (
-  { engines, team }: TeamParts,
+  { engines, tenant }: TeamParts,
   { op, params, principal, session }: SessionCall,
   state: Session | null,
 ): Promise<boolean> => {
@@ -59,21 +67,21 @@ export const isTenantFull = async (
     : state === null;
   if (!starts) return false;
   const limit = engines().deployed().team.limits.runs.per_tenant;
-  return (await withTimeout(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
+  return (await withTimeout(tenant(principal).admitRun({ session, limit }))) === false;
 };
 
-/** Creates what a session uses of its team while it runs. */
-export const createTeamServices = ({
-  engines,
-  team,
-}: TeamParts): Pick<
-  LiveSessionParts,
-  "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"
-> => ({
-  notes: (owner) => createSharedNotes(team, owner),
-  memory: (tenant) => createSharedMemory(team, tenant),
-  reflections: (tenant) => createSharedReflections(team, tenant),
-  lease: (request) => team().lease(request),
-  grants: createGrants(team, Date.now),
-  sessionDays: () => engines().deployed().team.retention.session_days,
-});
+/** Creates what a session uses of its team and its tenant while it runs. */
+export const createTeamServices = (
+  { engines, tenant }: TeamParts,
+  address: TenantAddress,
+): Pick<LiveSessionParts, "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"> => {
+  const own = (): TenantDirectory => tenant(address);
+  return {
+    notes: (owner) => createSharedNotes(own, owner),
+    memory: createSharedMemory(own),
+    reflections: createSharedReflections(own),
+    lease: (request) => own().lease(request),
+    grants: createGrants(own, Date.now),
+    sessionDays: () => engines().deployed().team.retention.session_days,
+  };
+};

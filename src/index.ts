@@ -11,6 +11,7 @@ import { toolboxes } from "./toolboxes/index.ts";
 import { ProviderGate } from "../durable-objects/provider-gate.ts";
 import { SessionShell } from "../durable-objects/session.ts";
 import { TeamObject } from "../durable-objects/team.ts";
+import { TenantObject } from "../durable-objects/tenant.ts";
 import type { Toolbox } from "./tools/define-tool.ts";
 
 /** What a team exports from `config/<team>/extensions.ts`. */
@@ -51,6 +52,7 @@ export const createLimpet = (team: Team, extensions: Extensions = {}) => {
       }
     },
     TeamObject,
+    TenantObject,
     ProviderGate,
   };
 };

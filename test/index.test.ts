@@ -31,7 +31,13 @@ const open = async (variables: object = env, text = yaml) => {
 
 test("CF-2: a compiled team becomes a router and the classes that its Worker exports, and nothing else", async () => {
   const { limpet } = await open();
-  expect(Object.keys(limpet).toSorted()).toEqual(["ProviderGate", "SessionObject", "TeamObject", "router"]);
+  expect(Object.keys(limpet).toSorted()).toEqual([
+    "ProviderGate",
+    "SessionObject",
+    "TeamObject",
+    "TenantObject",
+    "router",
+  ]);
   expect(limpet.SessionObject.name).toBe("SessionObject");
 });
 

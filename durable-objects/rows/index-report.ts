@@ -2,11 +2,12 @@ import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { SessionSummary, TeamRpc } from "../../src/session/rpc.ts";
+import type { SessionSummary, TenantDirectory } from "../../src/engine/access/rpc.ts";
+import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import type { Clock } from "../alarms/clock.ts";
 import { logFailure } from "../log.ts";
 
-/** Keeps the team's index of sessions at most a few seconds behind, with one call for many commits. */
+/** Keeps the tenant's index of sessions at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
   /** Schedules a report, because something was committed. */
   readonly touch: () => void;
@@ -20,10 +21,9 @@ const reportDelayMs = 2_000;
 
 const longestReportDelayMs = 300_000;
 
-/** Includes the lease as the team books it, once the session no longer spends from it. */
+/** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
 const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   id: session.id,
-  tenant: session.tenant,
   ref: session.ref,
   agent: session.agent,
   title: session.title,
@@ -38,7 +38,7 @@ const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
 
 /** Creates the report; what an earlier isolate reported is unknown, so a session that wakes reports once. */
 export const createIndexReport = (
-  team: () => TeamRpc,
+  tenant: (address: TenantAddress) => Pick<TenantDirectory, "index">,
   engine: () => Engine,
   clock: Clock,
   now: () => number,
@@ -61,7 +61,7 @@ export const createIndexReport = (
       clock.alsoWakeAt(null);
       if (news === said) return;
       try {
-        await team().index(summary);
+        await tenant(session).index(summary);
       } catch (error) {
         failures += 1;
         due = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);

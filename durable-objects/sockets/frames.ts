@@ -8,7 +8,8 @@ import { createSnapshot } from "../../src/session/operations/queries.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
 import { problemBody } from "../../src/session/problems.ts";
-import type { SessionCall, SessionReply, TeamRpc } from "../../src/session/rpc.ts";
+import type { SessionCall, SessionReply } from "../../src/session/rpc.ts";
+import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import type { Connections } from "./connections.ts";
 import type { HelloTimers } from "./hello-timers.ts";
 import type { OpenItems } from "./open-items.ts";
@@ -24,7 +25,7 @@ export interface FrameParts {
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
   readonly session: () => Session | null;
-  readonly authenticate: TeamRpc["authenticate"];
+  readonly authenticate: TeamDirectory["authenticate"];
 }
 
 type HelloFrame = Extract<ClientFrame, { type: "hello" }>;

@@ -1,6 +1,6 @@
 import { ProblemError } from "../session/problems.ts";
 import type { SessionReply } from "../session/rpc.ts";
-import type { TeamReply } from "../engine/access/rpc.ts";
+import type { DirectoryReply } from "../engine/access/rpc.ts";
 
 /** This file turns the replies of objects into HTTP answers. */
 
@@ -9,7 +9,7 @@ const jsonHeaders = { "Content-Type": "application/json" } as const;
 export const jsonResponse = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: jsonHeaders });
 
-type ObjectReply = SessionReply | TeamReply;
+type ObjectReply = SessionReply | DirectoryReply;
 export type AcceptedReply<R extends ObjectReply> = Extract<R, { readonly ok: true }>;
 
 /** Returns the reply of an accepted call; a refusal is thrown and answered at the API's edge. */
@@ -19,7 +19,7 @@ export function requireAccepted<R extends ObjectReply>(reply: R): AcceptedReply<
 }
 
 /** Turns an accepted reply into an answer; its JSON is sent as it is. */
-export function toResponse(reply: AcceptedReply<SessionReply> | AcceptedReply<TeamReply>): Response {
+export function toResponse(reply: AcceptedReply<SessionReply> | AcceptedReply<DirectoryReply>): Response {
   const headers = new Headers(reply.status === 204 ? {} : jsonHeaders);
   if (reply.replayed) headers.set("Idempotent-Replayed", "true");
   return new Response(reply.status === 204 ? null : reply.json, { status: reply.status, headers });

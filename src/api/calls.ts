@@ -3,15 +3,16 @@ import type { OperationName } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
 import type { Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
-import { objectName, teamObjectName } from "../engine/access/names.ts";
-import type { TeamOperation, TeamReply } from "../engine/access/rpc.ts";
+import { getSessionObject, getTenantObject, teamObjectName } from "../engine/access/names.ts";
+import { tenantOperationScopes } from "../engine/access/rpc.ts";
+import type { DirectoryReply, TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
 import { requireAccepted } from "./answers.ts";
 import type { AcceptedReply } from "./answers.ts";
 import type { RequestFields } from "./body.ts";
 import type { AuthorizedContext, SessionRequestContext, SessionStub } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 
-/** This file passes a request on to a session or the team, as one RPC each. */
+/** This file passes a request on to a session, its tenant or the team, as one RPC each. */
 
 const keyPattern = /^[\x20-\x7e]{1,128}$/;
 
@@ -43,13 +44,8 @@ export function mergeFields(fields: RequestFields, path: RequestFields): Request
 }
 
 /** Opens a new stub to a session's object. */
-export async function openSessionStub(
-  context: AuthorizedContext,
-  session: string,
-): Promise<() => SessionStub> {
-  const name = await objectName(context.principal.tenant, session);
-  return () => context.objects.SessionObject.getByName(name);
-}
+export const openSessionStub = ({ objects, principal }: AuthorizedContext, session: string): SessionStub =>
+  getSessionObject(objects.SessionObject, principal, session);
 
 /** Returns whether the deployment's operator sent a request, whose host can be trusted. A browser token's cannot. */
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
@@ -67,7 +63,6 @@ export async function callSession(
   { op, params, key }: SessionCommand,
 ): Promise<AcceptedReply<SessionReply>> {
   const { principal, session, request, traceparent, url } = context;
-  const stub = await openSessionStub(context, session);
   const match = readIfMatch(request);
   const call = {
     principal,
@@ -80,20 +75,27 @@ export async function callSession(
     ...(match === undefined ? {} : { ifMatch: match }),
   };
   return requireAccepted(
-    await callWithRetry(() => stub().perform(call), key !== undefined || findOperation(op).kind === "read"),
+    await callWithRetry(
+      () => openSessionStub(context, session).perform(call),
+      key !== undefined || findOperation(op).kind === "read",
+    ),
   );
 }
 
-/** Performs one operation of the team. */
-export async function callTeam(
-  context: AuthorizedContext,
-  op: TeamOperation,
+const isTenantOperation = (op: TeamOperation | TenantOperation): op is TenantOperation =>
+  Object.hasOwn(tenantOperationScopes, op);
+
+/** Performs one operation of the caller's tenant or of the team. */
+export async function callDirectory(
+  { objects, principal }: AuthorizedContext,
+  op: TeamOperation | TenantOperation,
   params: RequestFields,
   key?: string,
-): Promise<AcceptedReply<TeamReply>> {
-  const team = () => context.objects.TeamObject.getByName(teamObjectName);
-  const call = { principal: context.principal, op, params, ...(key === undefined ? {} : { key }) };
-  return requireAccepted(
-    await callWithRetry(() => team().perform(call), op !== "create_key" || key !== undefined),
-  );
+): Promise<AcceptedReply<DirectoryReply>> {
+  const call = { principal, params, ...(key === undefined ? {} : { key }) };
+  const perform = (): Promise<DirectoryReply> =>
+    isTenantOperation(op)
+      ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
+      : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
+  return requireAccepted(await callWithRetry(perform, op !== "create_key" || key !== undefined));
 }

@@ -1,7 +1,8 @@
 import type { ProblemCode } from "../session/problems.ts";
 import type { Principal, SessionRpc } from "../session/rpc.ts";
 import type { LogLine } from "../tools/log-line.ts";
-import type { TeamDirectory } from "../engine/access/rpc.ts";
+import type { PlacedNamespace } from "../engine/access/names.ts";
+import type { TeamDirectory, TenantDirectory } from "../engine/access/rpc.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Authenticate } from "./credentials.ts";
 import type { CountRequest } from "./rate-limit.ts";
@@ -39,8 +40,9 @@ interface Namespace<Stub> {
 /** Represents the Worker's `ctx`, whose `exports` hold its classes. */
 export interface RouterContext {
   readonly exports: {
-    readonly SessionObject: Namespace<SessionStub>;
+    readonly SessionObject: PlacedNamespace<SessionStub>;
     readonly TeamObject: Namespace<TeamDirectory>;
+    readonly TenantObject: PlacedNamespace<TenantDirectory>;
     /** Finds a gate by its provider name. */
     readonly ProviderGate: Namespace<HealthStub>;
   };

@@ -31,5 +31,5 @@ const isOwnPage = ({ url, request: { headers } }: RequestContext): boolean =>
 /** Returns the tenant `dev` for a keyless request on a development machine, and null for any other. */
 export const findDevPrincipal = (context: RequestContext): Principal | null =>
   context.env.LIMPET_DEV === "1" && isVouchedFor(context) && isLocal(context) && isOwnPage(context)
-    ? { tenant: "dev", by: "dev", scopes: allScopes }
+    ? { tenant: "dev", jurisdiction: null, by: "dev", scopes: allScopes }
     : null;

@@ -2,12 +2,12 @@ import { isBodyOptional } from "../session/define-operation.ts";
 import type { SessionOperation } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
 import type { Scope } from "../session/rpc.ts";
-import { teamOperationScopes } from "../engine/access/rpc.ts";
-import type { TeamOperation } from "../engine/access/rpc.ts";
+import { teamOperationScopes, tenantOperationScopes } from "../engine/access/rpc.ts";
+import type { TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
 import { toResponse } from "./answers.ts";
 import { readBody, refuseEmptyBody } from "./body.ts";
 import type { RequestFields } from "./body.ts";
-import { callSession, callTeam, readIdempotencyKey, mergeFields } from "./calls.ts";
+import { callSession, callDirectory, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, SessionRequestContext } from "./context.ts";
 import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
@@ -106,22 +106,24 @@ export const operationRoute = (
 const isRead = ({ request }: RequestContext): boolean =>
   request.method === "GET" || request.method === "HEAD";
 
-/** Defines a route that is one operation of the team. */
-export const teamOperationRoute = (
+const directoryScopes = { ...teamOperationScopes, ...tenantOperationScopes };
+
+/** Defines a route that is one operation of the caller's tenant or of the team. */
+export const directoryRoute = (
   method: RouteMethod,
   path: string,
-  op: TeamOperation,
+  op: TeamOperation | TenantOperation,
   query: QueryKinds = {},
 ): TeamRoute => ({
   method,
   path,
-  scope: teamOperationScopes[op],
+  scope: directoryScopes[op],
   handle: async (context) => {
     const fields = isRead(context)
       ? readQuery(context.url.searchParams, query)
       : await readCommandBody(context, () => method === "DELETE");
     const key = isRead(context) ? undefined : readIdempotencyKey(context.request, {});
-    return toResponse(await callTeam(context, op, mergeFields(fields, context.path), key));
+    return toResponse(await callDirectory(context, op, mergeFields(fields, context.path), key));
   },
 });
 

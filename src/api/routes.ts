@@ -9,7 +9,7 @@ import { isConfigured, readCredential } from "./credentials.ts";
 import { describeAgent, describeModels, describeTeam, findMissingSecrets } from "./descriptions.ts";
 import { findDevPrincipal } from "./development.ts";
 import { readQuery } from "./query.ts";
-import { teamOperationRoute } from "./route.ts";
+import { directoryRoute } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 
@@ -76,19 +76,19 @@ export const routes: readonly Route[] = [
       : describeAgent(router, agent);
   }),
   listRoute("/v1/models", describeModels),
-  teamOperationRoute("GET", "/v1/sessions", "list_sessions", {
+  directoryRoute("GET", "/v1/sessions", "list_sessions", {
     status: "list",
     metadata: "pairs",
     created_after: "time",
     updated_before: "time",
   }),
   ...sessionRoutes,
-  teamOperationRoute("GET", "/v1/grants", "list_grants"),
-  teamOperationRoute("DELETE", "/v1/grants/:grant", "revoke_grant"),
-  teamOperationRoute("DELETE", "/v1/memory/:subject", "forget_subject"),
-  teamOperationRoute("POST", "/v1/keys", "create_key"),
-  teamOperationRoute("GET", "/v1/keys", "list_keys"),
-  teamOperationRoute("GET", "/v1/keys/:key", "get_key"),
-  teamOperationRoute("PATCH", "/v1/keys/:key", "edit_key"),
-  teamOperationRoute("DELETE", "/v1/keys/:key", "revoke_key"),
+  directoryRoute("GET", "/v1/grants", "list_grants"),
+  directoryRoute("DELETE", "/v1/grants/:grant", "revoke_grant"),
+  directoryRoute("DELETE", "/v1/memory/:subject", "forget_subject"),
+  directoryRoute("POST", "/v1/keys", "create_key"),
+  directoryRoute("GET", "/v1/keys", "list_keys"),
+  directoryRoute("GET", "/v1/keys/:key", "get_key"),
+  directoryRoute("PATCH", "/v1/keys/:key", "edit_key"),
+  directoryRoute("DELETE", "/v1/keys/:key", "revoke_key"),
 ];

@@ -10,7 +10,7 @@ import { createOperation } from "../session/operations/session.ts";
 import { deriveSessionId, createSessionId } from "../engine/access/names.ts";
 import { toResponse } from "./answers.ts";
 import type { RequestFields } from "./body.ts";
-import { callSession, callTeam, readIdempotencyKey, mergeFields } from "./calls.ts";
+import { callSession, callDirectory, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, SessionRequestContext } from "./context.ts";
 import { readQuery } from "./query.ts";
 import {
@@ -91,11 +91,11 @@ async function mintSessionToken(context: SessionRequestContext): Promise<Respons
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
   const key = readIdempotencyKey(context.request, {});
   return toResponse(
-    await callTeam(context, "mint_token", { ttl, ...mergeFields(body, { session, made }) }, key),
+    await callDirectory(context, "mint_token", { ttl, ...mergeFields(body, { session, made }) }, key),
   );
 }
 
-/** Lists a session's notes. Shared notes are with the team, and the session says whose notes it sees. */
+/** Lists a session's notes. Shared notes are with the tenant, and the session says whose notes it sees. */
 async function listSessionNotes(context: SessionRequestContext): Promise<Response> {
   const params = readQuery(context.url.searchParams, {});
   const reply = await callSession(context, { op: "notes", params });
@@ -103,7 +103,7 @@ async function listSessionNotes(context: SessionRequestContext): Promise<Respons
   if (agents === undefined) return toResponse(reply);
   const { session: _, ...principal } = context.principal;
   return toResponse(
-    await callTeam({ ...context, principal }, "list_notes", { agents: agents && [...agents] }),
+    await callDirectory({ ...context, principal }, "list_notes", { agents: agents && [...agents] }),
   );
 }
 

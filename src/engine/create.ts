@@ -116,7 +116,7 @@ const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
   const settings = { limits, env: variables };
   let known: SkillFiles | null | undefined;
   const skills = (): SkillFiles | null => (known === undefined ? (known = skillFilesOf(team)) : known);
-  return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings, skills });
+  return (session) => createSandbox(fetcher, sandboxId(team.name, session, session.id), { settings, skills });
 };
 
 /** Images are counted by the family of the team's first provider. */
@@ -163,8 +163,8 @@ export const createEngine = (options: EngineOptions): Engine => {
     },
     briefing: briefingOf(team),
     embedder: createEmbedders({ team, env, egress, redactor, profiles }),
-    notesOwner: (agent, { tenant }) =>
-      team.notes.scope === "session" ? null : { tenant, agent: team.notes.scope === "agent" ? agent : null },
+    notesOwner: (agent) =>
+      team.notes.scope === "session" ? null : { agent: team.notes.scope === "agent" ? agent : null },
     sandbox: sandboxesOf(team, env),
     estimate: (content, media) => estimateTokens(content, { family: familyOf(team), media }),
     toolsOf: (name) => {

@@ -8,8 +8,9 @@ import type { StoreRules } from "../agent/state/entries.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Team } from "../config/team.ts";
 import type { CallEdge } from "./tools/effective-tools.ts";
+import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
-import type { NotesOwner } from "./access/notes.ts";
+import type { NotesOwner } from "./access/tenant/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
@@ -39,10 +40,10 @@ export interface Engine {
   readonly briefing: BriefingRules;
   /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
   readonly embedder: (agent: string) => Embedder | null;
-  /** Returns whose notes an agent of a session writes; null means the session's own. */
-  readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
+  /** Returns whose notes an agent writes; null means the session's own. */
+  readonly notesOwner: (agent: string) => NotesOwner | null;
   readonly budgets: TeamBudgets;
-  readonly sandbox: (session: Pick<Session, "tenant" | "id">) => Sandbox;
+  readonly sandbox: (session: Pick<Session, keyof TenantAddress | "id">) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   /** Lists the effective tools of an agent in `main`. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];

@@ -3,8 +3,9 @@ import type { Json } from "../chat/message.ts";
 import { ceilingOver, unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
+import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import { createWaitingAgent } from "./agents.ts";
-import { definitionKeepMs } from "./access/definitions.ts";
+import { definitionKeepMs } from "./access/tenant/pins.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
@@ -17,9 +18,9 @@ export interface Engines {
   readonly findLoaded: (revision: string) => Engine | null;
   /** Loads a revision's engine; `definition` is what the session's creation stored. */
   readonly loadPinned: (revision: string, definition: string) => Engine;
-  /** Returns whether this isolate knows for sure that the team's object has the deployed definition. */
-  readonly isKept: (now: number) => boolean;
-  readonly markKept: (now: number) => void;
+  /** Returns whether this isolate knows for sure that a tenant pins the deployed definition. */
+  readonly isKept: (tenant: TenantAddress, now: number) => boolean;
+  readonly markKept: (tenant: TenantAddress, now: number) => void;
   /** Learns a host at which the operator called this deployment, so that its agents do not call it. */
   readonly learnHost: (host: string) => void;
 }
@@ -51,12 +52,17 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   }
 };
 
+/** Limits the tenants whose pins an isolate remembers. */
+const mostTenants = 1_000;
+
+const nameOf = ({ tenant, jurisdiction }: TenantAddress): string => `${jurisdiction ?? ""}/${tenant}`;
+
 /** Builds each engine once: pinned definitions run with the deployed team's connections and code. */
 export const createEngines = (given: EngineOptions): Engines => {
   const ownHosts = createOwnHosts(given.team.access.hosts);
   const options = { ...given, ownHosts };
   const deployed = createEngine(options);
-  let keptAt: number | null = null;
+  const keptAt = new Map<string, number>();
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
@@ -72,9 +78,11 @@ export const createEngines = (given: EngineOptions): Engines => {
       known.set(revision, engine);
       return engine;
     },
-    isKept: (now) => keptAt !== null && now - keptAt < definitionKeepMs / 2,
-    markKept: (now) => {
-      keptAt = now;
+    isKept: (tenant, now) => now - (keptAt.get(nameOf(tenant)) ?? -Infinity) < definitionKeepMs / 2,
+    markKept: (tenant, now) => {
+      const [oldest] = keptAt.keys();
+      if (keptAt.size >= mostTenants && oldest !== undefined) keptAt.delete(oldest);
+      keptAt.set(nameOf(tenant), now);
     },
     learnHost: ownHosts.learn,
   };

@@ -1,7 +1,8 @@
+import type { TenantAddress } from "./jurisdiction.ts";
 import { base32, sha256 } from "./sha256.ts";
 
-/** Base32 of SHA-256 over the length-prefixed fields, so that different lists of fields get different names. */
-export function hashName(...fields: readonly string[]): string {
+/** SHA-256 over the fields, each after its length in four bytes, so that no two lists of fields share a digest. */
+export function digestFields(...fields: readonly string[]): Uint8Array {
   const encoder = new TextEncoder();
   const prefixed = fields.flatMap((field) => {
     const bytes = encoder.encode(field);
@@ -9,9 +10,18 @@ export function hashName(...fields: readonly string[]): string {
     new DataView(length.buffer).setUint32(0, bytes.length);
     return [...length, ...bytes];
   });
-  return base32(sha256(Uint8Array.from(prefixed)));
+  return sha256(Uint8Array.from(prefixed));
 }
 
-/** The id of a session's sandbox, made of the names of Worker, tenant and session. */
-export const sandboxId = (worker: string, tenant: string, session: string): string =>
-  hashName(worker, tenant, session);
+/** The digest of the fields in base32. */
+export const hashName = (...fields: readonly string[]): string => base32(digestFields(...fields));
+
+/** The id of a session's sandbox: the sandbox Worker keeps it in the jurisdiction that stands before it. */
+export const sandboxId = (
+  worker: string,
+  { tenant, jurisdiction }: TenantAddress,
+  session: string,
+): string => {
+  const id = hashName(worker, jurisdiction ?? "", tenant, session);
+  return jurisdiction === null ? id : `${jurisdiction}-${id}`;
+};

@@ -13,6 +13,7 @@ export type ProblemCode =
   | "not_found"
   | "unknown_agent"
   | "session_busy"
+  | "conflict"
   | "run_not_active"
   | "ask_already_resolved"
   | "input_already_applied"
@@ -132,6 +133,7 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   not_found: finalKind(404, "Not found"),
   unknown_agent: finalKind(404, "Unknown agent"),
   session_busy: retryableKind(409, "Session busy"),
+  conflict: finalKind(409, "Conflict"),
   run_not_active: finalKind(409, "Run not active"),
   ask_already_resolved: finalKind(409, "Ask already resolved"),
   input_already_applied: finalKind(409, "Input already applied"),

@@ -1,5 +1,4 @@
-import type { LeaseAnswer, LeaseRequest, SettledLease } from "../agent/budgets/lease.ts";
-import type { GrantsUpdate, GrantsReport } from "../agent/calls/judge.ts";
+import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import type { OperationName } from "./operations.ts";
 import type { Problem } from "./problems.ts";
 
@@ -22,8 +21,7 @@ export const allScopes = [
 export type Scope = (typeof allScopes)[number];
 
 /** Identifies the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
-export interface Principal {
-  readonly tenant: string;
+export interface Principal extends TenantAddress {
   readonly by: string;
   readonly scopes: readonly Scope[];
   /** Names a browser token's only session. */
@@ -69,60 +67,4 @@ export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: numbe
 /** Defines SessionObject's RPC. `fetch` upgrades to its WebSocket; `limpet-principal` (JSON) holds the caller. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
-}
-
-/** Describes a session as the team's index lists it. */
-export interface SessionSummary {
-  readonly id: string;
-  readonly tenant: string;
-  readonly ref: string | null;
-  readonly agent: string;
-  readonly title: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly status: "idle" | "running" | "waiting" | "deleted";
-  readonly revision: string;
-  readonly head_seq: number;
-  readonly created_at: number;
-  readonly updated_at: number;
-  /** Holds the lease that the session gave back last; it is absent while the session spends from one. */
-  readonly lease?: SettledLease;
-  /** Names the key and the time of a deleted session's removal. */
-  readonly removal?: { readonly key: string; readonly at: number };
-}
-
-/** Identifies the delete of a session under a key. */
-export interface KeyedDelete {
-  readonly tenant: string;
-  readonly session: string;
-  readonly key: string;
-}
-
-/** Asks to begin a run of a session; `limit` is `limits.runs.per_tenant`. */
-export interface RunAdmission {
-  readonly tenant: string;
-  readonly session: string;
-  readonly limit: number;
-}
-
-/** Defines the RPC surface of TeamObject for sessions and the router. */
-export interface TeamRpc {
-  /** Verifies an API key or a browser token. */
-  authenticate(
-    credential: string,
-  ): Promise<
-    { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly problem: Problem }
-  >;
-  /** Upserts a summary by id, idempotently; the newest `head_seq` wins. */
-  index(summary: SessionSummary): Promise<void>;
-  /** Returns whether a session of this id was deleted under this key in the last 7 days. */
-  wasDeleted(asked: KeyedDelete): Promise<boolean>;
-  /** Returns whether a session may begin a run beside those that its tenant has under way. */
-  admitRun(admission: RunAdmission): Promise<boolean>;
-  /** Takes the grants of a session and returns those of its tenant's agents. */
-  grants(told: GrantsReport): Promise<GrantsUpdate>;
-  /** Stores a definition before the first session pins it, and keeps it for a day and while any session pins it. */
-  keepDefinition(revision: string, json: string): Promise<void>;
-  definition(revision: string): Promise<string | null>;
-  /** Leases a share of the tenant's day. */
-  lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

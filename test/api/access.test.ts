@@ -250,7 +250,12 @@ test("AP-14: keyless requests act as tenant dev with LIMPET_DEV, a loopback Host
   expect(await ask("http://127.0.0.1:8787")).toBe(200);
   expect(await ask("http://[::1]:8787")).toBe(200);
   expect(await ask(local, { Origin: local })).toBe(200);
-  expect(double.calls.at(-1)?.principal).toEqual({ tenant: "dev", by: "dev", scopes: allScopes });
+  expect(double.calls.at(-1)?.principal).toEqual({
+    tenant: "dev",
+    jurisdiction: null,
+    by: "dev",
+    scopes: allScopes,
+  });
   expect(await ask("http://limpet.example")).toBe(401);
   expect(await ask("http://localhost.evil.example:8787")).toBe(401);
   expect(await ask(local, { Host: "evil.example" })).toBe(401);

@@ -6,25 +6,33 @@ import { accessSchema, observabilitySchema } from "../../src/config/sections/ope
 import type { TeamAgent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
-import { objectName } from "../../src/engine/access/names.ts";
-import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
+import { sessionObjectName, tenantObjectName } from "../../src/engine/access/names.ts";
+import type { PlacedNamespace } from "../../src/engine/access/names.ts";
+import { listNotes, readNote, writeNote } from "../../src/engine/access/tenant/notes.ts";
 import { wasDeleted } from "../../src/engine/access/once.ts";
-import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { exchangeGrants } from "../../src/engine/access/grants.ts";
-import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
-import { indexSession } from "../../src/engine/access/session-index.ts";
-import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
-import { addReflections, findReflections } from "../../src/engine/access/reflections.ts";
-import { drawLease } from "../../src/engine/access/tenant-days.ts";
+import type { TeamDirectory, TenantDirectory } from "../../src/engine/access/rpc.ts";
+import { exchangeGrants } from "../../src/engine/access/tenant/grants.ts";
+import { pinDefinition, readDefinition, unpinDefinition } from "../../src/engine/access/definitions.ts";
+import { indexSession } from "../../src/engine/access/tenant/session-index.ts";
+import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/tenant/memories.ts";
+import { addReflections, findReflections } from "../../src/engine/access/tenant/reflections.ts";
+import { drawLease } from "../../src/engine/access/tenant/days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
+import { teamMigrations } from "../../src/engine/access/team-tables.ts";
+import { performTenantCall } from "../../src/engine/access/tenant/calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 
-/** The router with the real team logic behind it and scripted sessions. */
+/** The router with the real logic of team and tenants behind it and scripted sessions. */
 
 export const adminKey = "an-admin-key-of-thirty-two-chars";
 export const origin = "https://limpet.example";
-export const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
+export const operator: Principal = {
+  tenant: "default",
+  jurisdiction: null,
+  by: "operator",
+  scopes: allScopes,
+};
 export const anId = (letter = "a"): string => `s_${letter.repeat(26)}`;
 
 const agent = (name: string): TeamAgent =>
@@ -83,9 +91,40 @@ export interface Setup {
   readonly name?: string;
 }
 
+/** A tenant's object over tables in memory. */
+const tenantOf = (now: () => number) => {
+  const { tables } = memoryTables();
+  const directory: TenantDirectory = {
+    perform: (call) => performTenantCall(tables, call, now()),
+    index: async (summary) => indexSession(tables, summary),
+    keepDefinition: async () => undefined,
+    lease: async (request) => drawLease(tables, request, now()),
+    wasDeleted: async (asked) => wasDeleted(tables, asked, now()),
+    admitRun: async () => true,
+    grants: async (told) => exchangeGrants(tables, told, now()),
+    readNote: async (owner, name) => readNote(tables, owner, name),
+    listNotes: async (owner) => listNotes(tables, owner),
+    writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
+    addMemories: async (rows) => addMemories(tables, rows),
+    recentMemories: async (...asked) => recentMemories(tables, ...asked),
+    recallMemories: async (...asked) => recallMemories(tables, ...asked),
+    addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now: now() }),
+    findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now: now() }),
+  };
+  return { tables, directory };
+};
+
+/** A namespace that says from which place each object was asked. */
+const placed = <Stub>(get: (name: string, place: string | null) => Stub, place: string | null = null) => ({
+  getByName: (name: string): Stub => get(name, place),
+  jurisdiction: (wanted: string): PlacedNamespace<Stub> => placed(get, wanted),
+});
+
 export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date.now, name }: Setup = {}) {
-  const { tables, dump } = memoryTables();
+  const { tables, dump } = memoryTables(teamMigrations);
   const sessions = new Map<string, SessionDouble>();
+  const tenants = new Map<string, ReturnType<typeof tenantOf>>();
+  const places: (string | null)[] = [];
   const lines: Record<string, unknown>[] = [];
   const counts = { authenticate: 0 };
   const health = new Map<string, readonly HealthRow[]>();
@@ -95,23 +134,14 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
       return authenticate(tables, credential, { adminKey: env.LIMPET_ADMIN_KEY, now: now() });
     },
     perform: (call) => performTeamCall(tables, call, now()),
-    index: async (summary) => indexSession(tables, summary),
-    keepDefinition: async (revision, json) => keepDefinition(tables, revision, json, now()),
+    pinDefinition: async (...asked) => pinDefinition(tables, ...asked),
+    unpinDefinition: async (...asked) => unpinDefinition(tables, ...asked),
     definition: async (revision) => readDefinition(tables, revision),
-    lease: async (request) => drawLease(tables, request, now()),
-    wasDeleted: async (asked) => wasDeleted(tables, asked, now()),
-    admitRun: async () => true,
-    grants: async (told) => exchangeGrants(tables, told, now()),
-    readNote: async (owner, name) => readNote(tables, owner, name),
-    listNotes: async (owner) => listNotes(tables, owner),
-    writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
-    addMemories: async (tenant, rows) => addMemories(tables, tenant, rows),
-    recentMemories: async (...asked) => recentMemories(tables, ...asked),
-    recallMemories: async (...asked) => recallMemories(tables, ...asked),
-    addReflections: async (tenant, rows, ttlMs) =>
-      addReflections(tables, tenant, rows, { ttlMs, now: now() }),
-    findReflections: async (tenant, task, ttlMs) =>
-      findReflections(tables, tenant, task, { ttlMs, now: now() }),
+  };
+  const tenantNamed = (object: string): ReturnType<typeof tenantOf> => {
+    const tenant = tenants.get(object) ?? tenantOf(now);
+    tenants.set(object, tenant);
+    return tenant;
   };
   const absent: SessionStub = {
     perform: async () => unknown,
@@ -119,8 +149,15 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   };
   const ctx: RouterContext = {
     exports: {
-      SessionObject: { getByName: (name) => sessions.get(name) ?? absent },
+      SessionObject: placed((object, place) => {
+        places.push(place);
+        return sessions.get(object) ?? absent;
+      }),
       TeamObject: { getByName: () => directory },
+      TenantObject: placed((object, place) => {
+        places.push(place);
+        return tenantNamed(object).directory;
+      }),
       ProviderGate: { getByName: (name) => ({ health: async () => health.get(name) ?? [] }) },
     },
   };
@@ -137,7 +174,12 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   return {
     tables,
     dump,
-    directory,
+    /** The object of a tenant, with its tables. */
+    tenant: (tenant = "default") => tenantNamed(tenantObjectName({ tenant, jurisdiction: null })),
+    /** The names of the tenants' objects that were called. */
+    tenants,
+    /** Where each object was looked for. */
+    places,
     lines,
     counts,
     /** What the gate of each provider says of its models. */
@@ -170,13 +212,14 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
         },
         fetch: (request) => absent.fetch(request),
       };
-      sessions.set(await objectName(tenant, id), double);
+      sessions.set(sessionObjectName({ tenant, jurisdiction: null }, id), double);
       return double;
     },
     sessions,
     key: async (body: {
       scopes: (typeof allScopes)[number][];
       tenant?: string;
+      jurisdiction?: "eu" | "us" | null;
       expires_at?: number;
     }): Promise<string> => {
       const { credential } = await createKey(tables, { principal: operator, body, now: now() });

@@ -3,7 +3,7 @@ import { allScopes } from "../../src/session/rpc.ts";
 import type { SessionCall } from "../../src/session/rpc.ts";
 import { problemKinds } from "../../src/session/problems.ts";
 import { deriveSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
-import { writeNote } from "../../src/engine/access/notes.ts";
+import { writeNote } from "../../src/engine/access/tenant/notes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";
 
 const S = `/v1/sessions/${anId()}`;
@@ -65,10 +65,11 @@ test("AP-11: each session route is one call with its body, query and path as par
   expect(calls).toHaveLength(cases.length);
 });
 
-test("AG-47: notes that sessions share come from the team, for whoever may read the session", async () => {
-  const { call, session, tables, fetch } = setUp();
-  writeNote(tables, { tenant: "default", agent: null }, { name: "n", content: "x", key: "k", now: 1 });
-  writeNote(tables, { tenant: "default", agent: "a" }, { name: "n", content: "y", key: "k2", now: 1 });
+test("AG-47: notes that sessions share come from their tenant, for whoever may read the session", async () => {
+  const { call, session, tenant, fetch } = setUp();
+  const { tables } = tenant();
+  writeNote(tables, { agent: null }, { name: "n", content: "x", key: "k", now: 1 });
+  writeNote(tables, { agent: "a" }, { name: "n", content: "y", key: "k2", now: 1 });
   const shown = async (answer: unknown): Promise<unknown> => {
     await session(anId(), () => accepted(answer));
     return (await call("GET", `${S}/notes`)).json();
@@ -483,11 +484,10 @@ test("AP-7: agents and models are paged like every list, cursors belong to their
   }
 });
 
-test("AP-7: sessions are listed from the team's index with typed filters", async () => {
-  const { call, directory } = setUp();
+test("AP-7: sessions are listed from their tenant's index with typed filters", async () => {
+  const { call, tenant } = setUp();
   const summary = (id: string, more: object = {}) => ({
     id,
-    tenant: "default",
     ref: null,
     agent: "guide",
     title: null,
@@ -499,9 +499,9 @@ test("AP-7: sessions are listed from the team's index with typed filters", async
     updated_at: 1000,
     ...more,
   });
-  await directory.index(summary(anId("a")));
-  await directory.index(summary(anId("b"), { created_at: 2000, status: "waiting" }));
-  await directory.index(summary(anId("c"), { tenant: "other" }));
+  await tenant().directory.index(summary(anId("a")));
+  await tenant().directory.index(summary(anId("b"), { created_at: 2000, status: "waiting" }));
+  await tenant("other").directory.index(summary(anId("c")));
   const ids = async (query: string) =>
     (await (await call("GET", `/v1/sessions?${query}`)).json<{ data: { id: string }[] }>()).data.map(
       ({ id }) => id,

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { SessionCall, SessionReply } from "../../src/session/rpc.ts";
-import { objectName } from "../../src/engine/access/names.ts";
 import { accepted, anId, setUp } from "./harness.ts";
 import { event, socketDouble } from "./socket-double.ts";
 import type { SocketDouble } from "./socket-double.ts";
@@ -15,11 +14,10 @@ const answers: Record<string, SessionReply> = {
   get: accepted({ status: "running", waiting_for: [] }),
 };
 
-/** Resolves after everything that was under way, hashing an object's name included. */
+/** Resolves after everything that was under way. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {
     await new Promise(setImmediate);
-    await objectName("default", anId());
   }
 }
 

@@ -66,7 +66,12 @@ test.each(["default", "dev-team"])(
   async (name) => {
     const team = await shippedTeam(name);
     const engine = createEngine(engineOptions(team));
-    const session = emptySession("s_aaaaaaaaaaaaaaaaaaaaaaaaaa", "t1", engine.rules, 0);
+    const session = emptySession(
+      "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
+      { tenant: "t1", jurisdiction: null },
+      engine.rules,
+      0,
+    );
     // Only where it is called an agent has this one.
     const calls = scriptedCalls(team).filter(({ call }) => call !== "task_complete");
     expect(calls.length).toBeGreaterThan(12);

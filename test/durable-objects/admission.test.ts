@@ -1,18 +1,9 @@
-import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { teamObjectName } from "../../src/engine/access/names.ts";
-import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
+import { tenantStub } from "../support/worker/directories.ts";
 import { letGo } from "../support/worker/probe.ts";
 import { api, create } from "../support/worker/session.ts";
 
-/** Runs of a tenant, counted by its team (RE-3). */
-
-type Team = TeamDirectory & Rpc.DurableObjectBranded;
-
-const team = (): DurableObjectStub<Team> => {
-  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace<Team> };
-  return TeamObject.getByName(teamObjectName);
-};
+/** Runs of a tenant, counted by its object (RE-3). */
 
 const limit = 100;
 
@@ -21,15 +12,14 @@ const filled = async (): Promise<readonly string[]> => {
   const taken: string[] = [];
   for (let at = 0; at < limit; at++) {
     const session = `other-${at}`;
-    if (await team().admitRun({ tenant: "default", session, limit })) taken.push(session);
+    if (await tenantStub().admitRun({ session, limit })) taken.push(session);
   }
   return taken;
 };
 
 const idle = (id: string) =>
-  team().index({
+  tenantStub().index({
     id,
-    tenant: "default",
     ref: null,
     agent: "text",
     title: null,

@@ -1,25 +1,17 @@
-import { exports } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { teamObjectName } from "../../src/engine/access/names.ts";
+import { tenantStub } from "../support/worker/directories.ts";
 import { api, create } from "../support/worker/session.ts";
 import type { Session } from "../support/worker/session.ts";
 
-/** Budgets over HTTP, and the tenant's day in the real TeamObject (AP-41, RE-4). */
+/** Budgets over HTTP, and the tenant's day in its real object (AP-41, RE-4). */
 
-const { TeamObject: TEAM } = exports as unknown as {
-  readonly TeamObject: { getByName(name: string): DurableObjectStub };
-};
-
-/** What the team's tables hold of a tenant, in 10⁻⁹ USD. */
+/** What a tenant's tables hold, in 10⁻⁹ USD. */
 const dayOf = (tenant: string): Promise<{ readonly spent: number; readonly out: number }> =>
-  runInDurableObject(TEAM.getByName(teamObjectName), (_, { storage }) => {
+  runInDurableObject(tenantStub(tenant), (_, { storage }) => {
     const sum = (table: string): number =>
-      Number(
-        storage.sql.exec(`SELECT sum(cost) AS cost FROM ${table} WHERE tenant = ?`, tenant).one()["cost"] ??
-          0,
-      );
-    return { spent: sum("tenant_days"), out: sum("leases") };
+      Number(storage.sql.exec(`SELECT sum(cost) AS cost FROM ${table}`).one()["cost"] ?? 0);
+    return { spent: sum("days"), out: sum("leases") };
   });
 
 const keyOf = async (scopes: readonly string[]): Promise<string> => {

@@ -1,18 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { teamObjectName } from "../../src/engine/access/names.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { revisionOf } from "../../src/config/revision.ts";
-import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
+import { teamStub, tenantStub } from "../support/worker/directories.ts";
 import { create } from "../support/worker/session.ts";
-
-const team = (): DurableObjectStub & TeamDirectory => {
-  const { TeamObject } = exports as unknown as {
-    readonly TeamObject: { getByName(name: string): DurableObjectStub & TeamDirectory };
-  };
-  return TeamObject.getByName(teamObjectName);
-};
 
 test("★ CF-33: once a session is acknowledged the team has the definition that it pins, so a deploy finds it", async () => {
   const sessions = await Promise.all(["text", "text", "text"].map((agent) => create(agent)));
@@ -20,16 +11,16 @@ test("★ CF-33: once a session is acknowledged the team has the definition that
     sessions.map(async (session) => String((await session.call("GET")).body["revision"])),
   );
   for (const revision of revisions) {
-    const definition = await team().definition(revision);
+    const definition = await teamStub().definition(revision);
     expect(JSON.parse(definition ?? "null")).toMatchObject({ format: 1, entry_agent: "text" });
   }
-  await evictDurableObject(team());
-  expect(await team().definition(revisions[0] ?? "")).not.toBeNull();
+  await evictDurableObject(teamStub());
+  expect(await teamStub().definition(revisions[0] ?? "")).not.toBeNull();
 });
 
 /** Has the team's object refuse definitions until the answer is called. */
 const away = (): Promise<() => void> =>
-  runInDurableObject(team(), (instance) => {
+  runInDurableObject(teamStub(), (instance) => {
     const object = Object.getPrototypeOf(instance) as Record<"definition", unknown>;
     const there = object.definition;
     object.definition = () => Promise.reject(new Error("the team is away"));
@@ -42,9 +33,9 @@ test("RE-2 SE-33 CF-33: a session of an older revision outlasts a team that does
   const session = await create("ask", "Go");
   await session.settled();
   const { revision } = (await session.call("GET")).body;
-  const older = (await team().definition(String(revision)))?.replace("Plays text.", "Played text.") ?? "";
+  const older = (await teamStub().definition(String(revision)))?.replace("Plays text.", "Played text.") ?? "";
   const pinned = revisionOf(JSON.parse(older) as Json);
-  await team().keepDefinition(pinned, older);
+  await tenantStub().keepDefinition(pinned, older);
   await session.evict();
   await session.sql(`UPDATE threads SET state = json_set(state, '$.session.revision', '${pinned}')`);
   const back = await away();

@@ -26,7 +26,7 @@ const desk = () => {
   const clock = { alsoWakeAt: (at: number | null) => void (world.wake = at) };
   const engine = { revision: "r_1", definition: "{}", logLine: () => "the index report failed" };
   const report = createIndexReport(
-    () => team as never,
+    () => team,
     () => engine as unknown as Engine,
     clock as never,
     () => world.now,

@@ -5,7 +5,8 @@ import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import type { Team } from "../../src/config/team.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { objectName } from "../../src/engine/access/names.ts";
+import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
+import { sessionObjectName } from "../../src/engine/access/names.ts";
 
 /** WebSocket upgrades through the router (AP-13, AP-22), in the runtime that has sockets. */
 
@@ -20,22 +21,24 @@ const team = {
   secrets: [],
 } as unknown as Team;
 
+const acme: TenantAddress = { tenant: "acme", jurisdiction: null };
+
 const principals: Record<string, Principal> = {
-  good: { tenant: "acme", by: "k1", scopes: allScopes },
-  foreign: { tenant: "other", by: "k2", scopes: allScopes },
-  weak: { tenant: "acme", by: "k3", scopes: ["usage:read"] },
-  elsewhere: { tenant: "acme", by: "k4", scopes: allScopes, session: `s_${"b".repeat(26)}` },
-  brief: { tenant: "acme", by: "k6", scopes: allScopes, expires: Date.now() + 60_000 },
-  lasting: { tenant: "acme", by: "k7", scopes: allScopes, expires: Date.now() + 86_400_000 },
-  root: { tenant: "acme", by: "operator", scopes: allScopes },
-  bound: { tenant: "acme", by: "k5", scopes: allScopes, origin: "https://app.example" },
+  good: { ...acme, by: "k1", scopes: allScopes },
+  foreign: { ...acme, tenant: "other", by: "k2", scopes: allScopes },
+  weak: { ...acme, by: "k3", scopes: ["usage:read"] },
+  elsewhere: { ...acme, by: "k4", scopes: allScopes, session: `s_${"b".repeat(26)}` },
+  brief: { ...acme, by: "k6", scopes: allScopes, expires: Date.now() + 60_000 },
+  lasting: { ...acme, by: "k7", scopes: allScopes, expires: Date.now() + 86_400_000 },
+  root: { ...acme, by: "operator", scopes: allScopes },
+  bound: { ...acme, by: "k5", scopes: allScopes, origin: "https://app.example" },
 };
 
 /** A router over one session of `acme` that says what it was given and echoes what it hears. */
 async function setUp() {
   const upgrades: Request[] = [];
   const heard: unknown[] = [];
-  const name = await objectName("acme", session);
+  const name = sessionObjectName(acme, session);
   const ends: WebSocket[] = [];
   const known: SessionStub = {
     perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
@@ -64,9 +67,14 @@ async function setUp() {
         : { ok: true, principal };
     },
   } as unknown as TeamDirectory;
+  const sessions: RouterContext["exports"]["SessionObject"] = {
+    getByName: (asked) => (asked === name ? known : absent),
+    jurisdiction: () => sessions,
+  };
   const ctx: RouterContext = {
     exports: {
-      SessionObject: { getByName: (asked) => (asked === name ? known : absent) },
+      SessionObject: sessions,
+      TenantObject: {} as never,
       TeamObject: { getByName: () => directory },
       ProviderGate: { getByName: () => ({ health: async () => [] }) },
     },

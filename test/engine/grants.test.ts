@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { createGrants, createGrantReporter } from "../../durable-objects/grants.ts";
 import { grantLifeMs } from "../../src/agent/calls/judge.ts";
 import type { Session } from "../../src/agent/state/session.ts";
-import { listGrants, revokeGrant } from "../../src/engine/access/grants.ts";
-import type { GrantInfo } from "../../src/engine/access/grants.ts";
+import { listGrants, revokeGrant } from "../../src/engine/access/tenant/grants.ts";
+import type { GrantInfo } from "../../src/engine/access/tenant/grants.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -25,20 +25,17 @@ const yaml = (rules = ""): string => {
 
 interface Opened {
   readonly tables: Tables;
-  readonly open: (
-    id: string,
-    who?: { readonly tenant?: string; readonly agent?: string; readonly rules?: string },
-  ) => Promise<Bench>;
+  readonly open: (id: string, who?: { readonly agent?: string; readonly rules?: string }) => Promise<Bench>;
 }
 
-/** Sessions that share a team. */
+/** Sessions that share a tenant. */
 const shared = (): Opened => {
   const { tables } = memoryTables();
   return {
     tables,
-    open: async (id, { tenant = "t1", agent = "tester", rules } = {}) => {
+    open: async (id, { agent = "tester", rules } = {}) => {
       const engine = await engineOf(yaml(rules), { toolboxes: [createProbe().toolbox] });
-      const bench = openBench({ engine, id: `s_${id.repeat(26)}`, tenant, tables });
+      const bench = openBench({ engine, id: `s_${id.repeat(26)}`, tables });
       bench.ok("create", { agent });
       return bench;
     },
@@ -60,12 +57,10 @@ const approved = async (bench: Bench, remember: "session" | "agent" = "agent"): 
   await bench.idle();
 };
 
-const granted = (tables: Tables, tenant = "t1"): readonly GrantInfo[] =>
-  listGrants(tables, tenant, { limit: 50 }, 1_700_000_000_000).data;
+const granted = (tables: Tables): readonly GrantInfo[] =>
+  listGrants(tables, "t1", { limit: 50 }, 1_700_000_000_000).data;
 
-const principal = { tenant: "t1", by: "key1", scopes: ["approvals:decide" as const] };
-
-test("★ TB-8: what an answer grants an agent holds in all sessions of the tenant, and for no other agent or tenant", async () => {
+test("★ TB-8: what an answer grants an agent holds in all sessions of the tenant, and for no other agent", async () => {
   const { open, tables } = shared();
   await approved(await open("a"));
   expect(granted(tables)).toMatchObject([
@@ -84,11 +79,9 @@ test("★ TB-8: what an answer grants an agent holds in all sessions of the tena
   expect(lastEvent(second, "tool_call_start")).toMatchObject({
     permission: { verdict: "allow", by: expect.stringMatching(/^grant grant_/) as string },
   });
-  for (const who of [{ agent: "other" }, { tenant: "t2" }]) {
-    const stranger = await open("c", who);
-    await say(stranger);
-    expect(asks(stranger)).toBe(1);
-  }
+  const stranger = await open("c", { agent: "other" });
+  await say(stranger);
+  expect(asks(stranger)).toBe(1);
 });
 
 test("TB-8: a grant of a session stays in it, is listed, and a deny beats every grant", async () => {
@@ -117,7 +110,7 @@ test("TB-8: a revoked grant is gone within 30 s, in the session that gave it too
   const second = await open("b");
   await say(second);
   const [grant] = granted(tables);
-  revokeGrant(tables, principal, grant?.id ?? "");
+  revokeGrant(tables, grant?.id ?? "");
   for (const bench of [first, second]) {
     await bench.tick(31_000);
     await say(bench, "Again");

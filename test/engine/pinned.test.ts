@@ -268,7 +268,8 @@ test("CF-33: a session with another pin loads its definition once, however often
       return old.definition;
     },
   };
-  const parts = { engines: () => engines, team: () => directory as unknown as TeamDirectory };
+  const directories = { team: () => directory as unknown as TeamDirectory };
+  const parts = { engines: () => engines, ...directories };
   const session = { revision: old.revision } as Session;
   const found = [await engineOf(parts, session), await engineOf(parts, session), await engineOf(parts, null)];
   expect(found.map(({ revision }) => revision)).toEqual([

@@ -182,12 +182,17 @@ test("TB-28: the status decides, the code only refines; an answer without JSON i
   });
 });
 
-test("toolboxes §6: sandbox ids are base32 and prefix-free over their three names", () => {
-  const id = sandboxId("worker", "tenant", "session");
+test("toolboxes §6: sandbox ids are base32, prefix-free over their names, and say where they are kept", () => {
+  const at = (tenant: string) => ({ tenant, jurisdiction: null });
+  const id = sandboxId("worker", at("tenant"), "session");
   expect(id).toMatch(/^[a-z2-7]{52}$/);
   expect(
-    new Set([id, sandboxId("workert", "enant", "session"), sandboxId("worker", "tenants", "ession")]).size,
+    new Set([id, sandboxId("workert", at("enant"), "session"), sandboxId("worker", at("tenants"), "ession")])
+      .size,
   ).toBe(3);
+  const european = sandboxId("worker", { tenant: "tenant", jurisdiction: "eu" }, "session");
+  expect(european).toMatch(/^eu-[a-z2-7]{52}$/);
+  expect(european).not.toContain(id);
 });
 
 test("TB-28 TB-32 TB-33: the team's settings reach the sandbox once, before anything else", async () => {

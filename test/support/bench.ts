@@ -16,25 +16,26 @@ import type { Scope, SessionReply } from "../../src/session/rpc.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
-import { listNotes, createSharedNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
-import type { NotesOwner } from "../../src/engine/access/notes.ts";
+import { listNotes, createSharedNotes, readNote, writeNote } from "../../src/engine/access/tenant/notes.ts";
+import type { NotesOwner } from "../../src/engine/access/tenant/notes.ts";
 import {
   addMemories,
   createSharedMemory,
   recallMemories,
   recentMemories,
-} from "../../src/engine/access/memories.ts";
+} from "../../src/engine/access/tenant/memories.ts";
 import {
   addReflections,
   findReflections,
   createSharedReflections,
-} from "../../src/engine/access/reflections.ts";
+} from "../../src/engine/access/tenant/reflections.ts";
 import type { TenantStores } from "../../src/engine/access/rpc.ts";
-import { drawLease } from "../../src/engine/access/tenant-days.ts";
+import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
+import { drawLease } from "../../src/engine/access/tenant/days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/rows/archive.ts";
 import { createGrants } from "../../durable-objects/grants.ts";
-import { exchangeGrants } from "../../src/engine/access/grants.ts";
+import { exchangeGrants } from "../../src/engine/access/tenant/grants.ts";
 import type { Gates } from "../../durable-objects/gates.ts";
 import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
 import { createLiveSession } from "../../durable-objects/live-session.ts";
@@ -223,13 +224,14 @@ export const openBench = ({
   lease,
   gates = openGates,
 }: BenchOptions): Bench => {
+  const address: TenantAddress = { tenant, jurisdiction: null };
   const team: TenantStores = {
-    addMemories: async (of, rows) => addMemories(tables, of, rows),
+    addMemories: async (rows) => addMemories(tables, rows),
     recentMemories: async (...asked) => recentMemories(tables, ...asked),
     recallMemories: async (...asked) => recallMemories(tables, ...asked),
     ...memory,
-    addReflections: async (of, rows, ttlMs) => addReflections(tables, of, rows, { ttlMs, now }),
-    findReflections: async (of, task, ttlMs) => findReflections(tables, of, task, { ttlMs, now }),
+    addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now }),
+    findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now }),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
@@ -302,8 +304,8 @@ export const openBench = ({
       () => now,
     ),
     notes: (owner: NotesOwner) => createSharedNotes(() => team, owner),
-    memory: (of: string) => createSharedMemory(() => team, of),
-    reflections: (of: string) => createSharedReflections(() => team, of),
+    memory: createSharedMemory(() => team),
+    reflections: createSharedReflections(() => team),
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
     log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
@@ -333,7 +335,7 @@ export const openBench = ({
     archive: () => archiveOf(mine.storage.sql),
     rules: engine.rules,
     agentOf: (agent, override, standing) => {
-      const state = mine.live?.read() ?? emptySession(id, tenant, engine.rules, now);
+      const state = mine.live?.read() ?? emptySession(id, address, engine.rules, now);
       return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
     },
     redactor: engine.redactor,
@@ -345,7 +347,7 @@ export const openBench = ({
     remove: () => mine.live?.stop(true),
     update: (change) => {
       const live =
-        mine.live ?? createLiveSession(parts(mine), null, emptySession(id, tenant, engine.rules, now));
+        mine.live ?? createLiveSession(parts(mine), null, emptySession(id, address, engine.rules, now));
       const result = live.update(change);
       mine.live = live;
       return result;
@@ -371,7 +373,7 @@ export const openBench = ({
     perform: (op, params = {}, key) => bench.performAs(key === undefined ? {} : { key }, op, params),
     performAs: ({ key, ifMatch, ...who }, op, params = {}) => {
       wake();
-      const principal = { tenant, by: "key1", scopes: allScopes, ...who };
+      const principal = { ...address, by: "key1", scopes: allScopes, ...who };
       const reply = perform(doorOf(isolate), {
         principal,
         session: id,

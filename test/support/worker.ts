@@ -15,5 +15,5 @@ if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
 const observability = { ...team.observability, log_level: "error" } as const;
 const limpet = createLimpet({ ...team, observability }, { toolboxes });
 
-export const { SessionObject, TeamObject, ProviderGate } = limpet;
+export const { SessionObject, TeamObject, TenantObject, ProviderGate } = limpet;
 export default limpet.router;

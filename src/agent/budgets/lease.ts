@@ -37,7 +37,6 @@ export interface SettledLease {
 }
 
 export interface LeaseRequest {
-  readonly tenant: string;
   readonly session: string;
   /** The id names the lease, so that a repeated request gets the same one. */
   readonly id: string;
@@ -139,11 +138,10 @@ export const findLeaseRequest = (
 ): LeaseRequest | null => {
   const own = reservationAt(state, threadId);
   if (own.leased) return null;
-  const { id: session, tenant } = state;
+  const { id: session } = state;
   const { lease, next } = state.funds.tenant;
   const others = sumOtherReservations(state, threadId);
   return {
-    tenant,
     session,
     id: String(next),
     limits: limitsOf(bounds),
@@ -232,7 +230,7 @@ export const applyLeaseAnswer = (
 /** `wait`: calls under way reserve the rest. `unreachable`: no answer. `late`: the call is not made any more. */
 export type LeaseOutcome = "covered" | "wait" | "unreachable" | "late" | ReachedLimit;
 
-/** A session that comes to rest gives its lease back with its next message to the team. */
+/** A session that comes to rest gives its lease back with its next report to its tenant's object. */
 export const closeLease = (draft: Draft): void => {
   const share = draft.state.funds.tenant;
   if (share.lease === null || share.lease.closed) return;

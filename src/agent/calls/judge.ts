@@ -3,15 +3,14 @@ import type { Draft } from "../transaction/draft.ts";
 
 /**
  * Grants are permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold
- * in all sessions, are the team's and are looked up where they decide.
+ * in all sessions, are the tenant's and are looked up where they decide.
  */
 
 /** A grant of an agent holds this long. */
 export const grantLifeMs = 30 * 86_400_000;
 
-/** A session reports its grants to its team in this form. */
+/** A session reports its grants to its tenant's object in this form. */
 export interface GrantsReport {
-  readonly tenant: string;
   readonly session: string;
   readonly grants: readonly Grant[];
 }
@@ -22,7 +21,7 @@ export interface GrantsUpdate {
   readonly revoked: readonly string[];
 }
 
-/** Valid grants are a session's own and those it knows of its team, without expired ones. */
+/** Valid grants are a session's own and those it knows of its tenant, without expired ones. */
 export const validGrants = (
   own: readonly Grant[],
   known: readonly Grant[],

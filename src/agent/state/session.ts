@@ -1,4 +1,5 @@
 import type { Json } from "../../chat/message.ts";
+import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
@@ -26,9 +27,8 @@ export interface Grant {
   readonly at: number;
 }
 
-export interface Session {
+export interface Session extends TenantAddress {
   readonly id: string;
-  readonly tenant: string;
   readonly agent: string;
   /** The agent is shown with this prefix. */
   readonly prefix: string;
@@ -75,7 +75,7 @@ export interface Session {
   readonly dropped: readonly string[];
   /** The workspace brought this project context at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
-  /** These rows have to reach the team's object; absent or null if there are none. */
+  /** These rows have to reach the tenant's object; absent or null if there are none. */
   readonly outbox?: Outbox | null;
   /** The session's sandbox was requested at least once. */
   readonly sandboxed: boolean;

@@ -65,8 +65,10 @@ function closeProblem(code: number): Problem {
 
 /** Opens a socket to the session without accepting it; a refused upgrade is thrown as its problem. */
 export async function connectSocket(context: SessionRequestContext): Promise<WebSocket> {
-  const stub = await openSessionStub(context, context.session);
-  const response = await callWithRetry(() => stub().fetch(upgradeRequestOf(context)), true);
+  const response = await callWithRetry(
+    () => openSessionStub(context, context.session).fetch(upgradeRequestOf(context)),
+    true,
+  );
   if (response.webSocket !== null && response.webSocket !== undefined) return response.webSocket;
   const body: unknown = await response.json().catch(() => null);
   throw new ProblemError(readProblem(body));

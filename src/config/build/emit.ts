@@ -47,7 +47,7 @@ const workerModule = (name: string, extended: boolean): string =>
     extended ? importLine("* as extensions", `../../config/${name}/extensions.ts`) : "",
     `\nconst limpet = createLimpet(team${extended ? ", extensions" : ""});\n`,
     "\nexport default limpet.router;\n",
-    "export const { SessionObject, TeamObject, ProviderGate } = limpet;\n",
+    "export const { SessionObject, TeamObject, TenantObject, ProviderGate } = limpet;\n",
   ].join("");
 
 /** The names that the team's own JSON Schema offers. */

@@ -1,16 +1,17 @@
 import type { Problem } from "../../session/problems.ts";
 import { allScopes } from "../../session/rpc.ts";
-import type { Principal, TeamRpc } from "../../session/rpc.ts";
+import type { Principal } from "../../session/rpc.ts";
 import { findSigningKey } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { operator, operatorTenant, findStoredKey } from "./key-store.ts";
 import type { StoredKey } from "./key-store.ts";
 import { credentialDigest, matchesDigest, keyIdOf } from "./keys.ts";
+import type { TeamDirectory } from "./rpc.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
 /** This file finds who presents a credential. All faults get the same answer, except an expiry. */
 
-type AuthenticateAnswer = Awaited<ReturnType<TeamRpc["authenticate"]>>;
+type AuthenticateAnswer = Awaited<ReturnType<TeamDirectory["authenticate"]>>;
 
 /** LIMPET_ADMIN_KEY must be no weaker than a short random string. */
 export const adminKeyMinLength = 24;
@@ -38,11 +39,11 @@ async function authenticateToken(tables: Tables, token: string, now: number): Pr
   if (claims === null) return unknownCredential;
   const minter = findMinter(tables, claims.by);
   if (minter === null) return unknownCredential;
-  const { tenant, session, made, by } = claims;
+  const { tenant, jurisdiction, session, made, by } = claims;
   const scopes = claims.scopes.filter((scope) => minter.scopes.includes(scope));
   const expires = Math.min(claims.exp, minter.expires_at ?? Infinity);
   const bound = claims.origin === undefined ? {} : { origin: claims.origin };
-  return acceptPrincipal({ tenant, by, scopes, session, made, expires, ...bound }, now);
+  return acceptPrincipal({ tenant, jurisdiction, by, scopes, session, made, expires, ...bound }, now);
 }
 
 function authenticateKey(
@@ -55,7 +56,8 @@ function authenticateKey(
   const key = id === null ? null : findStoredKey(tables, id);
   if (!matchesDigest(digest, key?.digest ?? null) || key === null) return unknownCredential;
   const expires = key.expires_at === null ? {} : { expires: key.expires_at };
-  return acceptPrincipal({ tenant: key.tenant, by: key.id, scopes: key.scopes, ...expires }, now);
+  const { id: by, tenant, jurisdiction, scopes } = key;
+  return acceptPrincipal({ tenant, jurisdiction, by, scopes, ...expires }, now);
 }
 
 /** Verifies an API key, a browser token or the admin key. */
@@ -69,7 +71,8 @@ export async function authenticate(
   const { adminKey } = setting;
   const admin = isAdminKeyUsable(adminKey) ? await credentialDigest(adminKey) : null;
   if (matchesDigest(digest, admin)) {
-    return acceptPrincipal({ tenant: operatorTenant, by: operator, scopes: allScopes }, setting.now);
+    const principal = { tenant: operatorTenant, jurisdiction: null, by: operator, scopes: allScopes };
+    return acceptPrincipal(principal, setting.now);
   }
   return authenticateKey(tables, credential, digest, setting.now);
 }

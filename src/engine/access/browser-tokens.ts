@@ -91,6 +91,7 @@ export async function mintToken(
   const { kid } = ensureCurrentKey(tables, now);
   const { value: claims, replayed } = once((): Claims => ({
     tenant: principal.tenant,
+    jurisdiction: principal.jurisdiction,
     session: body.session,
     made: body.made,
     scopes: [...scopes],

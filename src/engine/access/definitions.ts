@@ -1,38 +1,28 @@
 import { splitText } from "../../chat/text.ts";
-import type { RunQuery, Tables } from "./database.ts";
+import type { Tables } from "./database.ts";
 
-/** This file keeps one copy of each pinned revision for as long as an undeleted session may need it. */
+/** This file keeps one copy of each revision that sessions of any tenant pin. */
 
 /** Limits the characters of a definition in one row. */
 const partSize = 256 * 1024;
-/** Sets how long a definition stays that no session pins, because sessions being created will pin it. */
-export const definitionKeepMs = 24 * 3_600_000;
 
-const unpinnedCondition = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
-
-/** Stores a revision's definition before a session pins it, and deletes those that nobody needs any more. */
-export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
+/** Stores a revision's definition for a tenant that pins it. */
+export function pinDefinition(tables: Tables, tenant: string, revision: string, json: string): void {
   tables.write((all) => {
-    const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
-    for (const [part, text] of known.length > 0 ? [] : splitText(json, partSize).entries())
-      all(
-        "INSERT INTO definitions (revision, part, text, kept_at) VALUES (?, ?, ?, ?)",
-        revision,
-        part,
-        text,
-        now,
-      );
-    all(`DELETE FROM definitions WHERE ${unpinnedCondition}`, now - definitionKeepMs);
+    all("INSERT OR IGNORE INTO pins (revision, tenant) VALUES (?, ?)", revision, tenant);
+    const known = all("SELECT 1 FROM definitions WHERE revision = ? LIMIT 1", revision).length > 0;
+    for (const [part, text] of known ? [] : splitText(json, partSize).entries())
+      all("INSERT INTO definitions (revision, part, text) VALUES (?, ?, ?)", revision, part, text);
   });
 }
 
-/** Records that a session does not pin a revision any more. */
-export function releaseDefinition(all: RunQuery, revision: string, now: number): void {
-  all(
-    `DELETE FROM definitions WHERE revision = ? AND ${unpinnedCondition}`,
-    revision,
-    now - definitionKeepMs,
-  );
+/** Deletes a tenant's pin, and with the last one the definition. */
+export function unpinDefinition(tables: Tables, tenant: string, revision: string): void {
+  tables.write((all) => {
+    all("DELETE FROM pins WHERE revision = ? AND tenant = ?", revision, tenant);
+    if (all("SELECT 1 FROM pins WHERE revision = ? LIMIT 1", revision).length > 0) return;
+    all("DELETE FROM definitions WHERE revision = ?", revision);
+  });
 }
 
 /** Returns the stored JSON of a revision, or null if no undeleted session can pin it. */

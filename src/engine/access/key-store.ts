@@ -2,12 +2,13 @@ import * as z from "zod";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
 import type { Page } from "../../session/paging.ts";
 import { refuse } from "../../session/problems.ts";
+import type { Jurisdiction, TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { Principal, Scope } from "../../session/rpc.ts";
 import type { RunQuery, DatabaseRow, Tables } from "./database.ts";
 import { generateKey } from "./keys.ts";
 import { withoutKey } from "./once.ts";
 import type { OnceResult, Once } from "./once.ts";
-import { scopeSchema } from "./scopes.ts";
+import { jurisdictionSchema, scopeSchema } from "./scopes.ts";
 
 /** This file stores API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
 
@@ -29,6 +30,8 @@ export const createKeySchema = z.strictObject({
   name: keyNameSchema.optional(),
   /** Defaults to the creator's own tenant. */
   tenant: tenantNameSchema.optional(),
+  /** Says where the tenant's data is kept, and is set by its first key; absent means as it is, at first anywhere. */
+  jurisdiction: jurisdictionSchema.optional(),
   scopes: scopesSchema,
   /** Gives milliseconds since the epoch; absent or null means never. */
   expires_at: expiresAtSchema.optional(),
@@ -44,10 +47,9 @@ export const keyReferenceSchema = z.strictObject({ key: z.string() });
 export const listKeysSchema = z.strictObject(pageQueryFields);
 
 /** Describes a key as the API shows it, without its secret. */
-export interface KeyInfo {
+export interface KeyInfo extends TenantAddress {
   readonly id: string;
   readonly name: string | null;
-  readonly tenant: string;
   readonly scopes: readonly Scope[];
   readonly created_at: number;
   readonly created_by: string;
@@ -62,6 +64,7 @@ const toKeyInfo = (row: DatabaseRow): KeyInfo => ({
   id: String(row["id"]),
   name: row["name"] === null ? null : String(row["name"]),
   tenant: String(row["tenant"]),
+  jurisdiction: jurisdictionSchema.parse(row["jurisdiction"]),
   scopes: z.array(scopeSchema).parse(JSON.parse(String(row["scopes"]))),
   created_at: Number(row["created_at"]),
   created_by: String(row["created_by"]),
@@ -71,8 +74,10 @@ const toKeyInfo = (row: DatabaseRow): KeyInfo => ({
 /** Returns whether this caller administers the whole deployment rather than one tenant. */
 const isOperator = (principal: Principal): boolean => principal.by === operator || principal.by === "dev";
 
+const keysOfTenants = "keys JOIN tenants USING (tenant)";
+
 const findKey = (all: RunQuery, id: string): StoredKey | null => {
-  const [row] = all("SELECT * FROM keys WHERE id = ?", id);
+  const [row] = all(`SELECT * FROM ${keysOfTenants} WHERE id = ?`, id);
   return row === undefined ? null : { ...toKeyInfo(row), digest: String(row["digest"]) };
 };
 
@@ -103,7 +108,7 @@ export function listKeys(
   const position = readCursor(query.cursor, binding);
   const page = pageClause(position, "created_at", true, query.limit);
   const rows = tables.read(
-    `SELECT * FROM keys WHERE ? IN ('*', tenant) ${page.where} ${page.tail}`,
+    `SELECT * FROM ${keysOfTenants} WHERE ? IN ('*', tenant) ${page.where} ${page.tail}`,
     owner,
     ...page.values,
   );
@@ -121,6 +126,34 @@ function refuseBadKey(principal: Principal, body: CreateKey, now: number): void 
       errors: [{ pointer: "/expires_at", code: "out_of_range", message: "Milliseconds after now, or null." }],
     });
   }
+}
+
+/** Lists the tenants that exist without a key, which are kept nowhere in particular. */
+const placelessTenants: readonly string[] = [operatorTenant, "dev"];
+
+const refuseJurisdiction = (kept: Jurisdiction | null): never =>
+  refuse(
+    "conflict",
+    `The tenant's data is kept ${kept === null ? "anywhere" : `in ${kept}`}: that never changes.`,
+    {
+      errors: [{ pointer: "/jurisdiction", code: "conflict", message: "Leave it out." }],
+    },
+  );
+
+/** Returns where a tenant's data is kept, which its first key decides for ever. */
+function setJurisdiction(
+  all: RunQuery,
+  tenant: string,
+  wanted: Jurisdiction | null | undefined,
+): Jurisdiction | null {
+  const [row] = all("SELECT jurisdiction FROM tenants WHERE tenant = ?", tenant);
+  const isSettled = row !== undefined || placelessTenants.includes(tenant);
+  const kept = jurisdictionSchema.parse(row?.["jurisdiction"] ?? null);
+  if (isSettled && wanted !== undefined && wanted !== kept) return refuseJurisdiction(kept);
+  const jurisdiction = isSettled ? kept : (wanted ?? null);
+  if (row === undefined)
+    all("INSERT INTO tenants (tenant, jurisdiction) VALUES (?, ?)", tenant, jurisdiction);
+  return jurisdiction;
 }
 
 function insertKey(all: RunQuery, info: KeyInfo, digest: string): void {
@@ -151,10 +184,12 @@ export async function createKey(
   refuseBadKey(principal, body, now);
   const made = await generateKey();
   const { value: info, replayed } = once((all): KeyInfo => {
+    const tenant = body.tenant ?? principal.tenant;
     const fresh: KeyInfo = {
       id: made.id,
       name: body.name ?? null,
-      tenant: body.tenant ?? principal.tenant,
+      tenant,
+      jurisdiction: setJurisdiction(all, tenant, body.jurisdiction),
       scopes: body.scopes,
       created_at: now,
       created_by: principal.by,

@@ -1,7 +1,12 @@
+import { digestFields } from "../../sandbox/id.ts";
+import { getPlacedObject } from "../../sandbox/jurisdiction.ts";
+import type { PlacedNamespace, TenantAddress } from "../../sandbox/jurisdiction.ts";
 import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { digestOf, randomBytes } from "./encoding.ts";
 
 /** This file computes session ids and object names, which are the same on every surface. */
+
+export type { PlacedNamespace } from "../../sandbox/jurisdiction.ts";
 
 export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
 
@@ -16,9 +21,24 @@ export const randomBits = (): string => base32(randomBytes(16));
 export const deriveSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
   idOf(await digestOf(kind, tenant, name));
 
-/** Returns the SessionObject's name, which includes the tenant because a session id means nothing under another one. */
-export const objectName = async (tenant: string, session: string): Promise<string> =>
-  hexOf(await digestOf(tenant, session));
+/** Returns the name of a session's object. It includes the tenant, because an id means nothing under another one. */
+export const sessionObjectName = ({ tenant, jurisdiction }: TenantAddress, session: string): string =>
+  hexOf(digestFields(jurisdiction ?? "", tenant, session));
+
+/** Returns the name of a tenant's object. */
+export const tenantObjectName = ({ tenant, jurisdiction }: TenantAddress): string =>
+  hexOf(digestFields(jurisdiction ?? "", tenant));
 
 /** Names the one TeamObject of a deployment. */
 export const teamObjectName = "team";
+
+/** Returns a session's object, which is kept where its tenant's data is. */
+export const getSessionObject = <Stub>(
+  namespace: PlacedNamespace<Stub>,
+  address: TenantAddress,
+  session: string,
+): Stub => getPlacedObject(namespace, address.jurisdiction, sessionObjectName(address, session));
+
+/** Returns a tenant's object, which is kept where its data is. */
+export const getTenantObject = <Stub>(namespace: PlacedNamespace<Stub>, address: TenantAddress): Stub =>
+  getPlacedObject(namespace, address.jurisdiction, tenantObjectName(address));

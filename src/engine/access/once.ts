@@ -1,10 +1,9 @@
 import { refuse } from "../../session/problems.ts";
-import type { KeyedDelete } from "../../session/rpc.ts";
 import { hexOf, sha256Hex } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { RunQuery, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
-import type { TeamCall } from "./rpc.ts";
+import type { DirectoryCall, KeyedDelete } from "./rpc.ts";
 
 /** This file makes writes happen once under an `Idempotency-Key`. Their results are stored, so they hold no secret. */
 
@@ -29,8 +28,8 @@ export const withoutKey =
 export const deleteExpiredKeys = (all: RunQuery, now: number): unknown =>
   all("DELETE FROM idempotency WHERE at < ?", now - keyKeepMs);
 
-const keyOfDelete = ({ tenant, session, key }: KeyedDelete): string =>
-  sha256Hex(canonicalJson(["delete", tenant, session, key]));
+const keyOfDelete = ({ session, key }: KeyedDelete): string =>
+  sha256Hex(canonicalJson(["delete", session, key]));
 
 /** Keeps the key of a session's delete, since the session's own rows are gone. */
 export function keepDelete(all: RunQuery, done: KeyedDelete, at: number): void {
@@ -53,7 +52,7 @@ export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boo
 /** Creates the guard of a call; its key counts only for its caller with these rights, and for its operation. */
 export async function createOnce(
   tables: Tables,
-  { principal, op, params, key }: TeamCall,
+  { principal, op, params, key }: DirectoryCall<string>,
   now: number,
 ): Promise<Once> {
   if (key === undefined) return withoutKey(tables);

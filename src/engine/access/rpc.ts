@@ -1,3 +1,5 @@
+import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
+import type { GrantsReport, GrantsUpdate } from "../../agent/calls/judge.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -7,37 +9,91 @@ import type {
   RecallExclusions,
 } from "../../agent/definition/memory.ts";
 import type { Reflection } from "../../agent/state/records.ts";
-import type { Principal, RpcReply, Scope, TeamRpc } from "../../session/rpc.ts";
+import type { Problem } from "../../session/problems.ts";
+import type { Principal, RpcReply, Scope } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
-import type { NotesOwner } from "./notes.ts";
+import type { NotesOwner } from "./tenant/notes.ts";
 
-/** This file defines what the router asks of the TeamObject beyond `TeamRpc`, as one call like a session's. */
+/** This file defines what sessions and the router ask of the team's object and of a tenant's. */
 
+/** Maps the operations of the team's object to their scopes. */
 export const teamOperationScopes = {
-  list_sessions: "sessions:read",
   create_key: "admin",
   list_keys: "admin",
   get_key: "admin",
   edit_key: "admin",
   revoke_key: "admin",
   mint_token: "tokens:mint",
+} as const satisfies Record<string, Scope>;
+
+/** Maps the operations of a tenant's object to their scopes. */
+export const tenantOperationScopes = {
+  list_sessions: "sessions:read",
   list_grants: "approvals:decide",
   revoke_grant: "approvals:decide",
   list_notes: "sessions:read",
   forget_subject: "sessions:manage",
 } as const satisfies Record<string, Scope>;
+
 export type TeamOperation = keyof typeof teamOperationScopes;
+export type TenantOperation = keyof typeof tenantOperationScopes;
 
 /** Describes a call; `params` merges unchecked body, query and path values, which the operation's schema validates. */
-export interface TeamCall {
+export interface DirectoryCall<Op extends string> {
   readonly principal: Principal;
-  readonly op: TeamOperation;
+  readonly op: Op;
   readonly params: unknown;
   /** Holds the `Idempotency-Key`. */
   readonly key?: string;
 }
 
-export type TeamReply = RpcReply<200 | 201 | 204>;
+export type DirectoryReply = RpcReply<200 | 201 | 204>;
+
+/** Defines the whole RPC surface of TeamObject. */
+export interface TeamDirectory {
+  /** Verifies an API key or a browser token. */
+  authenticate(
+    credential: string,
+  ): Promise<
+    { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly problem: Problem }
+  >;
+  perform(call: DirectoryCall<TeamOperation>): Promise<DirectoryReply>;
+  /** Stores a definition for as long as a tenant, known by the id of its object, pins it. */
+  pinDefinition(tenant: string, revision: string, json: string): Promise<void>;
+  /** Records that no session of a tenant needs a definition any more. */
+  unpinDefinition(tenant: string, revision: string): Promise<void>;
+  definition(revision: string): Promise<string | null>;
+}
+
+/** Describes a session as its tenant's index lists it. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly ref: string | null;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly status: "idle" | "running" | "waiting" | "deleted";
+  readonly revision: string;
+  readonly head_seq: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  /** Holds the lease that the session gave back last; it is absent while the session spends from one. */
+  readonly lease?: SettledLease;
+  /** Names the key and the time of a deleted session's removal. */
+  readonly removal?: { readonly key: string; readonly at: number };
+}
+
+/** Identifies the delete of a session under a key. */
+export interface KeyedDelete {
+  readonly session: string;
+  readonly key: string;
+}
+
+/** Asks to begin a run of a session; `limit` is `limits.runs.per_tenant`. */
+export interface RunAdmission {
+  readonly session: string;
+  readonly limit: number;
+}
 
 /** Defines what the sessions of a tenant share. */
 export interface TenantStores {
@@ -46,21 +102,28 @@ export interface TenantStores {
   listNotes(owner: NotesOwner): Promise<readonly NoteHead[]>;
   /** Writes once for each `key`. Returns why it cannot, or null if it was done. */
   writeNote(owner: NotesOwner, note: { name: string; content: string }, key: string): Promise<string | null>;
-  /** Stores lessons of a tenant, each once. */
-  addReflections(tenant: string, rows: readonly Reflection[], ttlMs: number): Promise<void>;
-  findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]>;
-  /** Stores what agents of a tenant remember, each row once. */
-  addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void>;
-  recentMemories(
-    tenant: string,
-    owner: MemoryOwner,
-    limit: number,
-    seen: RecallExclusions,
-  ): Promise<readonly Memory[]>;
-  recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
+  /** Stores lessons, each once. */
+  addReflections(rows: readonly Reflection[], ttlMs: number): Promise<void>;
+  findReflections(task: string, ttlMs: number): Promise<readonly Reflection[]>;
+  /** Stores what agents remember, each row once. */
+  addMemories(rows: readonly EmbeddedRow[]): Promise<void>;
+  recentMemories(owner: MemoryOwner, limit: number, seen: RecallExclusions): Promise<readonly Memory[]>;
+  recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
-/** Defines the whole RPC surface of TeamObject. */
-export interface TeamDirectory extends TeamRpc, TenantStores {
-  perform(call: TeamCall): Promise<TeamReply>;
+/** Defines the whole RPC surface of TenantObject. */
+export interface TenantDirectory extends TenantStores {
+  perform(call: DirectoryCall<TenantOperation>): Promise<DirectoryReply>;
+  /** Upserts a summary by id, idempotently; the newest `head_seq` wins. */
+  index(summary: SessionSummary): Promise<void>;
+  /** Returns whether a session of this id was deleted under this key in the last 7 days. */
+  wasDeleted(asked: KeyedDelete): Promise<boolean>;
+  /** Returns whether a session may begin a run beside those that its tenant has under way. */
+  admitRun(admission: RunAdmission): Promise<boolean>;
+  /** Takes the grants of a session and returns those of its tenant's agents. */
+  grants(told: GrantsReport): Promise<GrantsUpdate>;
+  /** Pins a definition at the team before the first session needs it, for a day and while any session does. */
+  keepDefinition(revision: string, json: string): Promise<void>;
+  /** Leases a share of the tenant's day. */
+  lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
-import { scopeSchema } from "./scopes.ts";
+import { jurisdictionSchema, scopeSchema } from "./scopes.ts";
 
 /** Browser tokens have the form `lt_<claims>.<HMAC-SHA-256>`; with one algorithm there is no header to forge. */
 
 const claimsSchema = z.strictObject({
   tenant: z.string().min(1),
+  jurisdiction: jurisdictionSchema,
   session: z.string().min(1),
   /** Gives the session's creation in milliseconds since the epoch. */
   made: z.int(),

@@ -12,6 +12,7 @@ import { noTotals } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { agentOf, emit, headAfter, retireMessages, threadOf, assign } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
+import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
 import { okAnswer, requireUnchanged, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
@@ -60,9 +61,15 @@ const createSchema = z.strictObject({
 const isCreated = ({ head }: Session): boolean => head > 0;
 
 /** Returns a session that does not exist yet, from which a create starts. */
-export const emptySession = (id: string, tenant: string, rules: SessionRules, now: number): Session => ({
+export const emptySession = (
+  id: string,
+  { tenant, jurisdiction }: TenantAddress,
+  rules: SessionRules,
+  now: number,
+): Session => ({
   id,
   tenant,
+  jurisdiction,
   agent: rules.entryAgent,
   prefix: "",
   ref: null,

@@ -106,7 +106,7 @@ test("EF-26 RE-4: a summary is booked on the run, the session and the lease", as
   const total = rows.reduce((sum, { cost }) => sum + cost, 0);
   const { spent, tenant } = bench.state().funds;
   expect(spent.cost).toBe(total);
-  const [day] = tables.read("SELECT cost FROM tenant_days");
+  const [day] = tables.read("SELECT cost FROM days");
   expect(Number(day?.["cost"] ?? 0) + (tenant.lease?.used.cost ?? 0)).toBe(total);
   expect(lastResult(bench).cost_usd).toBe(total / 1e9);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/budgets/lease.ts";
-import { drawLease, settleLease } from "../../../src/engine/access/tenant-days.ts";
+import { drawLease, settleLease } from "../../../src/engine/access/tenant/days.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
@@ -73,10 +73,9 @@ const open = async (
     report: () => {
       const { lease } = bench.state().funds.tenant;
       if (lease?.closed !== true) return;
-      const owner = { tenant: "t1", session: bench.id };
-      tables.write((all) => settleLease(all, owner, { id: lease.id, used: lease.used }));
+      tables.write((all) => settleLease(all, bench.id, { id: lease.id, used: lease.used }));
     },
-    day: () => ({ spent: sum("tenant_days"), out: sum("leases") }),
+    day: () => ({ spent: sum("days"), out: sum("leases") }),
   };
 };
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Tables } from "../../../src/engine/access/database.ts";
-import { addReflections } from "../../../src/engine/access/reflections.ts";
+import { addReflections } from "../../../src/engine/access/tenant/reflections.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
@@ -28,7 +28,7 @@ const twice = [said(delegate("coder", migrate)), said(delegate("coder", migrate)
 const opened = async (
   team: string,
   crew: readonly Member[] = members(twice, replies(failing)),
-  options: { readonly tables?: Tables; readonly id?: string; readonly tenant?: string } = {},
+  options: { readonly tables?: Tables; readonly id?: string } = {},
 ): Promise<Bench> => {
   const engine = await engineOf(crewYaml(crew, team), { toolboxes: [createProbe().toolbox] });
   const bench = openBench({ engine, ...options });
@@ -114,17 +114,11 @@ test("AG-39: a run that fails by a limit leaves one, with the cause as caveat; o
   expect(rowsOf(other)).toEqual([]);
 });
 
-test("AG-39: lessons go to other sessions of the tenant, and to no other tenant", async () => {
+test("AG-39: lessons go to other sessions of the tenant", async () => {
   const { tables } = memoryTables();
   await played("reflections: {}", undefined, { tables });
   const same = await played("reflections: {}", undefined, { tables, id: "s_bbbbbbbbbbbbbbbbbbbbbbbbbb" });
   expect(toldTo(same, 0)[0]).toContain("Broke it.");
-  const other = await played("reflections: {}", undefined, {
-    tables,
-    id: "s_cccccccccccccccccccccccccc",
-    tenant: "t2",
-  });
-  expect(toldTo(other, 0)).toEqual(["Migrate the customer database"]);
 });
 
 test("AG-39: the main thread is told nothing, and its own failure leaves nothing", async () => {
@@ -190,18 +184,14 @@ test("AG-39: what a store tells twice it keeps once, for its time, and no more t
     files: [],
   }));
   const rules = { ttlMs: 1_000, now: 600 };
-  addReflections(tables, "t1", rows, rules);
-  addReflections(tables, "t1", rows.slice(-5), rules);
-  addReflections(tables, "t2", rows.slice(0, 1), rules);
-  const of = (tenant: string): readonly number[] =>
-    tables
-      .read("SELECT at FROM reflections WHERE tenant = ? ORDER BY at", tenant)
-      .map(({ at }) => Number(at));
-  expect(of("t1")).toHaveLength(500);
-  expect(of("t1")[0]).toBe(11);
-  expect(of("t2")).toEqual([1]);
-  addReflections(tables, "t1", [], { ttlMs: 100, now: 600 });
-  expect(of("t1")[0]).toBe(501);
+  addReflections(tables, rows, rules);
+  addReflections(tables, rows.slice(-5), rules);
+  const times = (): readonly number[] =>
+    tables.read("SELECT at FROM reflections ORDER BY at").map(({ at }) => Number(at));
+  expect(times()).toHaveLength(500);
+  expect(times()[0]).toBe(11);
+  addReflections(tables, [], { ttlMs: 100, now: 600 });
+  expect(times()[0]).toBe(501);
 });
 
 test("AG-39: rows of a session leave with their time", async () => {

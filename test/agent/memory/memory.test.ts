@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Tables } from "../../../src/engine/access/database.ts";
-import { forgetSubject } from "../../../src/engine/access/memories.ts";
-import { indexSession } from "../../../src/engine/access/session-index.ts";
+import { forgetSubject } from "../../../src/engine/access/tenant/memories.ts";
+import { indexSession } from "../../../src/engine/access/tenant/session-index.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench, BenchOptions } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
@@ -99,7 +99,7 @@ test("AG-41: an input and its answer reach the next session of the same subject 
   expect(errors(second)).toEqual([]);
 });
 
-test("★ AG-41: two subjects of one tenant: neither recalls the other's text; nor does another tenant's same subject", async () => {
+test("★ AG-41: two subjects of one tenant: neither recalls the other's text", async () => {
   const { tables } = memoryTables();
   const member = (answer: string): Member =>
     helper(
@@ -110,15 +110,13 @@ test("★ AG-41: two subjects of one tenant: neither recalls the other's text; n
     );
   const ada = await opened(member("In Kiel."), { tables, subject: "ada" });
   await say(ada, "Where is the boat in the harbour? It is my secret.");
-  for (const [letter, subject, tenant] of [
-    ["b", "bob", "t1"],
-    ["c", "ada", "t2"],
-    ["d", undefined, "t1"],
+  for (const [letter, subject] of [
+    ["b", "bob"],
+    ["d", undefined],
   ] as const) {
     const other = await opened(member("I do not know."), {
       tables,
       letter,
-      tenant,
       ...(subject === undefined ? {} : { subject }),
     });
     await say(other, "Where is the boat in the harbour? Tell me the secret.");
@@ -511,9 +509,9 @@ test("AG-41: deleting a subject deletes its rows, also those that were on their 
   store.down = true;
   await say(one, "Where exactly is it?");
   store.down = false;
-  forgetSubject(tables, "t2", "ada", one.now());
+  forgetSubject(tables, "eve", one.now());
   expect(rowsOf(tables)).toHaveLength(1);
-  forgetSubject(tables, "t1", "ada", one.now());
+  forgetSubject(tables, "ada", one.now());
   expect(rowsOf(tables)).toEqual([]);
   expect(tables.read("SELECT rowid FROM memory_words")).toEqual([]);
   await one.pass(10_000);
@@ -523,7 +521,6 @@ test("AG-41: deleting a subject deletes its rows, also those that were on their 
   await say(own, "Where is the boat?");
   expect(rowsOf(tables)).toHaveLength(1);
   const summary = {
-    tenant: "t1",
     ref: null,
     agent: "helper",
     title: null,

@@ -7,7 +7,7 @@ import {
   unpackVector,
   wordsOf,
 } from "../../../src/agent/memory/recall.ts";
-import { addMemories, recallMemories, recentMemories } from "../../../src/engine/access/memories.ts";
+import { addMemories, recallMemories, recentMemories } from "../../../src/engine/access/tenant/memories.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 
 /** How remembered texts are found (AG-41). */
@@ -109,27 +109,26 @@ const nothing = { session: "", runs: [], told: [] };
 
 const query = { vector: null, limit: 5, threshold: 0, seen: nothing, beyond: 0 };
 
-test("AG-41: rows are kept once by their id and tenant, and no more than 10 000 of an owner: the oldest leave, with their words", () => {
+test("AG-41: rows are kept once by their id, and no more than 10 000 of an owner: the oldest leave, with their words", () => {
   const { tables } = memoryTables();
   const rows = Array.from({ length: 10_005 }, (_, n) => row(n + 1));
-  addMemories(tables, "t1", rows);
-  addMemories(tables, "t1", rows.slice(-5));
-  addMemories(tables, "t2", rows.slice(0, 1));
-  expect(tables.read("SELECT count(*) AS n FROM memories")[0]?.["n"]).toBe(10_001);
-  expect(recallMemories(tables, "t1", "subject:ada", { ...query, text: "5" })).toEqual([]);
-  expect(recallMemories(tables, "t1", "subject:ada", { ...query, text: "10005" })[0]?.text).toBe(
+  addMemories(tables, rows);
+  addMemories(tables, rows.slice(-5));
+  expect(tables.read("SELECT count(*) AS n FROM memories")[0]?.["n"]).toBe(10_000);
+  expect(recallMemories(tables, "subject:ada", { ...query, text: "5" })).toEqual([]);
+  expect(recallMemories(tables, "subject:ada", { ...query, text: "10005" })[0]?.text).toBe(
     "Text number 10005",
   );
-  expect(recentMemories(tables, "t1", "subject:ada", 2, nothing).map(({ text }) => text)).toEqual([
+  expect(recentMemories(tables, "subject:ada", 2, nothing).map(({ text }) => text)).toEqual([
     "Text number 10005",
     "Text number 10004",
   ]);
-  expect(recentMemories(tables, "t1", "subject:eve", 2, nothing)).toEqual([]);
+  expect(recentMemories(tables, "subject:eve", 2, nothing)).toEqual([]);
 });
 
 test("AG-41: queries hold any characters", () => {
   const { tables } = memoryTables();
-  addMemories(tables, "t1", [row(1, { text: "don't \"quote\" OR 1=1 NEAR(a) ' ; owner:o2 *" })]);
+  addMemories(tables, [row(1, { text: "don't \"quote\" OR 1=1 NEAR(a) ' ; owner:o2 *" })]);
   for (const text of [
     "don't",
     '"quote"',
@@ -141,16 +140,16 @@ test("AG-41: queries hold any characters", () => {
     "\u0000",
     "NOT AND OR",
   ])
-    expect(() => recallMemories(tables, "t1", "subject:ada", { ...query, text })).not.toThrow();
-  expect(recallMemories(tables, "t1", "subject:ada", { ...query, text: "don't quote" })).toHaveLength(1);
+    expect(() => recallMemories(tables, "subject:ada", { ...query, text })).not.toThrow();
+  expect(recallMemories(tables, "subject:ada", { ...query, text: "don't quote" })).toHaveLength(1);
 });
 
 test("AG-41: vectors of another model are not compared", () => {
   const { tables } = memoryTables();
   const vector = { by: "p/old", bytes: packVector([1, 0]) };
-  addMemories(tables, "t1", [row(1, { vector })]);
+  addMemories(tables, [row(1, { vector })]);
   const found = (by: string) =>
-    recallMemories(tables, "t1", "subject:ada", {
+    recallMemories(tables, "subject:ada", {
       ...query,
       text: "unlike",
       vector: { by, bytes: vector.bytes },

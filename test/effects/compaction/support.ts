@@ -22,6 +22,8 @@ import type { FinishReason } from "../../../src/model/completer.ts";
 import { compact } from "../../../src/effects/compact.ts";
 import { invalidity } from "../../support/validity.ts";
 
+const address = { tenant: "t1", jurisdiction: null };
+
 /** Chats, a summariser that does what a test says, and the core's own edits: an effect without a session around it. */
 
 const estimate = (parts: readonly Part[]): number =>
@@ -186,7 +188,7 @@ export const worldOf = (
 /** A thread that the core's own edits are applied to. */
 const threadWith = (chat: readonly Message[]): Thread => {
   const rules = { entryAgent: "tester", revision: "r1", interactive: true };
-  const session = emptySession("s1", "t1", rules as Parameters<typeof emptySession>[2], 0);
+  const session = emptySession("s1", address, rules as Parameters<typeof emptySession>[2], 0);
   const run = { id: "run_1", turn: 2, phase: { at: "ready" }, notes: [] } as unknown as Thread["run"];
   const nextPos = chat.length;
   return { ...(session.threads["main"] as Thread), chat, tokens: tokensOf(chat), nextPos, run };
@@ -199,7 +201,7 @@ export const applied = (
   { edits = [] }: EffectResult<Json>,
 ): readonly Message[] => {
   const rules = { entryAgent: "tester", revision: "r1", interactive: true };
-  const session = emptySession("s1", "t1", rules as Parameters<typeof emptySession>[2], 0);
+  const session = emptySession("s1", address, rules as Parameters<typeof emptySession>[2], 0);
   const moment = { now: 0, estimate, agents: () => missingAgent("tester", "nothing") };
   const draft = createDraft(
     { ...session, threads: { main: threadWith(view) } },

@@ -6,12 +6,13 @@ import { mintToken } from "../../../src/engine/access/browser-tokens.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { toBase64Url } from "../../../src/tools/base64.ts";
 import { createKey, editKey, revokeKey } from "../../../src/engine/access/key-store.ts";
+import { teamMigrations } from "../../../src/engine/access/team-tables.ts";
 import { memoryTables } from "./tables.ts";
 
 const adminKey = "an-admin-key-of-thirty-two-chars";
 const now = 1_800_000_000_000;
 const hour = 3_600_000;
-const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
+const operator: Principal = { tenant: "default", jurisdiction: null, by: "operator", scopes: allScopes };
 
 const check = (tables: Tables, credential: string, at = now) =>
   authenticate(tables, credential, { adminKey, now: at });
@@ -38,11 +39,12 @@ const codeOf = async (tables: Tables, credential: string, at = now): Promise<str
 };
 
 test("AP-12: a key authenticates as its tenant with its scopes, and no storage dump holds it", async () => {
-  const { tables, dump } = memoryTables();
+  const { tables, dump } = memoryTables(teamMigrations);
   const { info, credential } = await keyOf(tables, ["sessions:read", "usage:read"]);
   expect(credential).toMatch(/^lk_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
   expect(await principalOf(tables, credential)).toEqual({
     tenant: "acme",
+    jurisdiction: null,
     by: info.id,
     scopes: ["sessions:read", "usage:read"],
   });
@@ -52,7 +54,7 @@ test("AP-12: a key authenticates as its tenant with its scopes, and no storage d
 });
 
 test("AP-12: LIMPET_ADMIN_KEY is the first admin key, and a short one is none", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   expect(await principalOf(tables, adminKey)).toEqual(operator);
   expect(await codeOf(tables, `${adminKey}x`)).toBe("unauthenticated");
   const short = await authenticate(tables, "short", { adminKey: "short", now });
@@ -62,7 +64,7 @@ test("AP-12: LIMPET_ADMIN_KEY is the first admin key, and a short one is none", 
 });
 
 test("AP-12: unknown ids, wrong secrets and malformed keys get the same answer", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const { credential } = await keyOf(tables);
   const last = credential.at(-1) === "A" ? "B" : "A";
   const wrong = [
@@ -80,7 +82,7 @@ test("AP-12: unknown ids, wrong secrets and malformed keys get the same answer",
 });
 
 test("AP-12: an expired key and a revoked key are refused, and so are the tokens they minted", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const expiring = await keyOf(tables, ["sessions:read", "tokens:mint"], now + hour);
   expect(await codeOf(tables, expiring.credential, now + hour - 1)).toBe("ok");
   expect(await codeOf(tables, expiring.credential, now + hour)).toBe("token_expired");
@@ -98,7 +100,7 @@ test("AP-12: an expired key and a revoked key are refused, and so are the tokens
 });
 
 test("AP-12: a changed key is changed at the next check", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const { info, credential } = await keyOf(tables);
   editKey(tables, operator, { key: info.id, scopes: ["usage:read"], expires_at: now + hour });
   expect(await principalOf(tables, credential)).toMatchObject({
@@ -108,7 +110,7 @@ test("AP-12: a changed key is changed at the next check", async () => {
 });
 
 test("AP-13: a token opens its session with its scopes until its expiry", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const minted = await mintToken(
     tables,
     operator,
@@ -118,6 +120,7 @@ test("AP-13: a token opens its session with its scopes until its expiry", async 
   expect(minted.expires_at).toBe(now + 60_000);
   expect(await principalOf(tables, minted.token)).toEqual({
     tenant: "default",
+    jurisdiction: null,
     by: "operator",
     scopes: ["sessions:read"],
     session: "s_1",
@@ -130,9 +133,10 @@ test("AP-13: a token opens its session with its scopes until its expiry", async 
 });
 
 test("AP-13: a token has no scope and no lifetime beyond its minter's", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const minter: Principal = {
     tenant: "acme",
+    jurisdiction: null,
     by: "operator",
     scopes: ["tokens:mint", "sessions:read"],
     expires: now + 5000,
@@ -146,7 +150,7 @@ test("AP-13: a token has no scope and no lifetime beyond its minter's", async ()
 
 /** A token of a key, and a change of that key. */
 const minted = async (scopes: readonly Scope[] = ["sessions:read", "approvals:decide", "tokens:mint"]) => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const { info, credential } = await keyOf(tables, scopes);
   const minter = await principalOf(tables, credential);
   const asked = {
@@ -203,7 +207,7 @@ test("AP-13: a token that a token minted is cut to the key behind both", async (
 });
 
 test("AP-13: a token that a bound one mints is bound to the same origin", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const origin = "https://app.example.com";
   const minter: Principal = {
     ...operator,
@@ -224,7 +228,7 @@ test("AP-13: a token that a bound one mints is bound to the same origin", async 
 });
 
 test("RE-T3: forged, unsigned and altered tokens are refused", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const { token } = await mintToken(tables, operator, { session: "s_1", made: 7, ttl: 60 }, now);
   const [body = "", signature = ""] = token.slice(3).split(".");
   const claims: Record<string, unknown> = JSON.parse(atob(body.replaceAll("-", "+").replaceAll("_", "/")));
@@ -249,7 +253,7 @@ test("RE-T3: forged, unsigned and altered tokens are refused", async () => {
 });
 
 test("RE-T3: a token that was signed with exp null, NaN or text is refused all the same", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const { token } = await mintToken(tables, operator, { session: "s_1", made: 7, ttl: 60 }, now);
   const [row] = tables.read("SELECT kid, secret FROM signing_keys");
   const secret = Buffer.from(String(row?.["secret"]), "base64url");
@@ -277,7 +281,7 @@ test("RE-T3: a token that was signed with exp null, NaN or text is refused all t
 });
 
 test("AP-13: signing keys rotate daily, two live, and a token outlives its key's rotation", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const mint = (at: number) => mintToken(tables, operator, { session: "s_1", made: 7, ttl: 3600 }, at);
   const first = await mint(now);
   const second = await mint(now + 24 * hour);
@@ -289,7 +293,7 @@ test("AP-13: signing keys rotate daily, two live, and a token outlives its key's
 });
 
 test("AP-4: authenticating against an empty team creates no table", async () => {
-  const { tables, database } = memoryTables();
+  const { tables, database } = memoryTables(teamMigrations);
   await check(tables, "lk_aaaaaaaaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
   await check(tables, adminKey);
   expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);

@@ -1,13 +1,18 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { areSameBytes } from "../../../src/engine/access/encoding.ts";
+import { jurisdictions } from "../../../src/sandbox/jurisdiction.ts";
+import type { PlacedNamespace, TenantAddress } from "../../../src/sandbox/jurisdiction.ts";
 import { base32 } from "../../../src/sandbox/sha256.ts";
 import { fromBase64Url, toBase64Url } from "../../../src/tools/base64.ts";
 import {
   deriveSessionId,
-  objectName,
   createSessionId,
   sessionIdPattern,
+  getSessionObject,
+  getTenantObject,
+  sessionObjectName,
+  tenantObjectName,
 } from "../../../src/engine/access/names.ts";
 
 test("AP-3: session ids fit their pattern, and every bit of them varies", () => {
@@ -30,16 +35,54 @@ test("AP-3: the id of a ref is a pure function of kind, tenant and name", async 
   expect(new Set([id, ...others]).size).toBe(5);
 });
 
-test("RE-T5: no two pairs of tenant and id share an object name", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.string(), fc.string(), fc.string(), fc.string(), async (a, b, c, d) => {
-      const same = (await objectName(a, b)) === (await objectName(c, d));
-      const equal = a.toWellFormed() === c.toWellFormed() && b.toWellFormed() === d.toWellFormed();
-      expect(same).toBe(equal);
+test("AP-3 RE-T5: no two jurisdictions, tenants or ids share an object name", () => {
+  const places = [null, ...jurisdictions] as const;
+  const owner = fc.record({ tenant: fc.string(), jurisdiction: fc.constantFrom(...places) });
+  const isSame = (one: TenantAddress, other: TenantAddress): boolean =>
+    one.jurisdiction === other.jurisdiction && one.tenant.toWellFormed() === other.tenant.toWellFormed();
+  fc.assert(
+    fc.property(owner, fc.string(), owner, fc.string(), (one, id, other, otherId) => {
+      expect(sessionObjectName(one, id) === sessionObjectName(other, otherId)).toBe(
+        isSame(one, other) && id.toWellFormed() === otherId.toWellFormed(),
+      );
+      expect(tenantObjectName(one) === tenantObjectName(other)).toBe(isSame(one, other));
     }),
   );
-  expect(await objectName("a", "bc")).not.toBe(await objectName("ab", "c"));
-  expect(await objectName("a", "bc")).toMatch(/^[0-9a-f]{64}$/);
+  const at = (tenant: string) => ({ tenant, jurisdiction: null });
+  expect(sessionObjectName(at("a"), "bc")).not.toBe(sessionObjectName(at("ab"), "c"));
+  expect(sessionObjectName(at("a"), "bc")).toMatch(/^[0-9a-f]{64}$/);
+  expect(tenantObjectName(at("eu"))).not.toBe(tenantObjectName({ tenant: "", jurisdiction: "eu" }));
+});
+
+test("AP-3: an object of a jurisdiction is found there, under a name that no other jurisdiction has", () => {
+  const asked: string[] = [];
+  const namespace = (place: string): PlacedNamespace<string> => ({
+    getByName: (name) => `${place} ${name}`,
+    jurisdiction: (wanted) => {
+      asked.push(wanted);
+      return namespace(wanted);
+    },
+  });
+  const acme = { tenant: "acme", jurisdiction: "eu" } as const;
+  expect(getTenantObject(namespace("anywhere"), acme)).toBe(`eu ${tenantObjectName(acme)}`);
+  const free = { ...acme, jurisdiction: null };
+  expect(getSessionObject(namespace("anywhere"), free, "s_1")).toBe(
+    `anywhere ${sessionObjectName(free, "s_1")}`,
+  );
+  expect(asked).toEqual(["eu"]);
+});
+
+test("AP-3: a runtime that cannot place objects serves them where it is; any other fault is one", () => {
+  const failing = (message: string): PlacedNamespace<string> => ({
+    getByName: (name) => name,
+    jurisdiction: () => {
+      throw new Error(message);
+    },
+  });
+  const acme = { tenant: "acme", jurisdiction: "us" } as const;
+  const local = "Jurisdiction restrictions are not implemented in workerd.";
+  expect(getTenantObject(failing(local), acme)).toBe(tenantObjectName(acme));
+  expect(() => getTenantObject(failing("the jurisdiction is unknown"), acme)).toThrow("unknown");
 });
 
 test("AP-12: base64url reads back exactly what it wrote and nothing else", () => {

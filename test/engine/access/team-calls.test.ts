@@ -2,17 +2,24 @@ import { expect, test } from "vitest";
 import { allScopes } from "../../../src/session/rpc.ts";
 import type { Principal } from "../../../src/session/rpc.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
-import { teamOperationScopes } from "../../../src/engine/access/rpc.ts";
-import type { TeamCall, TeamOperation } from "../../../src/engine/access/rpc.ts";
+import { teamOperationScopes, tenantOperationScopes } from "../../../src/engine/access/rpc.ts";
+import type { DirectoryCall, TeamOperation, TenantOperation } from "../../../src/engine/access/rpc.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
+import { teamMigrations } from "../../../src/engine/access/team-tables.ts";
+import { performTenantCall } from "../../../src/engine/access/tenant/calls.ts";
 import { memoryTables } from "./tables.ts";
 
 const now = 1_800_000_000_000;
-const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
-const admin: Principal = { tenant: "acme", by: "aaaaaaaaaaaaaaaa", scopes: ["admin"] };
+const operator: Principal = { tenant: "default", jurisdiction: null, by: "operator", scopes: allScopes };
+const admin: Principal = { tenant: "acme", jurisdiction: null, by: "aaaaaaaaaaaaaaaa", scopes: ["admin"] };
 
 /** The reply with its body parsed, or the problem's fields. */
-const call = async (tables: Tables, op: TeamOperation, params: unknown, more: Partial<TeamCall> = {}) => {
+const call = async (
+  tables: Tables,
+  op: TeamOperation,
+  params: unknown,
+  more: Partial<DirectoryCall<TeamOperation>> = {},
+) => {
   const reply = await performTeamCall(tables, { principal: operator, op, params, ...more }, now);
   if (!reply.ok) return { body: null, ...reply.problem };
   const { status, replayed, json } = reply;
@@ -20,7 +27,7 @@ const call = async (tables: Tables, op: TeamOperation, params: unknown, more: Pa
 };
 
 test("AP-12: keys are made, read, listed, changed and revoked, and shown once", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const made = await call(tables, "create_key", {
     name: "ci",
     tenant: "acme",
@@ -43,7 +50,7 @@ test("AP-12: keys are made, read, listed, changed and revoked, and shown once", 
 });
 
 test("RE-T5: an admin of one tenant sees and makes no key of another", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const foreign = await call(tables, "create_key", { tenant: "other", scopes: ["admin"] });
   const own = await call(tables, "create_key", { scopes: ["admin"] }, { principal: admin });
   expect(own.body).toMatchObject({ tenant: "acme", created_by: admin.by });
@@ -61,7 +68,7 @@ test("RE-T5: an admin of one tenant sees and makes no key of another", async () 
 });
 
 test("AP-6: a key created five times under one Idempotency-Key is one key, its secret shown once", async () => {
-  const { tables, dump } = memoryTables();
+  const { tables, dump } = memoryTables(teamMigrations);
   const body = { scopes: ["sessions:read"], name: "once" };
   const first = await call(tables, "create_key", body, { key: "k1" });
   const again = await Promise.all([1, 2, 3, 4].map(() => call(tables, "create_key", body, { key: "k1" })));
@@ -76,7 +83,7 @@ test("AP-6: a key created five times under one Idempotency-Key is one key, its s
 });
 
 test("AP-6: changing, revoking and minting under an Idempotency-Key happen once; another body is 422", async () => {
-  const { tables, dump } = memoryTables();
+  const { tables, dump } = memoryTables(teamMigrations);
   const { id } = (await call(tables, "create_key", { scopes: ["sessions:read"] })).body;
   const cases: readonly [TeamOperation, Record<string, unknown>, Record<string, unknown>][] = [
     ["edit_key", { key: id, name: "one" }, { key: id, name: "two" }],
@@ -93,7 +100,7 @@ test("AP-6: changing, revoking and minting under an Idempotency-Key happen once;
 });
 
 test("AP-6 AP-13: a replayed token goes to a caller of the same rights only, and not beyond its life", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   const body = { session: "s_1", made: 7, ttl: 60, scopes: ["sessions:read"] };
   const first = await call(tables, "mint_token", body, { key: "k" });
   const narrow = { ...operator, scopes: ["tokens:mint"] } satisfies Principal;
@@ -107,7 +114,7 @@ test("AP-6 AP-13: a replayed token goes to a caller of the same rights only, and
 });
 
 test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
-  const { tables, database } = memoryTables();
+  const { tables, database } = memoryTables(teamMigrations);
   const cases: readonly [TeamOperation, unknown, string][] = [
     ["create_key", { scopes: ["sessions:read"], rights: 1 }, "/rights"],
     ["create_key", { scopes: ["sessions:fly"] }, "/scopes/0"],
@@ -115,9 +122,9 @@ test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
     ["create_key", { scopes: ["admin"], tenant: "a/b" }, "/tenant"],
     ["create_key", { scopes: ["admin"], expires_at: now }, "/expires_at"],
     ["create_key", null, ""],
-    ["list_sessions", { order: "size" }, "/order"],
-    ["list_sessions", { limit: 201 }, "/limit"],
-    ["list_sessions", { "a/b~c": 1 }, "/a~1b~0c"],
+    ["create_key", { scopes: ["admin"], jurisdiction: "moon" }, "/jurisdiction"],
+    ["list_keys", { limit: 201 }, "/limit"],
+    ["list_keys", { "a/b~c": 1 }, "/a~1b~0c"],
     ["mint_token", { session: "s", made: 7, ttl: 3601 }, "/ttl"],
     ["mint_token", { session: "s", made: 7, ttl: 60, origin: "https://a.example/path" }, "/origin"],
   ];
@@ -131,7 +138,7 @@ test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
 });
 
 test("AP-13: each operation needs its scope, and a browser token none of them but minting", async () => {
-  const { tables } = memoryTables();
+  const { tables } = memoryTables(teamMigrations);
   for (const op of Object.keys(teamOperationScopes) as TeamOperation[]) {
     const others = allScopes.filter((scope) => scope !== teamOperationScopes[op]);
     const lacking = { principal: { ...operator, scopes: others } };
@@ -140,4 +147,46 @@ test("AP-13: each operation needs its scope, and a browser token none of them bu
     const token = { principal: { ...operator, session: "s_1" } };
     expect(await call(tables, op, {}, token)).toMatchObject({ code: "scope_missing" });
   }
+});
+
+test("AP-13: each operation of a tenant needs its scope, and a browser token has none of them", async () => {
+  const { tables, database } = memoryTables();
+  for (const op of Object.keys(tenantOperationScopes) as TenantOperation[]) {
+    const others = allScopes.filter((scope) => scope !== tenantOperationScopes[op]);
+    for (const principal of [
+      { ...operator, scopes: others },
+      { ...operator, session: "s_1" },
+    ])
+      expect(await performTenantCall(tables, { principal, op, params: {} }, now)).toMatchObject({
+        problem: { code: "scope_missing" },
+      });
+  }
+  const query = { principal: operator, op: "list_sessions", params: { order: "size" } } as const;
+  expect(await performTenantCall(tables, query, now)).toMatchObject({
+    problem: { code: "invalid_request", errors: [{ pointer: "/order" }] },
+  });
+  expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
+
+test("AP-12: a tenant's first key says where its data is kept, for ever: another value later is a conflict", async () => {
+  const { tables } = memoryTables(teamMigrations);
+  const key = (params: object) => call(tables, "create_key", { scopes: ["admin"], ...params });
+  const first = await key({ tenant: "acme", jurisdiction: "eu" });
+  expect(first).toMatchObject({ status: 201, body: { tenant: "acme", jurisdiction: "eu" } });
+  for (const same of [{}, { jurisdiction: "eu" }])
+    expect((await key({ tenant: "acme", ...same })).body).toMatchObject({ jurisdiction: "eu" });
+  const conflict = { code: "conflict", errors: [{ pointer: "/jurisdiction" }] };
+  for (const other of ["us", null])
+    expect(await key({ tenant: "acme", jurisdiction: other })).toMatchObject(conflict);
+  expect(await call(tables, "get_key", { key: first.body.id })).toMatchObject({
+    body: { jurisdiction: "eu" },
+  });
+  await call(tables, "revoke_key", { key: first.body.id });
+  expect(await key({ tenant: "acme", jurisdiction: "us" })).toMatchObject(conflict);
+  expect((await key({ tenant: "anywhere" })).body).toMatchObject({ jurisdiction: null });
+  expect(await key({ tenant: "anywhere", jurisdiction: "us" })).toMatchObject(conflict);
+  for (const tenant of ["default", "dev"])
+    expect(await key({ tenant, jurisdiction: "eu" })).toMatchObject(conflict);
+  expect((await key({ tenant: "default", jurisdiction: null })).status).toBe(201);
+  expect(tables.read("SELECT count(*) AS n FROM keys")).toEqual([{ n: 4 }]);
 });

@@ -100,3 +100,14 @@ test("TB-28: ids that are not base32 and unknown routes are refused before any o
   const made = await send("POST", "/v1/sandbox");
   expect(await made.json()).toEqual({ id: expect.stringMatching(/^[a-z2-7]{32}$/) });
 });
+
+test("toolboxes §6: a jurisdiction may stand before an id and names another sandbox; any other prefix is refused", async () => {
+  const id = "a".repeat(52);
+  const send = (sandbox: string, init?: RequestInit): Promise<Response> =>
+    worker.default.fetch(new Request(`http://s/v1/sandbox/${sandbox}/file/workspace/note`, init));
+  expect((await send(`eu-${id}`, { method: "PUT", body: "European" })).status).toBe(200);
+  expect(await (await send(`eu-${id}`)).text()).toBe("European");
+  for (const other of [id, `us-${id}`]) expect((await send(other)).status, other).toBe(404);
+  for (const bad of [`xx-${id}`, `EU-${id}`, "eu-", `eu-us-${id}`, `-${id}`])
+    expect((await send(bad)).status, bad).toBe(400);
+});

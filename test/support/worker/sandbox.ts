@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 
 const { SANDBOX } = env as unknown as { readonly SANDBOX: Fetcher };
 
-const idOf = ({ id }: Session): string => sandboxId("test", "default", id);
+const idOf = ({ id }: Session): string => sandboxId("test", { tenant: "default", jurisdiction: null }, id);
 
 /** Breaks or mends the line to a session's sandbox, or asks how often it was used. */
 export const line = async (what: "down" | "up" | "asked", session: Session): Promise<number> => {

@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import type { StoredEvent } from "../../../src/agent/state/events.ts";
-import { objectName } from "../../../src/engine/access/names.ts";
+import { sessionObjectName } from "../../../src/engine/access/names.ts";
 import type { Hello, Watch } from "./watch.ts";
 import { openWatch } from "./watch.ts";
 
@@ -115,7 +115,7 @@ const waitsForPeople = ({ busy, alarm }: Peek): boolean =>
 
 /** The handle of a session that exists, or not. */
 export const sessionOf = async (id: string): Promise<Session> => {
-  const name = await objectName("default", id);
+  const name = sessionObjectName({ tenant: "default", jurisdiction: null }, id);
   const stub = (): DurableObjectStub => worker.SessionObject.getByName(name);
   const inside = <T>(work: (state: DurableObjectState) => T | Promise<T>): Promise<T> =>
     runInDurableObject(stub(), (_, state) => work(state));

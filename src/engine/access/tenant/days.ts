@@ -1,7 +1,7 @@
-import type { BudgetKind } from "../../agent/state/budget.ts";
-import { budgetKinds } from "../../agent/state/budget.ts";
-import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
-import type { RunQuery, DatabaseRow, Tables } from "./database.ts";
+import type { BudgetKind } from "../../../agent/state/budget.ts";
+import { budgetKinds } from "../../../agent/state/budget.ts";
+import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../../agent/budgets/lease.ts";
+import type { RunQuery, DatabaseRow, Tables } from "../database.ts";
 
 /**
  * This file tracks what a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a
@@ -26,17 +26,11 @@ const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
 
 const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
 
-const bookUsed = (
-  all: RunQuery,
-  tenant: string,
-  day: number,
-  { tokens, cost, time, calls }: DayFigures,
-): void => {
+const bookUsed = (all: RunQuery, day: number, { tokens, cost, time, calls }: DayFigures): void => {
   all(
-    `INSERT INTO tenant_days (tenant, day, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (tenant, day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
+    `INSERT INTO days (day, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
        time = time + excluded.time, calls = calls + excluded.calls`,
-    tenant,
     day,
     tokens,
     cost,
@@ -45,36 +39,29 @@ const bookUsed = (
   );
 };
 
-interface LeaseOwner {
-  readonly tenant: string;
-  readonly session: string;
-}
-
-const findLease = (all: RunQuery, { tenant, session }: LeaseOwner, id: string): DatabaseRow | undefined =>
-  all("SELECT * FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id)[0];
+const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | undefined =>
+  all("SELECT * FROM leases WHERE session = ? AND id = ?", session, id)[0];
 
 /** Settles a lease with what was used of it; an unknown one was settled before or comes too late. */
-export const settleLease = (all: RunQuery, owner: LeaseOwner, { id, used }: SettledLease): void => {
-  const lease = findLease(all, owner, id);
+export const settleLease = (all: RunQuery, session: string, { id, used }: SettledLease): void => {
+  const lease = findLease(all, session, id);
   if (lease === undefined) return;
-  const { tenant, session } = owner;
-  all("DELETE FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id);
-  bookUsed(all, tenant, Number(lease["day"]), used);
+  all("DELETE FROM leases WHERE session = ? AND id = ?", session, id);
+  bookUsed(all, Number(lease["day"]), used);
 };
 
 /** Counts leases that nobody settled in time as spent, and deletes past days. */
-const expireLeases = (all: RunQuery, tenant: string, now: number): void => {
-  const late = all("DELETE FROM leases WHERE tenant = ? AND at <= ? RETURNING *", tenant, now - leaseMs);
-  for (const lease of late) bookUsed(all, tenant, Number(lease["day"]), figuresOf(lease));
-  all("DELETE FROM tenant_days WHERE tenant = ? AND day < ?", tenant, now - dayKeepMs);
+const expireLeases = (all: RunQuery, now: number): void => {
+  const late = all("DELETE FROM leases WHERE at <= ? RETURNING *", now - leaseMs);
+  for (const lease of late) bookUsed(all, Number(lease["day"]), figuresOf(lease));
+  all("DELETE FROM days WHERE day < ?", now - dayKeepMs);
 };
 
-const sumSpentOn = (all: RunQuery, tenant: string, day: number): DayFigures => {
-  const [settled] = all("SELECT * FROM tenant_days WHERE tenant = ? AND day = ?", tenant, day);
+const sumSpentOn = (all: RunQuery, day: number): DayFigures => {
+  const [settled] = all("SELECT * FROM days WHERE day = ?", day);
   const [open] = all(
     `SELECT sum(tokens) AS tokens, sum(cost) AS cost, sum(time) AS time, sum(calls) AS calls
-     FROM leases WHERE tenant = ? AND day = ?`,
-    tenant,
+     FROM leases WHERE day = ?`,
     day,
   );
   return addFigures(figuresOf(settled), figuresOf(open));
@@ -92,9 +79,9 @@ const leaseShareOf = (left: number, need: number): number =>
 
 /** Sums what the day has spent once the session's previous lease has come back. */
 const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): DayFigures => {
-  const spent = sumSpentOn(all, request.tenant, day);
+  const spent = sumSpentOn(all, day);
   const { settles } = request;
-  const lease = settles === null ? undefined : findLease(all, request, settles.id);
+  const lease = settles === null ? undefined : findLease(all, request.session, settles.id);
   if (settles === null || lease === undefined || Number(lease["day"]) !== day) return spent;
   return addFigures(addFigures(spent, settles.used), figuresOf(lease), -1);
 };
@@ -119,12 +106,11 @@ const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnsw
   const lacking = budgetKinds.find((kind) => (limits[kind] ?? Infinity) - spent[kind] < (least[kind] ?? 0));
   if (lacking !== undefined)
     return { ok: false, kind: lacking, limit: limits[lacking] ?? 0, spent: spent[lacking], until };
-  if (settles !== null) settleLease(all, request, settles);
+  if (settles !== null) settleLease(all, request.session, settles);
   const granted = mapLimits(request, (kind, limit) => leaseShareOf(limit - spent[kind], need[kind] ?? 0));
   const { tokens = 0, cost = 0, time = 0, calls = 0 } = granted;
   all(
-    "INSERT INTO leases (tenant, session, id, day, at, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    request.tenant,
+    "INSERT INTO leases (session, id, day, at, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     request.session,
     request.id,
     day,
@@ -140,11 +126,11 @@ const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnsw
 /** Gives a session a share of its tenant's day in exchange for the previous one; a repeated request gets the same. */
 export const drawLease = (tables: Tables, request: LeaseRequest, now: number): LeaseAnswer =>
   tables.write((all) => {
-    expireLeases(all, request.tenant, now);
-    const known = findLease(all, request, request.id);
+    expireLeases(all, now);
+    const known = findLease(all, request.session, request.id);
     if (known === undefined) return drawShare(all, request, now);
     const day = Number(known["day"]);
     const figures = figuresOf(known);
     const granted = mapLimits(request, (kind) => figures[kind]);
-    return { ok: true, granted, until: day + dayMs, spent: sumSpentOn(all, request.tenant, day) };
+    return { ok: true, granted, until: day + dayMs, spent: sumSpentOn(all, day) };
   });

@@ -1,14 +1,13 @@
 import * as z from "zod";
-import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
-import type { Page } from "../../session/paging.ts";
-import type { SessionSummary } from "../../session/rpc.ts";
-import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "./database.ts";
-import { releaseDefinition } from "./definitions.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
+import type { Page } from "../../../session/paging.ts";
+import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
 import { forgetSession } from "./memories.ts";
-import { keepDelete } from "./once.ts";
-import { settleLease } from "./tenant-days.ts";
+import { keepDelete } from "../once.ts";
+import type { SessionSummary } from "../rpc.ts";
+import { settleLease } from "./days.ts";
 
-/** This file keeps the team's index of sessions. */
+/** This file keeps a tenant's index of sessions. */
 
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;
@@ -35,8 +34,8 @@ export const listSessionsSchema = z.strictObject({
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
-/** Describes a listed session, which is the summary without its tenant. */
-export type ListedSession = Omit<SessionSummary, "tenant" | "lease" | "removal">;
+/** Describes a listed session, which is the summary without what it gives back. */
+export type ListedSession = Omit<SessionSummary, "lease" | "removal">;
 
 const toListedSession = (row: DatabaseRow): ListedSession => ({
   id: String(row["id"]),
@@ -51,7 +50,7 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   updated_at: Number(row["updated_at"]),
 });
 
-/** Returns the WHERE terms of a list query, after `tenant = ?`. */
+/** Returns the WHERE terms of a list query. */
 function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly DatabaseValue[] } {
   const states = query.status === undefined ? [] : [query.status].flat();
   const terms: readonly (readonly [boolean, string, readonly DatabaseValue[]])[] = [
@@ -77,7 +76,7 @@ function filtersOf(query: ListSessions): { where: readonly string[]; values: rea
   return { where: chosen.map(([, term]) => term), values: chosen.flatMap(([, , values]) => values) };
 }
 
-/** Returns a page of a tenant's sessions. */
+/** Returns a page of the sessions of a tenant, to which its cursors are bound. */
 export function listSessions(tables: Tables, tenant: string, query: ListSessions): Page<ListedSession> {
   const { cursor, limit, ...bound } = query;
   const binding = cursorBindingOf({ tenant, ...bound });
@@ -85,33 +84,30 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
   const column = query.order.replace("-", "");
   const filters = filtersOf(query);
   const page = pageClause(position, column, query.order.startsWith("-"), limit);
-  const where = ["tenant = ?", ...filters.where].join(" AND ");
+  const where = ["true", ...filters.where].join(" AND ");
   const rows = tables.read(
     `SELECT * FROM sessions WHERE ${where} ${page.where} ${page.tail}`,
-    tenant,
     ...filters.values,
     ...page.values,
   );
   return pageOf(rows, { position, column, limit, binding }, toListedSession);
 }
 
-function writeTombstone(all: RunQuery, summary: SessionSummary): void {
-  const { tenant, id, updated_at } = summary;
-  const rows = all("DELETE FROM sessions WHERE tenant = ? AND id = ? RETURNING revision", tenant, id);
-  all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
+function writeTombstone(all: RunQuery, { id, updated_at }: SessionSummary): void {
+  all("DELETE FROM sessions WHERE id = ?", id);
+  all("INSERT OR REPLACE INTO tombstones (id, at) VALUES (?, ?)", id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
-  all("DELETE FROM grants WHERE tenant = ? AND session = ? AND scope = 'session'", tenant, id);
-  forgetSession(all, tenant, id);
-  for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
+  all("DELETE FROM grants WHERE session = ? AND scope = 'session'", id);
+  forgetSession(all, id);
 }
 
 /** Returns whether the stored row or a tombstone is newer than `summary`. */
 function isOutdated(
   all: RunQuery,
-  { tenant, id, created_at, head_seq }: SessionSummary,
+  { id, created_at, head_seq }: SessionSummary,
   row: DatabaseRow | undefined,
 ): boolean {
-  const [grave] = all("SELECT at FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
+  const [grave] = all("SELECT at FROM tombstones WHERE id = ?", id);
   if (grave !== undefined && created_at < Number(grave["at"])) return true;
   if (row === undefined) return false;
   const stored = Number(row["created_at"]);
@@ -120,37 +116,33 @@ function isOutdated(
 
 /** Inserts a row or updates only its changed columns, since even an unchanged one that is set costs an index write. */
 function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undefined): void {
-  const { tenant, id, revision, created_at } = summary;
+  const { id, created_at } = summary;
   const changing = [
     summary.ref,
     summary.agent,
     summary.title,
     JSON.stringify(summary.metadata),
     summary.status,
+    summary.revision,
     summary.head_seq,
     summary.updated_at,
   ];
-  const old = row?.["revision"];
-  if (old === revision && row?.["created_at"] === created_at)
+  if (row?.["created_at"] === created_at)
     all(
-      `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, head_seq = ?, updated_at = ?
-       WHERE tenant = ? AND id = ?`,
+      `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, head_seq = ?,
+         updated_at = ? WHERE id = ?`,
       ...changing,
-      tenant,
       id,
     );
   else
     all(
-      `INSERT OR REPLACE INTO sessions (ref, agent, title, metadata, status, head_seq, updated_at, tenant, id, revision, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO sessions (ref, agent, title, metadata, status, revision, head_seq, updated_at, id, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...changing,
-      tenant,
       id,
-      revision,
       created_at,
     );
-  all("DELETE FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
-  if (old !== undefined && old !== revision) releaseDefinition(all, String(old), summary.updated_at);
+  all("DELETE FROM tombstones WHERE id = ?", id);
 }
 
 /**
@@ -159,14 +151,10 @@ function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undef
  */
 export function indexSession(tables: Tables, summary: SessionSummary): void {
   tables.write((all) => {
-    const { tenant, id: session, lease, removal } = summary;
-    if (lease !== undefined) settleLease(all, { tenant, session }, lease);
-    if (removal !== undefined) keepDelete(all, { tenant, session, key: removal.key }, removal.at);
-    const [row] = all(
-      "SELECT created_at, head_seq, revision FROM sessions WHERE tenant = ? AND id = ?",
-      tenant,
-      session,
-    );
+    const { id: session, lease, removal } = summary;
+    if (lease !== undefined) settleLease(all, session, lease);
+    if (removal !== undefined) keepDelete(all, { session, key: removal.key }, removal.at);
+    const [row] = all("SELECT created_at, head_seq FROM sessions WHERE id = ?", session);
     if (isOutdated(all, summary, row)) return;
     if (summary.status === "deleted") writeTombstone(all, summary);
     else upsert(all, summary, row);

@@ -1,16 +1,15 @@
 import { expect, test } from "vitest";
-import type { SessionSummary } from "../../../src/session/rpc.ts";
-import { createActiveRuns } from "../../../src/engine/access/active-runs.ts";
-import type { ActiveRuns } from "../../../src/engine/access/active-runs.ts";
-import type { Tables } from "../../../src/engine/access/database.ts";
-import { indexSession } from "../../../src/engine/access/session-index.ts";
-import { memoryTables } from "./tables.ts";
+import { createActiveRuns } from "../../../../src/engine/access/tenant/active-runs.ts";
+import type { ActiveRuns } from "../../../../src/engine/access/tenant/active-runs.ts";
+import type { Tables } from "../../../../src/engine/access/database.ts";
+import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
+import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
+import { memoryTables } from "../tables.ts";
 
 const now = 1_800_000_000_000;
 
 const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
   id,
-  tenant: "acme",
   ref: null,
   agent: "guide",
   title: null,
@@ -23,11 +22,11 @@ const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary
   ...more,
 });
 
-/** A team of which a tenant may have two runs at once. */
+/** A tenant that may have two runs at once. */
 const desk = (tables: Tables = memoryTables().tables) => {
   const runs: ActiveRuns = createActiveRuns(tables);
   return {
-    admit: (session: string, at = now, tenant = "acme") => runs.admit({ tenant, session, limit: 2 }, at),
+    admit: (session: string, at = now) => runs.admit({ session, limit: 2 }, at),
     reports: (id: string, more?: Partial<SessionSummary>) => {
       indexSession(tables, summary(id, more));
       runs.report(summary(id, more));
@@ -35,10 +34,9 @@ const desk = (tables: Tables = memoryTables().tables) => {
   };
 };
 
-test("RE-3: a tenant has no more runs than its limit; a session that has a place keeps it, another tenant has its own", () => {
+test("RE-3: a tenant has no more runs than its limit; a session that has a place keeps it", () => {
   const { admit } = desk();
   expect([admit("a"), admit("b"), admit("c"), admit("a")]).toEqual([true, true, false, true]);
-  expect(admit("c", now, "other")).toBe(true);
 });
 
 test.each(["idle", "deleted"] as const)(

@@ -1,36 +1,26 @@
 import * as z from "zod";
-import type { SharedNotes } from "../../agent/definition/memory.ts";
-import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
-import type { NoteHead } from "../../tools/stores.ts";
-import type { Tables } from "./database.ts";
-import { deleteExpiredKeys } from "./once.ts";
-import type { TenantStores } from "./rpc.ts";
+import type { SharedNotes } from "../../../agent/definition/memory.ts";
+import { firstLine, noteContent, noteName, storeLimits } from "../../../tools/stores.ts";
+import type { NoteHead } from "../../../tools/stores.ts";
+import type { Tables } from "../database.ts";
+import { deleteExpiredKeys } from "../once.ts";
+import type { TenantStores } from "../rpc.ts";
 
 /** This file keeps notes that the sessions of a tenant share. */
 
-/** Identifies whose notes: those of one agent in all sessions of a tenant, or of all agents if it is null. */
+/** Identifies whose notes: those of one agent in all sessions, or of all agents if it is null. */
 export interface NotesOwner {
-  readonly tenant: string;
   readonly agent: string | null;
 }
 
-export const readNote = (tables: Tables, { tenant, agent }: NotesOwner, name: string): string | null => {
-  const [row] = tables.read(
-    "SELECT content FROM notes WHERE tenant = ? AND agent = ? AND name = ?",
-    tenant,
-    agent ?? "",
-    name,
-  );
+export const readNote = (tables: Tables, { agent }: NotesOwner, name: string): string | null => {
+  const [row] = tables.read("SELECT content FROM notes WHERE agent = ? AND name = ?", agent ?? "", name);
   return row === undefined ? null : String(row["content"]);
 };
 
-export const listNotes = (tables: Tables, { tenant, agent }: NotesOwner): readonly NoteHead[] =>
+export const listNotes = (tables: Tables, { agent }: NotesOwner): readonly NoteHead[] =>
   tables
-    .read(
-      "SELECT name, first_line FROM notes WHERE tenant = ? AND agent = ? ORDER BY name",
-      tenant,
-      agent ?? "",
-    )
+    .read("SELECT name, first_line FROM notes WHERE agent = ? ORDER BY name", agent ?? "")
     .map((row) => ({ name: String(row["name"]), first_line: String(row["first_line"]) }));
 
 const noteSchema = z.strictObject({ name: noteName, content: noteContent });
@@ -38,26 +28,22 @@ const noteSchema = z.strictObject({ name: noteName, content: noteContent });
 /** Writes a note over the one of its name; a second write with the same key does nothing. */
 export const writeNote = (
   tables: Tables,
-  { tenant, agent }: NotesOwner,
+  { agent }: NotesOwner,
   { key, now, ...given }: { name: string; content: string; key: string; now: number },
 ): string | null => {
   const { data: note, error } = noteSchema.safeParse(given);
   if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
   const { name, content } = note;
-  const owner = [tenant, agent ?? ""] as const;
-  const done = JSON.stringify(["note", ...owner, key]);
+  const owner = agent ?? "";
+  const done = JSON.stringify(["note", owner, key]);
   return tables.write((all) => {
     if (all("SELECT 1 FROM idempotency WHERE key = ?", done).length > 0) return null;
-    const [others] = all(
-      "SELECT count(*) AS count FROM notes WHERE tenant = ? AND agent = ? AND name <> ?",
-      ...owner,
-      name,
-    );
+    const [others] = all("SELECT count(*) AS count FROM notes WHERE agent = ? AND name <> ?", owner, name);
     if (Number(others?.["count"] ?? 0) >= storeLimits.notes)
       return `limit: there are ${storeLimits.notes} notes; write over one of them`;
     all(
-      "INSERT OR REPLACE INTO notes (tenant, agent, name, first_line, updated_at, content) VALUES (?, ?, ?, ?, ?, ?)",
-      ...owner,
+      "INSERT OR REPLACE INTO notes (agent, name, first_line, updated_at, content) VALUES (?, ?, ?, ?, ?)",
+      owner,
       name,
       firstLine(content),
       now,
@@ -70,10 +56,10 @@ export const writeNote = (
 };
 
 /** Gives a session access to shared notes. */
-export const createSharedNotes = (team: () => TenantStores, owner: NotesOwner): SharedNotes => ({
-  read: (name) => team().readNote(owner, name),
-  list: () => team().listNotes(owner),
-  write: (note, key) => team().writeNote(owner, note, key),
+export const createSharedNotes = (stores: () => TenantStores, owner: NotesOwner): SharedNotes => ({
+  read: (name) => stores().readNote(owner, name),
+  list: () => stores().listNotes(owner),
+  write: (note, key) => stores().writeNote(owner, note, key),
 });
 
 export const listNotesSchema = z.strictObject({
@@ -84,17 +70,12 @@ export const listNotesSchema = z.strictObject({
 /** Returns notes with their contents, as the API shows them. */
 export const showNotes = (
   tables: Tables,
-  tenant: string,
   { agents }: z.output<typeof listNotesSchema>,
 ): { readonly data: readonly object[] } => {
   const owners: readonly (string | null)[] = agents ?? [null];
   const data = owners.flatMap((agent) =>
     tables
-      .read(
-        "SELECT name, content FROM notes WHERE tenant = ? AND agent = ? ORDER BY name",
-        tenant,
-        agent ?? "",
-      )
+      .read("SELECT name, content FROM notes WHERE agent = ? ORDER BY name", agent ?? "")
       .map(({ name, content }) => ({
         name: String(name),
         content: String(content),

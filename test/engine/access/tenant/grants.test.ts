@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { allScopes } from "../../../src/session/rpc.ts";
-import { grantLifeMs } from "../../../src/agent/calls/judge.ts";
-import type { Grant } from "../../../src/agent/state/session.ts";
-import type { Tables } from "../../../src/engine/access/database.ts";
-import { listGrants, exchangeGrants } from "../../../src/engine/access/grants.ts";
-import { indexSession } from "../../../src/engine/access/session-index.ts";
-import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
-import type { TeamCall } from "../../../src/engine/access/rpc.ts";
-import { memoryTables } from "./tables.ts";
+import { allScopes } from "../../../../src/session/rpc.ts";
+import { grantLifeMs } from "../../../../src/agent/calls/judge.ts";
+import type { Grant } from "../../../../src/agent/state/session.ts";
+import type { Tables } from "../../../../src/engine/access/database.ts";
+import { listGrants, exchangeGrants } from "../../../../src/engine/access/tenant/grants.ts";
+import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
+import { performTenantCall } from "../../../../src/engine/access/tenant/calls.ts";
+import type { TenantOperation } from "../../../../src/engine/access/rpc.ts";
+import { memoryTables } from "../tables.ts";
 
 const now = 1_800_000_000_000;
 
@@ -25,15 +25,15 @@ const grant = (id: string, more: Partial<Grant> = {}): Grant => ({
 const tell = (
   tables: Tables,
   grants: readonly Grant[],
-  more: { readonly tenant?: string; readonly session?: string; readonly at?: number } = {},
+  more: { readonly session?: string; readonly at?: number } = {},
 ) => {
-  const { tenant = "acme", session = "s_1", at = now } = more;
-  return exchangeGrants(tables, { tenant, session, grants }, at);
+  const { session = "s_1", at = now } = more;
+  return exchangeGrants(tables, { session, grants }, at);
 };
 
-const call = async (tables: Tables, op: TeamCall["op"], params: unknown, tenant = "acme", key?: string) => {
-  const principal = { tenant, by: "key1", scopes: allScopes };
-  const reply = await performTeamCall(
+const call = async (tables: Tables, op: TenantOperation, params: unknown, key?: string) => {
+  const principal = { tenant: "acme", jurisdiction: null, by: "key1", scopes: allScopes };
+  const reply = await performTenantCall(
     tables,
     { principal, op, params, ...(key === undefined ? {} : { key }) },
     now,
@@ -49,10 +49,6 @@ test("TB-8: a session's grants are taken once, and those of agents are told to a
   expect(tell(tables, own)).toEqual({ agents: [grant("g1")], revoked: [] });
   expect(tell(tables, own)).toEqual({ agents: [grant("g1")], revoked: [] });
   expect(tell(tables, [], { session: "s_2" })).toEqual({ agents: [grant("g1")], revoked: [] });
-  expect(tell(tables, [], { tenant: "other" })).toEqual({ agents: [], revoked: [] });
-  expect(tell(tables, [grant("g1", { tool: "fs_write" })], { tenant: "other" }).agents).toMatchObject([
-    { tool: "fs_write" },
-  ]);
 });
 
 test("AP-4: telling of nothing, and listing nothing, writes nothing", async () => {
@@ -65,12 +61,12 @@ test("AP-4: telling of nothing, and listing nothing, writes nothing", async () =
   expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
 });
 
-test("TB-8: grants are listed newest first with their end, by session and agent, in pages, and only to their tenant", async () => {
+test("TB-8: grants are listed newest first with their end, by session and agent, in pages", async () => {
   const { tables } = memoryTables();
   tell(tables, [grant("g1"), grant("g2", { at: now + 1, scope: "session", agent: "lead" })]);
   tell(tables, [grant("g3", { at: now + 2 })], { session: "s_2" });
-  const listed = async (params: object, tenant = "acme"): Promise<readonly string[]> => {
-    const { body } = (await call(tables, "list_grants", params, tenant)) as {
+  const listed = async (params: object): Promise<readonly string[]> => {
+    const { body } = (await call(tables, "list_grants", params)) as {
       readonly body: { readonly data: { readonly id: string }[] };
     };
     return body.data.map(({ id }) => id);
@@ -78,7 +74,6 @@ test("TB-8: grants are listed newest first with their end, by session and agent,
   expect(await listed({})).toEqual(["g3", "g2", "g1"]);
   expect(await listed({ session: "s_1" })).toEqual(["g2", "g1"]);
   expect(await listed({ agent: "lead" })).toEqual(["g2"]);
-  expect(await listed({}, "other")).toEqual([]);
   expect(await listed({ limit: 2 })).toEqual(["g3", "g2"]);
   expect(listGrants(tables, "acme", { limit: 1, agent: "coder" }, now).data).toEqual([
     { ...grant("g3", { at: now + 2 }), session: "s_2", expires_at: now + 2 + grantLifeMs },
@@ -89,16 +84,15 @@ test("TB-8: grants are listed newest first with their end, by session and agent,
   ]);
 });
 
-test("TB-8: a revoked grant is told as such and stays revoked; another tenant's is like one that is not there", async () => {
+test("TB-8: a revoked grant is told as such and stays revoked", async () => {
   const { tables } = memoryTables();
   tell(tables, [grant("g1"), grant("g2", { scope: "session" })]);
-  for (const id of ["g1", "none"])
-    expect(await call(tables, "revoke_grant", { grant: id }, "other")).toMatchObject({ code: "not_found" });
-  expect(await call(tables, "revoke_grant", { grant: "g1" }, "acme", "k1")).toEqual({
+  expect(await call(tables, "revoke_grant", { grant: "none" })).toMatchObject({ code: "not_found" });
+  expect(await call(tables, "revoke_grant", { grant: "g1" }, "k1")).toEqual({
     status: 204,
     body: null,
   });
-  expect(await call(tables, "revoke_grant", { grant: "g1" }, "acme", "k1")).toEqual({
+  expect(await call(tables, "revoke_grant", { grant: "g1" }, "k1")).toEqual({
     status: 204,
     body: null,
   });
@@ -114,7 +108,6 @@ test("RE-P14: a deleted session takes its own grants with it; what it gave its a
   tell(tables, [grant("g1"), grant("g2", { scope: "session" })]);
   indexSession(tables, {
     id: "s_1",
-    tenant: "acme",
     ref: null,
     agent: "coder",
     title: null,

@@ -1,14 +1,13 @@
 import * as z from "zod";
-import { grantLifeMs } from "../../agent/calls/judge.ts";
-import type { GrantsUpdate, GrantsReport } from "../../agent/calls/judge.ts";
-import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
-import type { Page } from "../../session/paging.ts";
-import { refuse } from "../../session/problems.ts";
-import type { Principal } from "../../session/rpc.ts";
-import type { Grant } from "../../agent/state/session.ts";
-import type { DatabaseRow, Tables } from "./database.ts";
-import { withoutKey } from "./once.ts";
-import type { OnceResult, Once } from "./once.ts";
+import { grantLifeMs } from "../../../agent/calls/judge.ts";
+import type { GrantsUpdate, GrantsReport } from "../../../agent/calls/judge.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
+import type { Page } from "../../../session/paging.ts";
+import { refuse } from "../../../session/problems.ts";
+import type { Grant } from "../../../agent/state/session.ts";
+import type { DatabaseRow, Tables } from "../database.ts";
+import { withoutKey } from "../once.ts";
+import type { OnceResult, Once } from "../once.ts";
 
 /** This file keeps a tenant's grants: those of its sessions, and those that its agents have in all sessions. */
 
@@ -49,15 +48,10 @@ const grantOf = (row: DatabaseRow): Grant => {
 };
 
 /** Stores a session's grants, each once, and returns what it needs to know; a revoked grant stays revoked. */
-export function exchangeGrants(
-  tables: Tables,
-  { tenant, session, grants }: GrantsReport,
-  now: number,
-): GrantsUpdate {
+export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport, now: number): GrantsUpdate {
   const ids = grants.map(({ id }) => id);
   const known = tables.read(
-    `SELECT id, revoked FROM grants WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))`,
-    tenant,
+    "SELECT id, revoked FROM grants WHERE id IN (SELECT value FROM json_each(?))",
     JSON.stringify(ids),
   );
   const fresh = grants.filter(({ id }) => !known.some((row) => row["id"] === id));
@@ -65,9 +59,8 @@ export function exchangeGrants(
     tables.write((all) => {
       for (const { id, scope, agent, tool, pattern, by, at } of fresh)
         all(
-          `INSERT OR IGNORE INTO grants (tenant, id, session, scope, agent, tool, pattern, given_by, at, revoked)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-          tenant,
+          `INSERT OR IGNORE INTO grants (id, session, scope, agent, tool, pattern, given_by, at, revoked)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
           id,
           session,
           scope,
@@ -80,8 +73,7 @@ export function exchangeGrants(
       all("DELETE FROM grants WHERE scope = 'agent' AND at < ?", now - grantLifeMs);
     });
   const agents = tables.read(
-    "SELECT * FROM grants WHERE tenant = ? AND scope = 'agent' AND revoked = 0 AND at >= ? ORDER BY at, id",
-    tenant,
+    "SELECT * FROM grants WHERE scope = 'agent' AND revoked = 0 AND at >= ? ORDER BY at, id",
     now - grantLifeMs,
   );
   return {
@@ -90,7 +82,7 @@ export function exchangeGrants(
   };
 }
 
-/** Lists the valid grants of the caller's tenant, the newest first. */
+/** Lists the valid grants of a tenant, the newest first. */
 export function listGrants(
   tables: Tables,
   tenant: string,
@@ -102,9 +94,8 @@ export function listGrants(
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "at", true, limit);
   const rows = tables.read(
-    `SELECT * FROM grants WHERE tenant = ? AND revoked = 0 AND (scope = 'session' OR at >= ?)
+    `SELECT * FROM grants WHERE revoked = 0 AND (scope = 'session' OR at >= ?)
        AND ? IN ('*', session) AND ? IN ('*', agent) ${page.where} ${page.tail}`,
-    tenant,
     now - grantLifeMs,
     session,
     agent,
@@ -114,17 +105,8 @@ export function listGrants(
 }
 
 /** Revokes a grant: sessions that know it learn so within 30 seconds of their next call that it would cover. */
-export const revokeGrant = (
-  tables: Tables,
-  { tenant }: Principal,
-  id: string,
-  once: Once = withoutKey(tables),
-): OnceResult<null> =>
+export const revokeGrant = (tables: Tables, id: string, once: Once = withoutKey(tables)): OnceResult<null> =>
   once((all) => {
-    const gone = all(
-      "UPDATE grants SET revoked = 1 WHERE tenant = ? AND id = ? AND revoked = 0 RETURNING id",
-      tenant,
-      id,
-    );
+    const gone = all("UPDATE grants SET revoked = 1 WHERE id = ? AND revoked = 0 RETURNING id", id);
     return gone.length === 0 ? refuse("not_found", "No such grant.") : null;
   });

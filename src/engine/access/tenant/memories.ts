@@ -7,7 +7,7 @@ import {
   selectCandidates,
   unpackVector,
   wordsOf,
-} from "../../agent/memory/recall.ts";
+} from "../../../agent/memory/recall.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -17,9 +17,9 @@ import type {
   RecallQuery,
   RecallExclusions,
   SharedMemory,
-} from "../../agent/definition/memory.ts";
-import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "./database.ts";
-import type { TenantStores } from "./rpc.ts";
+} from "../../../agent/definition/memory.ts";
+import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
+import type { TenantStores } from "../rpc.ts";
 
 /** This file keeps what agents remember, which the sessions of a tenant share. */
 
@@ -37,20 +37,16 @@ interface OwnerRow {
   readonly forgottenAt: number | null;
 }
 
-const findOwner = (all: RunQuery, tenant: string, owner: MemoryOwner): OwnerRow | null => {
-  const [row] = all(
-    "SELECT id, forgotten_at FROM memory_owners WHERE tenant = ? AND owner = ?",
-    tenant,
-    owner,
-  );
+const findOwner = (all: RunQuery, owner: MemoryOwner): OwnerRow | null => {
+  const [row] = all("SELECT id, forgotten_at FROM memory_owners WHERE owner = ?", owner);
   if (row === undefined) return null;
   const { forgotten_at: at = null } = row;
   return { id: Number(row["id"]), forgottenAt: at === null ? null : Number(at) };
 };
 
-const ensureOwner = (all: RunQuery, tenant: string, owner: MemoryOwner): OwnerRow => {
-  all("INSERT OR IGNORE INTO memory_owners (tenant, owner) VALUES (?, ?)", tenant, owner);
-  return findOwner(all, tenant, owner) ?? { id: 0, forgottenAt: null };
+const ensureOwner = (all: RunQuery, owner: MemoryOwner): OwnerRow => {
+  all("INSERT OR IGNORE INTO memory_owners (owner) VALUES (?)", owner);
+  return findOwner(all, owner) ?? { id: 0, forgottenAt: null };
 };
 
 const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
@@ -61,20 +57,19 @@ const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
 };
 
 /** Returns whether a row was on its way when its owner was deleted. */
-const isFromBefore = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow): boolean => {
+const isFromBefore = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): boolean => {
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
   return (
     row.owner === sessionOwner(row.session) &&
-    all("SELECT 1 FROM tombstones WHERE tenant = ? AND id = ?", tenant, row.session).length > 0
+    all("SELECT 1 FROM tombstones WHERE id = ?", row.session).length > 0
   );
 };
 
-const addRow = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow): void => {
-  if (isFromBefore(all, owner, tenant, row)) return;
+const addRow = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): void => {
+  if (isFromBefore(all, owner, row)) return;
   const [kept] = all(
-    `INSERT OR IGNORE INTO memories (tenant, id, owner, at, session, run, agent, text, tags, made_by, vector)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
-    tenant,
+    `INSERT OR IGNORE INTO memories (id, owner, at, session, run, agent, text, tags, made_by, vector)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
     row.id,
     owner.id,
     row.at,
@@ -100,11 +95,11 @@ const addRow = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow
 const tokenOf = ({ id }: OwnerRow): string => `o${id}`;
 
 /** Stores rows, each once by its id, and deletes the oldest beyond the limit. */
-export const addMemories = (tables: Tables, tenant: string, rows: readonly EmbeddedRow[]): void =>
+export const addMemories = (tables: Tables, rows: readonly EmbeddedRow[]): void =>
   tables.write((all) => {
     for (const name of new Set(rows.map(({ owner }) => owner))) {
-      const owner = ensureOwner(all, tenant, name);
-      for (const row of rows) if (row.owner === name) addRow(all, owner, tenant, row);
+      const owner = ensureOwner(all, name);
+      for (const row of rows) if (row.owner === name) addRow(all, owner, row);
       const tooMany = all(
         "SELECT n FROM memories WHERE owner = ? ORDER BY at DESC, n DESC LIMIT -1 OFFSET ?",
         owner.id,
@@ -136,12 +131,11 @@ const unseenValues = ({ session, runs, told }: RecallExclusions): readonly Datab
 /** Returns an owner's newest texts, the newest first. */
 export const recentMemories = (
   tables: Tables,
-  tenant: string,
   name: MemoryOwner,
   limit: number,
   seen: RecallExclusions,
 ): readonly Memory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
+  const owner = findOwner((...asked) => tables.read(...asked), name);
   if (owner === null) return [];
   return tables
     .read(
@@ -194,15 +188,14 @@ const findByVector = (
 /** Returns the texts of an owner that fit a query, the best first. */
 export const recallMemories = (
   tables: Tables,
-  tenant: string,
   name: MemoryOwner,
   { text, vector, limit, threshold, seen, beyond }: RecallQuery,
 ): readonly RecalledMemory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
+  const owner = findOwner((...asked) => tables.read(...asked), name);
   if (owner === null || limit === 0) return [];
   const query = queryWords(text);
   const near = findByVector(tables, owner, vector);
-  const newest = recentMemories(tables, tenant, name, beyond, seen).map(({ n }) => n);
+  const newest = recentMemories(tables, name, beyond, seen).map(({ n }) => n);
   const most = mostCandidates + seen.told.length + newest.length;
   const numbers = new Set([...findByWords(tables, owner, query, most), ...[...near.keys()].slice(0, most)]);
   const candidates = tables
@@ -227,8 +220,8 @@ export const recallMemories = (
 };
 
 /** Deletes what is remembered for a session alone, together with the session. */
-export const forgetSession = (all: RunQuery, tenant: string, session: string): void => {
-  const owner = findOwner(all, tenant, sessionOwner(session));
+export const forgetSession = (all: RunQuery, session: string): void => {
+  const owner = findOwner(all, sessionOwner(session));
   if (owner === null) return;
   dropRows(all, all("SELECT n FROM memories WHERE owner = ?", owner.id));
   all("DELETE FROM memory_owners WHERE id = ?", owner.id);
@@ -237,9 +230,9 @@ export const forgetSession = (all: RunQuery, tenant: string, session: string): v
 export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512) });
 
 /** Deletes what is remembered of a subject (`metadata.subject`), including what is still on its way. */
-export const forgetSubject = (tables: Tables, tenant: string, subject: string, now: number): void =>
+export const forgetSubject = (tables: Tables, subject: string, now: number): void =>
   tables.write((all) => {
-    const { id } = ensureOwner(all, tenant, subjectOwner(subject));
+    const { id } = ensureOwner(all, subjectOwner(subject));
     dropRows(all, all("SELECT n FROM memories WHERE owner = ?", id));
     all("UPDATE memory_owners SET forgotten_at = ? WHERE id = ?", now, id);
     all(
@@ -249,8 +242,8 @@ export const forgetSubject = (tables: Tables, tenant: string, subject: string, n
   });
 
 /** Gives a session access to its tenant's memory. */
-export const createSharedMemory = (team: () => TenantStores, tenant: string): SharedMemory => ({
-  add: (rows) => team().addMemories(tenant, rows),
-  recent: (owner, limit, seen) => team().recentMemories(tenant, owner, limit, seen),
-  recall: (owner, query) => team().recallMemories(tenant, owner, query),
+export const createSharedMemory = (stores: () => TenantStores): SharedMemory => ({
+  add: (rows) => stores().addMemories(rows),
+  recent: (owner, limit, seen) => stores().recentMemories(owner, limit, seen),
+  recall: (owner, query) => stores().recallMemories(owner, query),
 });

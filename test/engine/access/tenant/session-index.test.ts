@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import type { SessionSummary } from "../../../src/session/rpc.ts";
-import { indexSession, listSessions, listSessionsSchema } from "../../../src/engine/access/session-index.ts";
-import { keepDefinition, definitionKeepMs, readDefinition } from "../../../src/engine/access/definitions.ts";
-import type { Tables } from "../../../src/engine/access/database.ts";
-import { wasDeleted } from "../../../src/engine/access/once.ts";
-import { memoryTables } from "./tables.ts";
+import {
+  indexSession,
+  listSessions,
+  listSessionsSchema,
+} from "../../../../src/engine/access/tenant/session-index.ts";
+import type { Tables } from "../../../../src/engine/access/database.ts";
+import { wasDeleted } from "../../../../src/engine/access/once.ts";
+import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
+import { memoryTables } from "../tables.ts";
 
 const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
   id,
-  tenant: "acme",
   ref: null,
   agent: "guide",
   title: null,
@@ -23,8 +25,7 @@ const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary
 
 const list = (tables: Tables, query: unknown = {}, tenant = "acme") =>
   listSessions(tables, tenant, listSessionsSchema.parse(query));
-const ids = (tables: Tables, query: unknown = {}, tenant = "acme") =>
-  list(tables, query, tenant).data.map((session) => session.id);
+const ids = (tables: Tables, query: unknown = {}) => list(tables, query).data.map((session) => session.id);
 
 test("AP-5: the newest summary of a session wins, in whatever order they come", () => {
   const { tables } = memoryTables();
@@ -123,15 +124,6 @@ test("AP-7: every filter narrows the list", () => {
   }
 });
 
-test("RE-T5: a tenant lists its own sessions only", () => {
-  const { tables } = memoryTables();
-  indexSession(tables, summary("a"));
-  indexSession(tables, summary("b", { tenant: "other" }));
-  expect(ids(tables)).toEqual(["a"]);
-  expect(ids(tables, {}, "other")).toEqual(["b"]);
-  expect(ids(tables, {}, "%")).toEqual([]);
-});
-
 test("RE-P14: a deleted session leaves the list with all it said, and a late summary brings nothing back", () => {
   const { tables, dump } = memoryTables();
   indexSession(tables, summary("a", { title: "secret plan", ref: "ref-of-a", head_seq: 4 }));
@@ -144,58 +136,18 @@ test("RE-P14: a deleted session leaves the list with all it said, and a late sum
   expect(ids(tables)).toEqual(["a"]);
 });
 
-test("CF-33: a definition is kept for as long as an undeleted session pins it", () => {
-  const { tables } = memoryTables();
-  const json = JSON.stringify({ text: "ü".repeat(400_000) });
-  keepDefinition(tables, "r_1", json, 1000);
-  keepDefinition(tables, "r_1", json, 1500);
-  indexSession(tables, summary("a"));
-  indexSession(tables, summary("b"));
-  expect(tables.read("SELECT part FROM definitions")).toHaveLength(2);
-  expect(readDefinition(tables, "r_1")).toBe(json);
-  expect(readDefinition(tables, "r_2")).toBeNull();
-  const later = 1500 + definitionKeepMs + 1;
-  indexSession(tables, summary("a", { status: "deleted", updated_at: later }));
-  expect(readDefinition(tables, "r_1")).toBe(json);
-  keepDefinition(tables, "r_2", "{}", later);
-  expect(readDefinition(tables, "r_1")).toBe(json);
-  indexSession(tables, summary("b", { revision: "r_2", head_seq: 2, updated_at: later }));
-  expect(readDefinition(tables, "r_1")).toBeNull();
-  expect(readDefinition(tables, "r_2")).toBe("{}");
-});
-
-test("CF-33: a long definition comes back sign by sign, wherever it was cut", () => {
-  const { tables } = memoryTables();
-  const json = JSON.stringify({ odd: "🐚".repeat(200_000), even: `x${"🐚".repeat(200_000)}` });
-  keepDefinition(tables, "r_1", json, 1000);
-  expect(readDefinition(tables, "r_1") === json).toBe(true);
-});
-
-test("CF-33: a definition outlives its last session for a day, since sessions may be about to pin it", () => {
-  const { tables } = memoryTables();
-  keepDefinition(tables, "r_1", "{}", 1000);
-  indexSession(tables, summary("a"));
-  indexSession(tables, summary("a", { status: "deleted", updated_at: 2000 }));
-  expect(readDefinition(tables, "r_1")).toBe("{}");
-  keepDefinition(tables, "r_2", "[]", 1000 + definitionKeepMs);
-  expect(readDefinition(tables, "r_1")).toBe("{}");
-  keepDefinition(tables, "r_2", "[]", 1001 + definitionKeepMs);
-  expect(readDefinition(tables, "r_1")).toBeNull();
-});
-
 test("AP-4: reading an empty index creates no table", () => {
   const { tables, database } = memoryTables();
   expect(list(tables)).toEqual({ data: [], next_cursor: null, prev_cursor: null });
-  expect(readDefinition(tables, "r_1")).toBeNull();
   expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
 });
 
-test("AP-6: the key of a delete is known for 7 days, to its tenant and session alone, and then leaves no row", () => {
+test("AP-6: the key of a delete is known for 7 days, to its session alone, and then leaves no row", () => {
   const { tables } = memoryTables();
   const day = 86_400_000;
   const deleted = (id: string, key: string, at: number): void =>
     indexSession(tables, summary(id, { status: "deleted", removal: { key, at } }));
-  const asked = { tenant: "acme", session: "a", key: "k1" };
+  const asked = { session: "a", key: "k1" };
   expect(wasDeleted(tables, asked, 0)).toBe(false);
   for (const id of ["a", "b"]) indexSession(tables, summary(id));
   deleted("a", "k1", 2000);
@@ -203,7 +155,7 @@ test("AP-6: the key of a delete is known for 7 days, to its tenant and session a
   indexSession(tables, summary("a", { created_at: 3000 }));
   expect(wasDeleted(tables, asked, 2000 + 7 * day)).toBe(true);
   expect(wasDeleted(tables, asked, 2001 + 7 * day)).toBe(false);
-  const others = [{ tenant: "other" }, { session: "b" }, { key: "k2" }];
+  const others = [{ session: "b" }, { key: "k2" }];
   for (const other of others) expect(wasDeleted(tables, { ...asked, ...other }, 2000)).toBe(false);
   deleted("b", "k2", 2001 + 7 * day);
   expect(tables.read("SELECT at FROM idempotency")).toEqual([{ at: 2001 + 7 * day }]);

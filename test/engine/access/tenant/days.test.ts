@@ -1,13 +1,10 @@
 import * as fc from "fast-check";
-import { allScopes } from "../../../src/session/rpc.ts";
 import { expect, test } from "vitest";
-import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/budgets/lease.ts";
-import { openTables } from "../../../src/engine/access/database.ts";
-import type { Tables } from "../../../src/engine/access/database.ts";
-import { createKey } from "../../../src/engine/access/key-store.ts";
-import { indexSession } from "../../../src/engine/access/session-index.ts";
-import { drawLease } from "../../../src/engine/access/tenant-days.ts";
-import { memoryTables } from "./tables.ts";
+import type { LeaseAnswer, LeaseRequest } from "../../../../src/agent/budgets/lease.ts";
+import type { Tables } from "../../../../src/engine/access/database.ts";
+import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
+import { drawLease } from "../../../../src/engine/access/tenant/days.ts";
+import { memoryTables } from "../tables.ts";
 
 /** Shares of a tenant's day (RE-4). */
 
@@ -17,7 +14,6 @@ const midnight = Date.UTC(2026, 10, 22);
 const none = { tokens: 0, cost: 0, time: 0, calls: 0 };
 
 const request = (more: Partial<LeaseRequest> = {}): LeaseRequest => ({
-  tenant: "acme",
   session: "s_1",
   id: "1",
   limits: { tokens: 64_000 },
@@ -120,14 +116,12 @@ test("RE-4: a day begins at midnight UTC, with all of its budget; leases belong 
   expect(left(tables, midnight)).toBe(64_000 - granted(next));
 });
 
-test("RE-4 T6: tenants and sessions have their own", () => {
+test("RE-4: sessions have their own", () => {
   const { tables } = memoryTables();
   drawLease(tables, request({ need: { tokens: 64_000 } }), noon);
   expect(drawLease(tables, request({ session: "s_2" }), noon).ok).toBe(false);
-  expect(granted(drawLease(tables, request({ tenant: "other" }), noon))).toBeGreaterThan(0);
-  const foreign = request({ tenant: "other", id: "2", settles: { id: "1", used: used(1) }, session: "s_9" });
-  expect(drawLease(tables, foreign, noon).ok).toBe(true);
-  expect(drawLease(tables, request({ session: "s_2" }), noon).ok).toBe(false);
+  const foreign = request({ id: "2", settles: { id: "1", used: used(1) }, session: "s_9" });
+  expect(drawLease(tables, foreign, noon).ok).toBe(false);
 });
 
 test("RE-4: kinds without a limit are not leased, all others are", () => {
@@ -146,7 +140,6 @@ test("RE-4: a session's summary gives its lease back, late and repeated ones cha
   drawLease(tables, request(), noon);
   const summary = {
     id: "s_1",
-    tenant: "acme",
     ref: null,
     agent: "guide",
     title: null,
@@ -164,13 +157,6 @@ test("RE-4: a session's summary gives its lease back, late and repeated ones cha
   drawLease(tables, request({ id: "2" }), noon);
   indexSession(tables, { ...summary, status: "deleted", lease: { id: "2", used: used(5) } });
   expect(left(tables)).toBe(64_000 - 305);
-});
-
-test("RE-C33 RE-4: the tables of an older team get what days need with the first lease", async () => {
-  const { database } = memoryTables();
-  const principal = { tenant: "default", by: "operator", scopes: allScopes };
-  await createKey(openTables(database, 2), { principal, body: { scopes: ["sessions:read"] }, now: 1_000 });
-  expect(drawLease(openTables(database), request(), noon).ok).toBe(true);
 });
 
 test("RE-4: whatever sessions draw, use and give back, in any order and with repeats: what is out and spent is never over the limit", () => {

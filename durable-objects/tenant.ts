@@ -1,0 +1,153 @@
+import { DurableObject } from "cloudflare:workers";
+import type {
+  EmbeddedRow,
+  Memory,
+  MemoryOwner,
+  RecalledMemory,
+  RecallQuery,
+  RecallExclusions,
+} from "../src/agent/definition/memory.ts";
+import type { LeaseAnswer, LeaseRequest } from "../src/agent/budgets/lease.ts";
+import type { GrantsReport, GrantsUpdate } from "../src/agent/calls/judge.ts";
+import type { Reflection } from "../src/agent/state/records.ts";
+import { createActiveRuns } from "../src/engine/access/tenant/active-runs.ts";
+import { openTables } from "../src/engine/access/database.ts";
+import { exchangeGrants } from "../src/engine/access/tenant/grants.ts";
+import { addMemories, recallMemories, recentMemories } from "../src/engine/access/tenant/memories.ts";
+import { teamObjectName, tenantObjectName } from "../src/engine/access/names.ts";
+import { listNotes, readNote, writeNote } from "../src/engine/access/tenant/notes.ts";
+import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
+import { wasDeleted } from "../src/engine/access/once.ts";
+import { addPin, dropPin, renewPin, takeUnusedPins } from "../src/engine/access/tenant/pins.ts";
+import { addReflections, findReflections } from "../src/engine/access/tenant/reflections.ts";
+import type {
+  DirectoryCall,
+  DirectoryReply,
+  KeyedDelete,
+  RunAdmission,
+  SessionSummary,
+  TeamDirectory,
+  TenantDirectory,
+  TenantOperation,
+} from "../src/engine/access/rpc.ts";
+import { indexSession } from "../src/engine/access/tenant/session-index.ts";
+import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
+import { drawLease } from "../src/engine/access/tenant/days.ts";
+import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
+import { createBatchWindow } from "./batch-window.ts";
+import { serialize } from "./serialize.ts";
+import { databaseOf } from "./table-database.ts";
+
+/** Sets how long a session's report waits for others, since the index may be seconds behind. */
+const reportBatchMs = 25;
+
+interface Exports {
+  readonly TeamObject: { getByName(name: string): TeamDirectory };
+}
+
+/** Holds one tenant's index of sessions, runs under way, daily spending, grants, notes and memories. */
+export class TenantObject extends DurableObject<unknown> implements TenantDirectory {
+  readonly #tables = openTables(databaseOf(this.ctx.storage), tenantMigrations);
+  readonly #runs = createActiveRuns(this.#tables);
+  readonly #waitForBatch = createBatchWindow(reportBatchMs);
+
+  async perform(call: DirectoryCall<TenantOperation>): Promise<DirectoryReply> {
+    if (tenantObjectName(call.principal) !== this.ctx.id.name)
+      return { ok: false, problem: { code: "not_found", detail: "no such tenant" } };
+    return performTenantCall(this.#tables, call, Date.now());
+  }
+
+  async index(summary: SessionSummary): Promise<void> {
+    this.#runs.report(summary);
+    if (summary.status !== "deleted") await this.#waitForBatch();
+    indexSession(this.#tables, summary);
+    if (summary.status === "deleted") this.ctx.waitUntil(this.#unpin());
+  }
+
+  async wasDeleted(asked: KeyedDelete): Promise<boolean> {
+    return wasDeleted(this.#tables, asked, Date.now());
+  }
+
+  async admitRun(admission: RunAdmission): Promise<boolean> {
+    return this.#runs.admit(admission, Date.now());
+  }
+
+  async keepDefinition(revision: string, json: string): Promise<void> {
+    await this.#pin(revision, json);
+    this.ctx.waitUntil(this.#unpin());
+  }
+
+  async lease(request: LeaseRequest): Promise<LeaseAnswer> {
+    return drawLease(this.#tables, request, Date.now());
+  }
+
+  async grants(told: GrantsReport): Promise<GrantsUpdate> {
+    return exchangeGrants(this.#tables, told, Date.now());
+  }
+
+  async readNote(owner: NotesOwner, name: string): Promise<string | null> {
+    return readNote(this.#tables, owner, name);
+  }
+
+  async listNotes(owner: NotesOwner): ReturnType<TenantDirectory["listNotes"]> {
+    return listNotes(this.#tables, owner);
+  }
+
+  async writeNote(
+    owner: NotesOwner,
+    note: { name: string; content: string },
+    key: string,
+  ): Promise<string | null> {
+    return writeNote(this.#tables, owner, { ...note, key, now: Date.now() });
+  }
+
+  async addReflections(rows: readonly Reflection[], ttlMs: number): Promise<void> {
+    addReflections(this.#tables, rows, { ttlMs, now: Date.now() });
+  }
+
+  async findReflections(task: string, ttlMs: number): Promise<readonly Reflection[]> {
+    return findReflections(this.#tables, task, { ttlMs, now: Date.now() });
+  }
+
+  async addMemories(rows: readonly EmbeddedRow[]): Promise<void> {
+    addMemories(this.#tables, rows);
+  }
+
+  async recentMemories(
+    owner: MemoryOwner,
+    limit: number,
+    seen: RecallExclusions,
+  ): Promise<readonly Memory[]> {
+    return recentMemories(this.#tables, owner, limit, seen);
+  }
+
+  async recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]> {
+    return recallMemories(this.#tables, owner, query);
+  }
+
+  #team(): TeamDirectory {
+    return (this.ctx.exports as unknown as Exports).TeamObject.getByName(teamObjectName);
+  }
+
+  /** Runs what changes the pins one after the other, since each asks the team in between. */
+  readonly #inTurn = serialize((work: () => Promise<void>) => work());
+
+  #pin(revision: string, json: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (renewPin(this.#tables, revision, Date.now())) return;
+      await this.#team().pinDefinition(this.ctx.id.toString(), revision, json);
+      addPin(this.#tables, revision, Date.now());
+    });
+  }
+
+  /** Lets go of definitions that no session needs; what the team cannot be told now is told next time. */
+  #unpin(): Promise<void> {
+    const letGo = async (): Promise<void> => {
+      for (const revision of takeUnusedPins(this.#tables, Date.now())) {
+        await this.#team().unpinDefinition(this.ctx.id.toString(), revision);
+        dropPin(this.#tables, revision);
+      }
+    };
+    return this.#inTurn(letGo).catch(() => undefined);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Tables } from "../database.ts";
+import type { RunAdmission, SessionSummary } from "../rpc.ts";
+
+/**
+ * Counts a tenant's sessions that have a run under way (`limits.runs`): those in the index, and those that were
+ * admitted and have not reported yet. It lives in memory: the index has what is lost with it seconds later.
+ */
+export interface ActiveRuns {
+  /** Returns whether a session may begin a run; an admitted session stays admitted. */
+  readonly admit: (admission: RunAdmission, now: number) => boolean;
+  readonly report: (summary: SessionSummary) => void;
+}
+
+/** Limits how long an admission lasts for a session that does not report that its run began. */
+const admissionMs = 30_000;
+
+interface AdmittedRun {
+  /** Gives the admission in milliseconds since the epoch; 0 means before this object was in memory. */
+  readonly at: number;
+  /** Is true once the session has reported its run. */
+  readonly told: boolean;
+}
+
+export const createActiveRuns = (tables: Tables): ActiveRuns => {
+  let known: Map<string, AdmittedRun> | null = null;
+  const load = (): Map<string, AdmittedRun> => {
+    const rows = tables.read("SELECT id FROM sessions WHERE status <> 'idle'");
+    return new Map(rows.map((row) => [String(row["id"]), { at: 0, told: true }]));
+  };
+  return {
+    admit: ({ session, limit }, now) => {
+      const places = (known ??= load());
+      for (const [id, { at, told }] of places) if (!told && now - at >= admissionMs) places.delete(id);
+      if (!places.has(session) && places.size >= limit) return false;
+      places.set(session, { at: now, told: false });
+      return true;
+    },
+    report: ({ id, status, updated_at }) => {
+      const place = known?.get(id);
+      if (status === "running" || status === "waiting") known?.set(id, { at: place?.at ?? 0, told: true });
+      else if (place !== undefined && (place.told || updated_at >= place.at)) known?.delete(id);
+    },
+  };
+};

@@ -1,0 +1,37 @@
+import { parseParams } from "../../../session/command.ts";
+import type { Tables } from "../database.ts";
+import { createReply, performDirectoryCall } from "../directory-calls.ts";
+import type { DirectoryOperations } from "../directory-calls.ts";
+import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";
+import { forgetSubject, subjectSchema } from "./memories.ts";
+import { listNotesSchema, showNotes } from "./notes.ts";
+import { tenantOperationScopes } from "../rpc.ts";
+import type { DirectoryCall, DirectoryReply, TenantOperation } from "../rpc.ts";
+import { listSessions, listSessionsSchema } from "./session-index.ts";
+
+/** This file holds the operations of a TenantObject. */
+const tenantOperations: DirectoryOperations<TenantOperation> = {
+  scopes: tenantOperationScopes,
+  handlers: {
+    list_sessions: (tables, { principal, params }) =>
+      createReply(200, listSessions(tables, principal.tenant, parseParams(listSessionsSchema, params))),
+    list_notes: (tables, { params }) =>
+      createReply(200, showNotes(tables, parseParams(listNotesSchema, params))),
+    forget_subject: (tables, { params }, now) => {
+      forgetSubject(tables, parseParams(subjectSchema, params).subject, now);
+      return createReply(204, null);
+    },
+    list_grants: (tables, { principal, params }, now) =>
+      createReply(200, listGrants(tables, principal.tenant, parseParams(listGrantsSchema, params), now)),
+    revoke_grant: (tables, { params }, _now, once) => {
+      const { replayed } = revokeGrant(tables, parseParams(grantReferenceSchema, params).grant, once);
+      return createReply(204, null, replayed);
+    },
+  },
+};
+
+export const performTenantCall = (
+  tables: Tables,
+  call: DirectoryCall<TenantOperation>,
+  now: number,
+): Promise<DirectoryReply> => performDirectoryCall(tenantOperations, tables, call, now);

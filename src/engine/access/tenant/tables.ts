@@ -1,0 +1,62 @@
+import type { Migrations } from "../database.ts";
+
+/** The tables of a tenant's object: its sessions, its days, and what its sessions share. */
+export const tenantMigrations: Migrations = [
+  `
+  -- One row per undeleted session, as the list shows it.
+  CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
+    status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX sessions_by_creation ON sessions (created_at, id);
+  CREATE INDEX sessions_by_update ON sessions (updated_at, id);
+  CREATE INDEX sessions_at_work ON sessions (id) WHERE status <> 'idle';
+  -- Deleted sessions, so that a late summary brings none of them back.
+  CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX tombstones_by_time ON tombstones (at);
+  -- Definitions that are pinned at the team. \`kept_at\`: when a session was last about to pin it; \`unused\` is 1 from
+  -- when no session needs it until the team has been told.
+  CREATE TABLE pins (revision TEXT PRIMARY KEY, kept_at INTEGER NOT NULL, unused INTEGER NOT NULL) WITHOUT ROWID;
+  -- What was done under an Idempotency-Key; \`key\` and \`body\` are digests.
+  CREATE TABLE idempotency (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX idempotency_by_time ON idempotency (at);
+  -- Notes that sessions share; agent = '' where all agents do.
+  CREATE TABLE notes (
+    agent TEXT NOT NULL, name TEXT NOT NULL, first_line TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, content TEXT NOT NULL,
+    PRIMARY KEY (agent, name)
+  ) WITHOUT ROWID;
+  -- What was spent on a UTC day, by its first millisecond; cost in 10⁻⁹ USD, time in milliseconds.
+  CREATE TABLE days (
+    day INTEGER PRIMARY KEY,
+    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL
+  );
+  -- Shares of a day that sessions hold; \`at\` is when one was given.
+  CREATE TABLE leases (
+    session TEXT NOT NULL, id TEXT NOT NULL, day INTEGER NOT NULL, at INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL,
+    PRIMARY KEY (session, id)
+  ) WITHOUT ROWID;
+  -- Remembered approvals; a revoked one stays until it would have ended, so that no session brings it back.
+  CREATE TABLE grants (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, scope TEXT NOT NULL, agent TEXT NOT NULL,
+    tool TEXT NOT NULL, pattern TEXT NOT NULL, given_by TEXT NOT NULL, at INTEGER NOT NULL, revoked INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  -- Lessons of runs that failed; \`id\` is of the session and the run.
+  CREATE TABLE reflections (id TEXT PRIMARY KEY, at INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
+  -- Whose memory it is: a subject, a session, or the whole tenant; \`forgotten_at\` is when it was deleted last.
+  CREATE TABLE memory_owners (id INTEGER PRIMARY KEY, owner TEXT NOT NULL UNIQUE, forgotten_at INTEGER);
+  -- What agents remember; \`id\` is of the session, the run and the call, \`vector\` base64 of bytes that \`made_by\` made.
+  CREATE TABLE memories (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner INTEGER NOT NULL, at INTEGER NOT NULL,
+    session TEXT NOT NULL, run TEXT NOT NULL, agent TEXT NOT NULL, text TEXT NOT NULL, tags TEXT NOT NULL,
+    made_by TEXT, vector TEXT
+  );
+  CREATE INDEX memories_by_owner ON memories (owner, at, n);
+  -- Their words by \`n\`; the owner is a word of its own.
+  CREATE VIRTUAL TABLE memory_words USING fts5(owner, words, content = '', contentless_delete = 1);
+  `,
+];
