@@ -61,7 +61,7 @@ export const measureCounts = async (options: WorkerOptions, results: Results): P
   results.add("rowsFirst", first.rows + first.others);
   results.note("rowsFirst", `${first.rows} of the session, ${created.rows} of them to create it`);
   results.add("rowsTurn", twice.rows - once.rows);
-  results.note("rowsTurn", `${twice.others - once.others} more of others: lease, day, index`);
+  results.note("rowsTurn", `${twice.others - once.others} more of its tenant: lease, day, index`);
   results.add("rowsCall", (wide.rows - ten.rows) / 30);
   results.note("rowsCall", `a turn with one call: ${perTurn} rows in ${statements} statements`);
   results.add("alarms", (thirty.alarms - ten.alarms) / 20);

@@ -1,7 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { teamObjectName } from "../../src/engine/access/names.ts";
+import { teamStub, tenantStub } from "../support/worker/directories.ts";
 import { api, create, sessionOf } from "../support/worker/session.ts";
 import type { Answer, Session } from "../support/worker/session.ts";
 import { line } from "../support/worker/sandbox.ts";
@@ -77,26 +76,24 @@ test("RE-P14: a session that never used its sandbox does not ask for it when it 
 type Method = "index" | "wasDeleted" | "definition";
 type Work = (...args: unknown[]) => Promise<unknown>;
 
-/** Has the team's object do one of its methods otherwise, until the answer is called. */
-const teamWith = async (method: Method, otherwise: (there: Work) => Work): Promise<() => void> => {
-  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
-  return runInDurableObject(TeamObject.getByName(teamObjectName), (instance) => {
-    const team = Object.getPrototypeOf(instance) as Record<Method, Work>;
-    const there = team[method];
-    team[method] = otherwise(there);
+/** Has the object of the tenant, or the team's for definitions, do one of its methods otherwise, until the answer is called. */
+const directoryWith = async (method: Method, otherwise: (there: Work) => Work): Promise<() => void> =>
+  runInDurableObject(method === "definition" ? teamStub() : tenantStub(), (instance) => {
+    const directory = Object.getPrototypeOf(instance) as Record<Method, Work>;
+    const there = directory[method];
+    directory[method] = otherwise(there);
     return () => {
-      team[method] = there;
+      directory[method] = there;
     };
   });
-};
 
 /** Has it refuse reports, or what it is told to refuse. */
-const teamAway = (method: Method = "index"): Promise<() => void> =>
-  teamWith(method, () => () => Promise.reject(new Error("the team is away")));
+const directoryAway = (method: Method = "index"): Promise<() => void> =>
+  directoryWith(method, () => () => Promise.reject(new Error("the tenant is away")));
 
 /** Has it answer late, by so many milliseconds; each answer after the first by so many more. */
-const teamSlow = (method: Method, ms: number, more = 0): Promise<() => void> =>
-  teamWith(method, (there) => {
+const directorySlow = (method: Method, ms: number, more = 0): Promise<() => void> =>
+  directoryWith(method, (there) => {
     let late = ms;
     return async function (this: unknown, ...args) {
       const mine = late;
@@ -109,11 +106,11 @@ const teamSlow = (method: Method, ms: number, more = 0): Promise<() => void> =>
 const isListed = async ({ id }: Session): Promise<boolean> =>
   JSON.stringify((await api("GET", "/sessions?limit=200")).body).includes(id);
 
-test("RE-P14 RE-C32 AP-5: a deleted session leaves the list of sessions, be the team away just then and the object killed", async () => {
+test("RE-P14 RE-C32 AP-5: a deleted session leaves the list of sessions, be its tenant's object away just then and the object killed", async () => {
   const session = await create("text", "Go", { title: "the sea" });
   await session.quiet();
   await expect.poll(() => isListed(session)).toBe(true);
-  const back = await teamAway();
+  const back = await directoryAway();
   expect((await session.call("DELETE")).status).toBe(204);
   await session.crash();
   back();
@@ -152,9 +149,9 @@ test("AP-6: a repeated delete answers as the first did and leaves alone the sess
   expect((await removed(await open("other twin"), "k1")).headers.has("Idempotent-Replayed")).toBe(false);
 });
 
-test("AP-6 RE-C2 RE-C32: the key of a delete outlives a team that is away and the object's death", async () => {
+test("AP-6 RE-C2 RE-C32: the key of a delete outlives a tenant's object that is away and the object's death", async () => {
   const first = await open("late");
-  const back = await teamAway();
+  const back = await directoryAway();
   expect(told(await removed(first, "k1"))).toEqual([204, false]);
   await first.crash();
   expect(told(await removed(first, "k1"))).toEqual([204, true]);
@@ -165,9 +162,9 @@ test("AP-6 RE-C2 RE-C32: the key of a delete outlives a team that is away and th
   expect(await isThere(second)).toBe(true);
 });
 
-test("AP-6: a delete with a key deletes nothing while the team, who knows the keys of earlier ones, does not answer", async () => {
+test("AP-6: a delete with a key deletes nothing while the tenant's object, which knows the keys of earlier ones, does not answer", async () => {
   const session = await open("unsure");
-  const back = await teamAway("wasDeleted");
+  const back = await directoryAway("wasDeleted");
   const refused = await removed(session, "k1");
   expect(refused).toMatchObject({ status: 503, body: { code: "overloaded" } });
   expect(refused.headers.has("Retry-After")).toBe(true);
@@ -202,7 +199,7 @@ test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged,
 
 test("RE-P14 RE-P1: a session that is created while the one of its ref is being deleted does not go with it", async () => {
   const first = await open("crossing");
-  const backs = [await teamSlow("wasDeleted", 100), await teamSlow("index", 200)];
+  const backs = [await directorySlow("wasDeleted", 100), await directorySlow("index", 200)];
   const deleted = removed(first, "k1");
   await scheduler.wait(40);
   const crossing = await api("POST", "/sessions", { body: { agent: "files", ref: "crossing" } });
@@ -219,7 +216,7 @@ test("RE-P14 CF-32: who looks at a session of an older revision while it is dele
   await session.quiet();
   await session.evict();
   await session.sql("UPDATE threads SET state = json_set(state, '$.session.revision', 'r_older')");
-  const back = await teamSlow("definition", 50, 150);
+  const back = await directorySlow("definition", 50, 150);
   const deleted = session.call("DELETE");
   await scheduler.wait(20);
   const watch = session.watch().catch(() => null);

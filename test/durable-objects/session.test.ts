@@ -1,8 +1,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createSizeMeter } from "../../durable-objects/rows/archive.ts";
-import { teamObjectName } from "../../src/engine/access/names.ts";
+import { tenantStub } from "../support/worker/directories.ts";
 import { brokenInvariants } from "../support/worker/invariants.ts";
 import { executionsOf, letGo } from "../support/worker/probe.ts";
 import { api, create, request, sessionOf } from "../support/worker/session.ts";
@@ -10,15 +9,10 @@ import type { Session } from "../support/worker/session.ts";
 
 /** What a session owes its callers and its platform: one effect per key, silence at rest, no loss over failing storage. */
 
-const teamObject = (): DurableObjectStub => {
-  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
-  return TeamObject.getByName(teamObjectName);
-};
-
 const count = async (session: Session, type: string): Promise<number> =>
   (await session.events()).filter((event) => event.type === type).length;
 
-/** The team's list of sessions, as text. */
+/** The tenant's list of sessions, as text. */
 const listed = async (): Promise<string> =>
   JSON.stringify((await api("GET", "/sessions?limit=200")).body["data"]);
 
@@ -291,9 +285,9 @@ test("RE-3: what a session holds is measured, at most once a second", async () =
   });
 });
 
-test("AP-5: a team's object that cannot be told disturbs no run, and is told later", async () => {
-  const team = teamObject();
-  const query = (text: string) => runInDurableObject(team, (_, state) => void state.storage.sql.exec(text));
+test("AP-5: a tenant's object that cannot be told disturbs no run, and is told later", async () => {
+  const query = (text: string) =>
+    runInDurableObject(tenantStub(), (_, state) => void state.storage.sql.exec(text));
   expect((await api("POST", "/keys", { body: { scopes: ["sessions:read"] } })).status).toBe(201);
   const session = await create("slow", "Go");
   await query("CREATE TRIGGER broken BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'broken'); END");

@@ -9,7 +9,7 @@ import type { Extensions } from "../../../src/index.ts";
 interface Counts {
   /** Rows that sessions wrote. */
   rows: number;
-  /** Rows that others wrote: the team's object. */
+  /** Rows that others wrote: the team's object and the tenants'. */
   others: number;
   statements: number;
   alarms: number;
