@@ -1,30 +1,43 @@
 import { revokeGrants } from "../src/agent/calls/judge.ts";
 import type { GrantsUpdate } from "../src/agent/calls/judge.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import type { LiveSession } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** Holds what a session in memory knows of its tenant's grants; an answer that takes over 2 s counts as none. */
+/** Holds what a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
   readonly known: () => readonly Grant[];
   /** Reports the session's own grants and reads the others, at most every 30 s; returns the ids of revoked ones. */
   readonly look: (session: Session) => Promise<readonly string[]>;
+  /** Takes what the tenant's object said when it was told of these grants. */
+  readonly learn: (told: readonly Grant[], update: GrantsUpdate) => void;
 }
 
 const grantsMaxAgeMs = 30_000;
 
-export const createGrants = (tenant: () => Pick<TenantDirectory, "grants">, now: () => number): Grants => {
+const idsOf = (grants: readonly Grant[]): string => grants.map(({ id }) => id).join(" ");
+
+export const createGrants = (
+  tenant: (address: TenantAddress) => Pick<TenantDirectory, "grants">,
+  now: () => number,
+): Grants => {
   let known: GrantsUpdate["agents"] = [];
-  let last: { readonly at: number; readonly told: readonly Grant[] } | null = null;
+  let last: { readonly at: number; readonly told: string } | null = null;
+  const learn: Grants["learn"] = (told, { agents }) => {
+    known = agents;
+    last = { at: now(), told: idsOf(told) };
+  };
   return {
     known: () => known,
-    look: async ({ id: session, grants }) => {
-      if (last !== null && last.told === grants && now() - last.at < grantsMaxAgeMs) return [];
-      const answer = await withTimeout(tenant().grants({ session, grants }));
+    learn,
+    look: async (session) => {
+      const { id, grants } = session;
+      if (last !== null && last.told === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
+      const answer = await withTimeout(tenant(session).grants({ session: id, grants }));
       if (answer === null) return [];
-      known = answer.agents;
-      last = { at: now(), told: grants };
+      learn(grants, answer);
       return answer.revoked;
     },
   };
@@ -34,7 +47,7 @@ const isBusy = ({ threads }: Session): boolean => Object.values(threads).some(({
 
 /** Wraps a session's updates: it reports a grant as soon as one is made or lost, and drops those that were revoked. */
 export const createGrantReporter = (
-  grants: Grants,
+  grants: Pick<Grants, "look">,
   door: Pick<LiveSession, "read" | "update">,
   failed: (error: unknown) => void,
 ): Pick<LiveSession, "update"> & { readonly look: () => Promise<void> } => {

@@ -1,4 +1,5 @@
 import type { Session } from "../src/agent/state/session.ts";
+import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
@@ -19,14 +20,22 @@ import { createSafeStorage } from "./rows/safe-storage.ts";
 import { createTables, hasTables, migrate } from "./rows/tables.ts";
 import { serialize, shareInFlight } from "./serialize.ts";
 import { snapshotItems } from "./sockets/frames.ts";
-import { createTeamServices, engineOf, ensureDefinition, isTenantFull } from "./team-parts.ts";
+import { createGrants } from "./grants.ts";
+import type { Grants } from "./grants.ts";
+import { emptyRunStart, mayBeginRun, requestRunStart } from "./run-start.ts";
+import type { RunStart } from "./run-start.ts";
+import { createTeamServices, engineOf, ensureDefinition } from "./team-parts.ts";
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
 export interface SessionLoader {
   readonly live: () => LiveSession | null;
   /** Loads the session if needed and returns it; returns null if there is none. */
   readonly wake: () => Promise<LiveSession | null>;
-  readonly contextFor: (call: SessionCall, remove: OperationContext["remove"]) => Promise<OperationContext>;
+  /** Prepares an operation; `giveBack` follows it, with what its tenant gave for a run that it did not begin. */
+  readonly contextFor: (
+    call: SessionCall,
+    remove: OperationContext["remove"],
+  ) => Promise<OperationContext & Pick<RunStart, "giveBack">>;
   readonly drop: () => void;
   /** Returns whether a drive ended with the session it began with; it then counts as survived even without a commit. */
   readonly hasSurvived: (live: LiveSession) => boolean;
@@ -61,6 +70,7 @@ const operationContextOf = (
   create: LiveSessionFactory,
   engine: Engine,
   call: SessionCall,
+  start: RunStart,
 ): Omit<OperationContext, "remove" | "deleted" | "full" | "stored"> => ({
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql)),
@@ -73,14 +83,29 @@ const operationContextOf = (
   now: Date.now,
   items: () => snapshotItems(items),
   update: (change) => {
-    if (cell.live !== null) return cell.live.update(change);
+    const apply = (draft: Draft) => start.apply(draft, change);
+    if (cell.live !== null) return cell.live.update(apply);
     removal.vacant();
     const created = create(engine, null, createInitialSession(engine, call));
-    const result = created.update(change);
+    const result = created.update(apply);
     cell.live = created;
     return result;
   },
 });
+
+/** Asks the tenant for what a run needs if the call could begin one. */
+const runStartFor = async (
+  { engines, tenant }: SessionLoaderParts,
+  grants: Grants,
+  engine: Engine,
+  call: SessionCall,
+  state: Session | null,
+): Promise<RunStart> => {
+  if (!mayBeginRun(call, state)) return emptyRunStart;
+  const limit = engines().deployed().team.limits.runs.per_tenant;
+  const session = state ?? createInitialSession(engine, call);
+  return requestRunStart({ tenant: tenant(call.principal), grants, engine, limit, session }, call);
+};
 
 const createSurvivalCheck =
   (cell: SessionSlot, strikes: CrashCounter): SessionLoader["hasSurvived"] =>
@@ -105,6 +130,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
   const { sql } = storage;
   const cell: SessionSlot = { live: null };
   const stored = createSizeMeter(sql, Date.now);
+  const grants = createGrants(parts.tenant, Date.now);
 
   const drop = (removed: boolean): void => {
     cell.live?.stop(removed);
@@ -124,7 +150,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
   const create: LiveSessionFactory = (engine, stored, initial) => {
     const storage = createSafeStorage(parts.storage, engine.logLine);
     const log = createLogger(engine.logLine, engine.team.observability.log_level);
-    const own = { storage, log, now: Date.now, engine, failed, committing };
+    const own = { storage, grants, log, now: Date.now, engine, failed, committing };
     return createLiveSession({ ...parts, ...createTeamServices(parts, initial), ...own }, stored, initial);
   };
   const loaded = createSharedLoad(parts, cell, create);
@@ -149,10 +175,12 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
     handleFailure: failed,
     contextFor: serialize(async (call: SessionCall, remove: OperationContext["remove"]) => {
-      const full = await isTenantFull(parts, call, (await wake())?.read() ?? null);
       const deleted = await parts.removal.did(call);
-      const context = operationContextOf(parts, cell, create, await ready(call), call);
-      return { ...context, full, stored, deleted, remove };
+      const engine = await ready(call);
+      const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
+      const context = operationContextOf(parts, cell, create, engine, call, start);
+      const { full, giveBack } = start;
+      return { ...context, full, giveBack, stored, deleted, remove };
     }),
   };
 };

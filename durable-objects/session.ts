@@ -100,9 +100,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.learnHost(call.host);
     if (call.op === "create") await this.#removal.finish();
-    const reply = await this.#loader
-      .contextFor(call, this.#remove)
-      .then((context) => perform(context, call), problemReply);
+    const reply = await this.#loader.contextFor(call, this.#remove).then((context) => {
+      const performed = perform(context, call);
+      context.giveBack();
+      return performed;
+    }, problemReply);
     this.#pump();
     if (call.op === "delete") await this.#removal.finish();
     return reply;

@@ -1,9 +1,4 @@
-import { fieldsOf } from "../src/chat/json.ts";
-import { needsSession } from "../src/session/define-operation.ts";
-import { findOperation } from "../src/session/operations.ts";
-import { accessProblem } from "../src/session/operations/session.ts";
 import { refuse } from "../src/session/problems.ts";
-import type { SessionCall } from "../src/session/rpc.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import { createSharedMemory } from "../src/engine/access/tenant/memories.ts";
 import { createSharedReflections } from "../src/engine/access/tenant/reflections.ts";
@@ -12,13 +7,11 @@ import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { createGrants } from "./grants.ts";
 import type { LiveSessionParts } from "./live-session.ts";
-import { withTimeout } from "./with-timeout.ts";
 
 /** Defines what a session needs of its team's and its tenant's objects. */
 
-interface TeamParts {
+export interface TeamParts {
   readonly engines: () => Engines;
   readonly team: () => TeamDirectory;
   readonly tenant: (address: TenantAddress) => TenantDirectory;
@@ -53,35 +46,17 @@ export const ensureDefinition = async (
   markKept(address, Date.now());
 };
 
-/** Returns whether the tenant has as many runs as it may have; only commands that could begin a run ask this. */
-export const isTenantFull = async (
-  { engines, tenant }: TeamParts,
-  { op, params, principal, session }: SessionCall,
-  state: Session | null,
-): Promise<boolean> => {
-  const operation = findOperation(op);
-  if (operation.kind === "read" || operation.mayStartRun?.(fieldsOf(params)) !== true) return false;
-  if (!operation.scopes.some((scope) => principal.scopes.includes(scope))) return false;
-  const starts = needsSession(operation)
-    ? accessProblem(state, principal) === null && state?.threads["main"]?.run === null
-    : state === null;
-  if (!starts) return false;
-  const limit = engines().deployed().team.limits.runs.per_tenant;
-  return (await withTimeout(tenant(principal).admitRun({ session, limit }))) === false;
-};
-
 /** Creates what a session uses of its team and its tenant while it runs. */
 export const createTeamServices = (
   { engines, tenant }: TeamParts,
   address: TenantAddress,
-): Pick<LiveSessionParts, "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"> => {
+): Pick<LiveSessionParts, "notes" | "reflections" | "memory" | "lease" | "sessionDays"> => {
   const own = (): TenantDirectory => tenant(address);
   return {
     notes: (owner) => createSharedNotes(own, owner),
     memory: createSharedMemory(own),
     reflections: createSharedReflections(own),
     lease: (request) => own().lease(request),
-    grants: createGrants(own, Date.now),
     sessionDays: () => engines().deployed().team.retention.session_days,
   };
 };

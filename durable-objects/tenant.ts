@@ -21,10 +21,12 @@ import { wasDeleted } from "../src/engine/access/once.ts";
 import { addPin, dropPin, renewPin, takeUnusedPins } from "../src/engine/access/tenant/pins.ts";
 import { addReflections, findReflections } from "../src/engine/access/tenant/reflections.ts";
 import type {
+  AbandonedRun,
   DirectoryCall,
   DirectoryReply,
   KeyedDelete,
-  RunAdmission,
+  RunAnswer,
+  RunRequest,
   SessionSummary,
   TeamDirectory,
   TenantDirectory,
@@ -32,7 +34,7 @@ import type {
 } from "../src/engine/access/rpc.ts";
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
-import { drawLease } from "../src/engine/access/tenant/days.ts";
+import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./batch-window.ts";
 import { serialize } from "./serialize.ts";
@@ -68,8 +70,16 @@ export class TenantObject extends DurableObject<unknown> implements TenantDirect
     return wasDeleted(this.#tables, asked, Date.now());
   }
 
-  async admitRun(admission: RunAdmission): Promise<boolean> {
-    return this.#runs.admit(admission, Date.now());
+  async begin(request: RunRequest): Promise<RunAnswer> {
+    const now = Date.now();
+    if (!this.#runs.admit(request, now)) return { admitted: false };
+    const lease = request.lease === null ? null : drawLease(this.#tables, request.lease, now);
+    return { admitted: true, lease, grants: exchangeGrants(this.#tables, request, now) };
+  }
+
+  async abandon({ session, lease }: AbandonedRun): Promise<void> {
+    this.#runs.abandon(session);
+    if (lease !== null) cancelLease(this.#tables, session, lease);
   }
 
   async keepDefinition(revision: string, json: string): Promise<void> {

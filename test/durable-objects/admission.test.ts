@@ -1,5 +1,6 @@
+import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { tenantStub } from "../support/worker/directories.ts";
+import { replaceMethod, tenantStub } from "../support/worker/directories.ts";
 import { letGo } from "../support/worker/probe.ts";
 import { api, create } from "../support/worker/session.ts";
 
@@ -12,7 +13,8 @@ const filled = async (): Promise<readonly string[]> => {
   const taken: string[] = [];
   for (let at = 0; at < limit; at++) {
     const session = `other-${at}`;
-    if (await tenantStub().admitRun({ session, limit })) taken.push(session);
+    const { admitted } = await tenantStub().begin({ session, limit, lease: null, grants: [] });
+    if (admitted) taken.push(session);
   }
   return taken;
 };
@@ -73,4 +75,64 @@ test("RE-3 AP-22: commands of a socket are done in their order, also while the t
   watch.close();
   letGo(session.id);
   await session.quiet();
+});
+
+type Method = "begin" | "abandon" | "index" | "lease" | "grants" | "keepDefinition";
+const methods: readonly Method[] = ["begin", "abandon", "index", "lease", "grants", "keepDefinition"];
+
+/** Counts what a tenant's object is asked while it stays in memory. */
+const countCalls = async (tenant: string): Promise<() => Partial<Record<Method, number>>> => {
+  const counted: Partial<Record<Method, number>> = {};
+  for (const method of methods)
+    await replaceMethod(tenantStub(tenant), method, (there) => (...args) => {
+      counted[method] = (counted[method] ?? 0) + 1;
+      return there(...args);
+    });
+  return () => counted;
+};
+
+/** Returns how many leases of a tenant are out. */
+const outOf = (tenant: string): Promise<number> =>
+  runInDurableObject(tenantStub(tenant), (_, { storage }) =>
+    Number(storage.sql.exec("SELECT count(*) AS n FROM leases").one()["n"]),
+  );
+
+const keyOf = async (tenant: string): Promise<string> => {
+  const scopes = ["sessions:read", "sessions:write"];
+  return String((await api("POST", "/keys", { body: { tenant, scopes } })).body["key"]);
+};
+
+test("★ RE-4 RE-3: a run asks its tenant once before it begins, and reports once when it has ended", async () => {
+  const key = await keyOf("asked");
+  // The first session of a tenant has its revision pinned.
+  await api("POST", "/sessions", { body: { agent: "priced" }, key });
+  await scheduler.wait(50);
+  const calls = await countCalls("asked");
+  const made = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });
+  expect(made.status).toBe(201);
+  const path = `/sessions/${made.body["id"]}`;
+  const ended = async (): Promise<number> => {
+    const { body } = await api("GET", `${path}/events?limit=1000`, { key });
+    return (body["data"] as unknown as { type: string }[]).filter(({ type }) => type === "run_end").length;
+  };
+  await expect.poll(ended).toBe(1);
+  await expect.poll(() => calls()).toEqual({ begin: 1, index: 1 });
+  expect((await api("POST", `${path}/messages`, { body: { content: "More" }, key })).status).toBe(202);
+  await expect.poll(ended).toBe(2);
+  await expect.poll(() => calls()).toEqual({ begin: 2, index: 2 });
+  await expect.poll(() => outOf("asked")).toBe(0);
+});
+
+test("★ RE-3 RE-4: a command that begins no run after all gives its place and its lease back", async () => {
+  const key = await keyOf("refused");
+  const made = await api("POST", "/sessions", { body: { agent: "priced" }, key });
+  const path = `/sessions/${made.body["id"]}/messages`;
+  const calls = await countCalls("refused");
+  const bad = await api("POST", path, { body: { content: "Go", thread: "nobody" }, key });
+  expect(bad.status).toBe(404);
+  await expect.poll(() => calls()).toMatchObject({ begin: 1, abandon: 1 });
+  await expect.poll(() => outOf("refused")).toBe(0);
+  const one = { session: "another", limit: 1, lease: null, grants: [] };
+  expect(await tenantStub("refused").begin(one)).toMatchObject({ admitted: true });
+  expect(await tenantStub("refused").begin({ ...one, session: "third" })).toEqual({ admitted: false });
 });

@@ -6,7 +6,7 @@ import type { SessionSummary } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { Principal, Scope } from "../../src/session/rpc.ts";
-import { teamStub, tenantStub } from "../support/worker/directories.ts";
+import { replaceMethod, teamStub, tenantStub } from "../support/worker/directories.ts";
 import { api } from "../support/worker/session.ts";
 
 /** TenantObject in workerd: one for each tenant, with tables of its own. */
@@ -93,7 +93,8 @@ test("★ RE-T5: a tenant's object answers no call for another tenant", async ()
 test("★ RE-3: what fills one tenant, or breaks its object, leaves another's alone", async () => {
   const limit = 2;
   const [full, free] = [tenantStub("crowd"), tenantStub("calm")];
-  const admit = (stub: typeof full, session: string): Promise<boolean> => stub.admitRun({ session, limit });
+  const admit = async (stub: typeof full, session: string): Promise<boolean> =>
+    (await stub.begin({ session, limit, lease: null, grants: [] })).admitted;
   expect([await admit(full, "a"), await admit(full, "b"), await admit(full, "c")]).toEqual([
     true,
     true,
@@ -101,10 +102,8 @@ test("★ RE-3: what fills one tenant, or breaks its object, leaves another's al
   ]);
   expect(await admit(free, "c")).toBe(true);
   const [loud, quiet] = [await keyOf("loud"), await keyOf("quiet")];
-  await runInDurableObject(tenantStub("loud"), (instance) => {
-    const busy = (): Promise<never> => Promise.reject(new Error("too many requests"));
-    Object.assign(instance, { perform: busy, index: busy, admitRun: busy, lease: busy });
-  });
+  const busy = (): Promise<never> => Promise.reject(new Error("too many requests"));
+  await replaceMethod(tenantStub("loud"), "perform", () => busy);
   expect((await api("GET", "/sessions", { key: loud })).status).toBe(500);
   expect(await listed(quiet)).toEqual([]);
 });

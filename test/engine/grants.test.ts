@@ -192,7 +192,7 @@ test.each([
     return [];
   };
   const door = { read: () => session, update: () => undefined as never };
-  createGrantReporter({ known: () => [], look }, door, (error) => {
+  createGrantReporter({ look }, door, (error) => {
     throw error;
   });
   expect(looks).toBe(times);

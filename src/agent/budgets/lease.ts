@@ -137,12 +137,32 @@ export const findLeaseRequest = (
   estimate: CostEstimate,
 ): LeaseRequest | null => {
   const own = reservationAt(state, threadId);
-  if (own.leased) return null;
-  const { id: session } = state;
+  return own.leased ? null : createLeaseRequest(state, bounds, threadId, own, estimate);
+};
+
+/** A run that is about to begin in `main` needs this lease for its first call; null if it may do without. */
+export const findRunLeaseRequest = (
+  state: Session,
+  bounds: readonly Bound[],
+  now: number,
+  estimate: CostEstimate,
+): LeaseRequest | null => {
+  const first = createReservation(estimate, estimate.output);
+  if (isCovered(state, bounds, now, "main", first)) return null;
+  return createLeaseRequest(state, bounds, "main", first, estimate);
+};
+
+const createLeaseRequest = (
+  state: Session,
+  bounds: readonly Bound[],
+  threadId: string,
+  own: BudgetReservation,
+  estimate: CostEstimate,
+): LeaseRequest => {
   const { lease, next } = state.funds.tenant;
   const others = sumOtherReservations(state, threadId);
   return {
-    session,
+    session: state.id,
     id: String(next),
     limits: limitsOf(bounds),
     need: {
@@ -212,8 +232,20 @@ export const applyLeaseAnswer = (
     const least = spent + (request.least[kind] ?? 0);
     return { scope: "tenant", thread, kind, limit, spent, least, ask: false };
   }
+  const lease = adoptLease(draft, request, answer);
+  if (lease === null) return null;
+  draft.mayWait = true;
+  coverReservation(draft, threadId, lease, estimate);
+  warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent: answer.spent });
+  return null;
+};
+
+type GivenLease = Extract<LeaseAnswer, { ok: true }>;
+
+/** The session spends from the new lease; null if the answer is to a request that was answered before. */
+const adoptLease = (draft: Draft, request: LeaseRequest, { granted, until }: GivenLease): Lease | null => {
+  const share = draft.state.funds.tenant;
   if (request.id !== String(share.next)) return null;
-  const { granted, until, spent } = answer;
   // What was spent while the answer was on its way is not among what was given back.
   const since =
     share.lease === null || request.settles === null
@@ -221,10 +253,25 @@ export const applyLeaseAnswer = (
       : subtractAmounts(share.lease.used, request.settles.used);
   const lease: Lease = { id: request.id, until, granted, used: addAmounts(since, share.owed), closed: false };
   changeTenantShare(draft, { lease, next: share.next + 1, owed: zeroAmounts, out: null });
-  draft.mayWait = true;
-  coverReservation(draft, threadId, lease, estimate);
-  warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
-  return null;
+  return lease;
+};
+
+/**
+ * A change that begins a run of `main` spends from a lease that was fetched before it. Without a lease, because the day
+ * is used up, the run asks for one itself; a lease that no run needs is given back.
+ */
+export const beginWithLease = <T>(
+  draft: Draft,
+  request: LeaseRequest,
+  answer: LeaseAnswer,
+  change: () => T,
+): T => {
+  if (!answer.ok || adoptLease(draft, request, answer) === null) return change();
+  const result = change();
+  const { tenant: bounds } = draft.moment.budgets;
+  warnOfLimits(draft, { scope: "tenant", thread: "main", bounds, spent: answer.spent });
+  if (Object.values(draft.state.threads).every(({ run }) => run === null)) closeLease(draft);
+  return result;
 };
 
 /** `wait`: calls under way reserve the rest. `unreachable`: no answer. `late`: the call is not made any more. */

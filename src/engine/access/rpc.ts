@@ -89,10 +89,23 @@ export interface KeyedDelete {
   readonly key: string;
 }
 
-/** Asks to begin a run of a session; `limit` is `limits.runs.per_tenant`. */
-export interface RunAdmission {
-  readonly session: string;
+/** Asks to begin a run of a session. */
+export interface RunRequest extends GrantsReport {
+  /** Gives `limits.runs.per_tenant`. */
   readonly limit: number;
+  /** Asks for a share of the day that the run's first call needs; null if it needs none. */
+  readonly lease: LeaseRequest | null;
+}
+
+/** Says whether a run may begin beside those that its tenant has under way, and gives it what it needs. */
+export type RunAnswer =
+  | { readonly admitted: false }
+  | { readonly admitted: true; readonly lease: LeaseAnswer | null; readonly grants: GrantsUpdate };
+
+/** Names a run that did not begin by its session, and the lease that was drawn for it. */
+export interface AbandonedRun {
+  readonly session: string;
+  readonly lease: string | null;
 }
 
 /** Defines what the sessions of a tenant share. */
@@ -118,8 +131,10 @@ export interface TenantDirectory extends TenantStores {
   index(summary: SessionSummary): Promise<void>;
   /** Returns whether a session of this id was deleted under this key in the last 7 days. */
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
-  /** Returns whether a session may begin a run beside those that its tenant has under way. */
-  admitRun(admission: RunAdmission): Promise<boolean>;
+  /** Admits a run of a session, with its share of the day and the grants that hold in it. */
+  begin(request: RunRequest): Promise<RunAnswer>;
+  /** Takes back what was given for a run that did not begin. */
+  abandon(run: AbandonedRun): Promise<void>;
   /** Takes the grants of a session and returns those of its tenant's agents. */
   grants(told: GrantsReport): Promise<GrantsUpdate>;
   /** Pins a definition at the team before the first session needs it, for a day and while any session does. */

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { getTenantObject, teamObjectName } from "../../../src/engine/access/names.ts";
 import type { PlacedNamespace } from "../../../src/engine/access/names.ts";
@@ -21,3 +22,21 @@ export const tenantStub = (
   tenant = "default",
   jurisdiction: TenantAddress["jurisdiction"] = null,
 ): TenantStub => getTenantObject(objects.TenantObject, { tenant, jurisdiction });
+
+type Work = (...args: unknown[]) => unknown;
+
+/** Has one object do one of its methods otherwise while it is in memory; RPC finds methods on the class alone. */
+export const replaceMethod = (
+  stub: DurableObjectStub,
+  method: string,
+  otherwise: (there: Work) => Work,
+): Promise<void> =>
+  runInDurableObject(stub, (instance) => {
+    const shared = Object.getPrototypeOf(instance) as Record<string, Work>;
+    const there = shared[method];
+    if (there === undefined) throw new Error(`the object has no method ${method}`);
+    const replaced = otherwise((...args) => there.apply(instance, args));
+    shared[method] = function (this: unknown, ...args) {
+      return this === instance ? replaced(...args) : there.apply(this, args);
+    };
+  });

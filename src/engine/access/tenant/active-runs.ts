@@ -1,13 +1,16 @@
 import type { Tables } from "../database.ts";
-import type { RunAdmission, SessionSummary } from "../rpc.ts";
+import type { RunRequest, SessionSummary } from "../rpc.ts";
 
 /**
  * Counts a tenant's sessions that have a run under way (`limits.runs`): those in the index, and those that were
- * admitted and have not reported yet. It lives in memory: the index has what is lost with it seconds later.
+ * admitted and have not reported yet. It lives in memory: leases tell which runs began, and the index has the others
+ * seconds later.
  */
 export interface ActiveRuns {
   /** Returns whether a session may begin a run; an admitted session stays admitted. */
-  readonly admit: (admission: RunAdmission, now: number) => boolean;
+  readonly admit: (run: Pick<RunRequest, "session" | "limit">, now: number) => boolean;
+  /** Gives up the place of a session whose run did not begin. */
+  readonly abandon: (session: string) => void;
   readonly report: (summary: SessionSummary) => void;
 }
 
@@ -24,8 +27,12 @@ interface AdmittedRun {
 export const createActiveRuns = (tables: Tables): ActiveRuns => {
   let known: Map<string, AdmittedRun> | null = null;
   const load = (): Map<string, AdmittedRun> => {
-    const rows = tables.read("SELECT id FROM sessions WHERE status <> 'idle'");
-    return new Map(rows.map((row) => [String(row["id"]), { at: 0, told: true }]));
+    const begun = tables.read("SELECT session, at FROM leases");
+    const known = tables.read("SELECT id FROM sessions WHERE status <> 'idle'");
+    return new Map<string, AdmittedRun>([
+      ...begun.map((row) => [String(row["session"]), { at: Number(row["at"]), told: false }] as const),
+      ...known.map((row) => [String(row["id"]), { at: 0, told: true }] as const),
+    ]);
   };
   return {
     admit: ({ session, limit }, now) => {
@@ -34,6 +41,9 @@ export const createActiveRuns = (tables: Tables): ActiveRuns => {
       if (!places.has(session) && places.size >= limit) return false;
       places.set(session, { at: now, told: false });
       return true;
+    },
+    abandon: (session) => {
+      if (known?.get(session)?.told === false) known.delete(session);
     },
     report: ({ id, status, updated_at }) => {
       const place = known?.get(id);

@@ -50,6 +50,12 @@ export const settleLease = (all: RunQuery, session: string, { id, used }: Settle
   bookUsed(all, Number(lease["day"]), used);
 };
 
+/** Takes back a lease from which nothing was spent. */
+export const cancelLease = (tables: Tables, session: string, id: string): void =>
+  tables.write((all) => {
+    all("DELETE FROM leases WHERE session = ? AND id = ?", session, id);
+  });
+
 /** Counts leases that nobody settled in time as spent, and deletes past days. */
 const expireLeases = (all: RunQuery, now: number): void => {
   const late = all("DELETE FROM leases WHERE at <= ? RETURNING *", now - leaseMs);

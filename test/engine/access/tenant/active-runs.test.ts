@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createActiveRuns } from "../../../../src/engine/access/tenant/active-runs.ts";
 import type { ActiveRuns } from "../../../../src/engine/access/tenant/active-runs.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
+import { drawLease } from "../../../../src/engine/access/tenant/days.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
 import { memoryTables } from "../tables.ts";
@@ -27,6 +28,7 @@ const desk = (tables: Tables = memoryTables().tables) => {
   const runs: ActiveRuns = createActiveRuns(tables);
   return {
     admit: (session: string, at = now) => runs.admit({ session, limit: 2 }, at),
+    abandon: runs.abandon,
     reports: (id: string, more?: Partial<SessionSummary>) => {
       indexSession(tables, summary(id, more));
       runs.report(summary(id, more));
@@ -92,4 +94,26 @@ test("RE-3 AP-4: asking creates no tables", () => {
   const { tables, database } = memoryTables();
   expect(desk(tables).admit("a")).toBe(true);
   expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
+
+test("RE-3 RE-4: an object that starts anew counts the runs that hold a lease and have not reported yet, for 30 s", () => {
+  const { tables } = memoryTables();
+  for (const session of ["a", "b"]) {
+    const lease = { session, id: "1", limits: { cost: 640 }, need: {}, least: {}, settles: null };
+    drawLease(tables, lease, now);
+  }
+  expect(desk(tables).admit("c")).toBe(false);
+  expect(desk(tables).admit("a")).toBe(true);
+  expect(desk(tables).admit("c", now + 30_000)).toBe(true);
+});
+
+test("RE-3: a run that did not begin leaves its place at once, one that was reported keeps it", () => {
+  const { admit, abandon, reports } = desk();
+  admit("a");
+  admit("b");
+  reports("b");
+  abandon("a");
+  abandon("b");
+  abandon("nobody");
+  expect([admit("c"), admit("d")]).toEqual([true, false]);
 });

@@ -1,0 +1,104 @@
+import { fieldsOf } from "../src/chat/json.ts";
+import { estimateCost } from "../src/agent/budgets/reserve.ts";
+import { beginWithLease, findRunLeaseRequest } from "../src/agent/budgets/lease.ts";
+import type { LeaseRequest } from "../src/agent/budgets/lease.ts";
+import { revokeGrants } from "../src/agent/calls/judge.ts";
+import type { Session } from "../src/agent/state/session.ts";
+import type { Draft } from "../src/agent/transaction/draft.ts";
+import type { RunAnswer, TenantDirectory } from "../src/engine/access/rpc.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import { needsSession } from "../src/session/define-operation.ts";
+import { findOperation } from "../src/session/operations.ts";
+import { accessProblem } from "../src/session/operations/session.ts";
+import type { SessionCall } from "../src/session/rpc.ts";
+import type { Grants } from "./grants.ts";
+import { withTimeout } from "./with-timeout.ts";
+
+/** This file asks the tenant's object, once, for all that a run needs before a command may begin it. */
+
+export interface RunStart {
+  /** Is true if the tenant has as many runs under way as it may have. */
+  readonly full: boolean;
+  /** Makes a command's change, whose run spends from the lease that was given for it. */
+  readonly apply: <T>(draft: Draft, change: (draft: Draft) => T) => T;
+  /** Gives back what was given if no change was made. */
+  readonly giveBack: () => void;
+}
+
+interface RunStartParts {
+  readonly tenant: Pick<TenantDirectory, "begin" | "abandon">;
+  readonly grants: Pick<Grants, "learn">;
+  readonly engine: Engine;
+  /** Gives `limits.runs.per_tenant` as it is deployed. */
+  readonly limit: number;
+  /** The session as it is, or as it is created. */
+  readonly session: Session;
+}
+
+/** Returns whether a command could begin a run; no other asks the tenant's object. */
+export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Session | null): boolean => {
+  const operation = findOperation(op);
+  if (operation.kind === "read" || operation.mayStartRun?.(fieldsOf(params)) !== true) return false;
+  if (!operation.scopes.some((scope) => principal.scopes.includes(scope))) return false;
+  return needsSession(operation)
+    ? accessProblem(state, principal) === null && state?.threads["main"]?.run === null
+    : state === null;
+};
+
+/** A run needs nothing of its tenant, or its tenant's object does not answer: what lacks is asked for as it lacks. */
+export const emptyRunStart: RunStart = {
+  full: false,
+  apply: (draft, change) => change(draft),
+  giveBack: () => undefined,
+};
+
+/** Returns the lease that the run's first call needs, by what its agent's first model costs; null if it needs none. */
+const leaseRequestOf = (
+  { engine, session }: RunStartParts,
+  { op, params }: SessionCall,
+): LeaseRequest | null => {
+  const main = session.threads["main"];
+  const { agent: asked } = fieldsOf(params);
+  const name = op === "create" && typeof asked === "string" ? asked : main?.agent;
+  if (main === undefined || name === undefined || !engine.rules.agentNames.includes(name)) return null;
+  const agent = engine.agent(name, session);
+  const [target] = agent.lanes;
+  if (target === undefined) return null;
+  const tokens = agent.system({ depth: 0, light: false }).tokens + main.tokens;
+  return findRunLeaseRequest(session, engine.budgets.tenant, Date.now(), estimateCost(target, tokens));
+};
+
+const startOf = (
+  { tenant, session }: RunStartParts,
+  request: LeaseRequest | null,
+  { lease, grants }: Extract<RunAnswer, { admitted: true }>,
+): RunStart => {
+  let used = false;
+  const begin = <T>(draft: Draft, change: () => T): T =>
+    request === null || lease === null ? change() : beginWithLease(draft, request, lease, change);
+  return {
+    full: false,
+    apply: (draft, change) => {
+      revokeGrants(draft, grants.revoked);
+      const result = begin(draft, () => change(draft));
+      used = true;
+      return result;
+    },
+    giveBack: () => {
+      const given = lease?.ok === true ? (request?.id ?? null) : null;
+      if (!used) void withTimeout(tenant.abandon({ session: session.id, lease: given }));
+    },
+  };
+};
+
+/** Asks to begin a run; an object that does not answer within 2 s admits it. */
+export const requestRunStart = async (parts: RunStartParts, call: SessionCall): Promise<RunStart> => {
+  const { tenant, grants, limit, session } = parts;
+  const lease = leaseRequestOf(parts, call);
+  const own = session.grants;
+  const answer = await withTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
+  if (answer === null) return emptyRunStart;
+  if (!answer.admitted) return { ...emptyRunStart, full: true };
+  grants.learn(own, answer.grants);
+  return startOf(parts, lease, answer);
+};
