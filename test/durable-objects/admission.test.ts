@@ -136,3 +136,46 @@ test("★ RE-3 RE-4: a command that begins no run after all gives its place and 
   expect(await tenantStub("refused").begin(one)).toMatchObject({ admitted: true });
   expect(await tenantStub("refused").begin({ ...one, session: "third" })).toEqual({ admitted: false });
 });
+
+test("★ RE-4 AP-5: a new session with its first reply costs its tenant five rows: two of the day, one of the list with its two indexes", async () => {
+  const key = await keyOf("frugal");
+  const run = async (): Promise<void> => {
+    const { status } = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });
+    expect(status).toBe(201);
+  };
+  const rested = async (sessions: number): Promise<void> => {
+    const { body } = await api("GET", "/sessions?status=idle", { key });
+    expect(body["data"]).toHaveLength(sessions);
+  };
+  await run();
+  await expect
+    .poll(() =>
+      rested(1).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+  const count = { rows: 0 };
+  await runInDurableObject(tenantStub("frugal"), (_, { storage: { sql } }) => {
+    const shared = Object.getPrototypeOf(sql) as {
+      exec: (...args: never[]) => { readonly rowsWritten: number };
+    };
+    const { exec } = shared;
+    shared.exec = function counted(this: object, ...args: never[]) {
+      const cursor = exec.apply(this, args);
+      if (this === sql) count.rows += cursor.rowsWritten;
+      return cursor;
+    };
+  });
+  await run();
+  await expect
+    .poll(() =>
+      rested(2).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+  expect(count.rows).toBe(5);
+});

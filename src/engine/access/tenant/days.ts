@@ -10,6 +10,13 @@ import type { RunQuery, DatabaseRow, Tables } from "../database.ts";
 
 type DayFigures = Readonly<Record<BudgetKind, number>>;
 
+interface LeaseRow extends DayFigures {
+  readonly session: string;
+  readonly id: string;
+  /** Gives the milliseconds since the epoch when the lease was given. */
+  readonly at: number;
+}
+
 const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
 /** Sets how long a past day is kept. */
@@ -26,40 +33,50 @@ const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
 
 const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
 
-const bookUsed = (all: RunQuery, day: number, { tokens, cost, time, calls }: DayFigures): void => {
+const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | undefined =>
+  all("SELECT * FROM leases WHERE session = ? AND id = ?", session, id)[0];
+
+/** Returns the path of a lease in the JSON of its day; neither id holds a quote. */
+const pathOf = (session: string, id: string): string => `$."${session} ${id}"`;
+
+/** Ends a lease with what was used of it. */
+const endLease = (all: RunQuery, lease: DatabaseRow, { tokens, cost, time, calls }: DayFigures): void => {
   all(
-    `INSERT INTO days (day, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
-       time = time + excluded.time, calls = calls + excluded.calls`,
-    day,
+    `UPDATE days SET tokens = tokens + ?, cost = cost + ?, time = time + ?, calls = calls + ?,
+       open = json_remove(open, ?) WHERE day = ?`,
     tokens,
     cost,
     time,
     calls,
+    pathOf(String(lease["session"]), String(lease["id"])),
+    lease["day"] ?? null,
   );
 };
 
-const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | undefined =>
-  all("SELECT * FROM leases WHERE session = ? AND id = ?", session, id)[0];
+const openLease = (all: RunQuery, day: number, lease: LeaseRow): void => {
+  all(
+    `INSERT INTO days (day, tokens, cost, time, calls, open) VALUES (?1, 0, 0, 0, 0, json_set('{}', ?2, json(?3)))
+     ON CONFLICT (day) DO UPDATE SET open = json_set(open, ?2, json(?3))`,
+    day,
+    pathOf(lease.session, lease.id),
+    JSON.stringify(lease),
+  );
+};
 
 /** Settles a lease with what was used of it; an unknown one was settled before or comes too late. */
 export const settleLease = (all: RunQuery, session: string, { id, used }: SettledLease): void => {
   const lease = findLease(all, session, id);
-  if (lease === undefined) return;
-  all("DELETE FROM leases WHERE session = ? AND id = ?", session, id);
-  bookUsed(all, Number(lease["day"]), used);
+  if (lease !== undefined) endLease(all, lease, used);
 };
 
 /** Takes back a lease from which nothing was spent. */
 export const cancelLease = (tables: Tables, session: string, id: string): void =>
-  tables.write((all) => {
-    all("DELETE FROM leases WHERE session = ? AND id = ?", session, id);
-  });
+  tables.write((all) => settleLease(all, session, { id, used: figuresOf(undefined) }));
 
 /** Counts leases that nobody settled in time as spent, and deletes past days. */
 const expireLeases = (all: RunQuery, now: number): void => {
-  const late = all("DELETE FROM leases WHERE at <= ? RETURNING *", now - leaseMs);
-  for (const lease of late) bookUsed(all, Number(lease["day"]), figuresOf(lease));
+  const late = all("SELECT * FROM leases WHERE at <= ?", now - leaseMs);
+  for (const lease of late) endLease(all, lease, figuresOf(lease));
   all("DELETE FROM days WHERE day < ?", now - dayKeepMs);
 };
 
@@ -115,17 +132,7 @@ const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnsw
   if (settles !== null) settleLease(all, request.session, settles);
   const granted = mapLimits(request, (kind, limit) => leaseShareOf(limit - spent[kind], need[kind] ?? 0));
   const { tokens = 0, cost = 0, time = 0, calls = 0 } = granted;
-  all(
-    "INSERT INTO leases (session, id, day, at, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    request.session,
-    request.id,
-    day,
-    now,
-    tokens,
-    cost,
-    time,
-    calls,
-  );
+  openLease(all, day, { session: request.session, id: request.id, at: now, tokens, cost, time, calls });
   return { ok: true, granted, until, spent };
 };
 

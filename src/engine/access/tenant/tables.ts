@@ -29,17 +29,18 @@ export const tenantMigrations: Migrations = [
     updated_at INTEGER NOT NULL, content TEXT NOT NULL,
     PRIMARY KEY (agent, name)
   ) WITHOUT ROWID;
-  -- What was spent on a UTC day, by its first millisecond; cost in 10⁻⁹ USD, time in milliseconds.
+  -- What was spent on a UTC day, by its first millisecond; cost in 10⁻⁹ USD, time in milliseconds. \`open\` has the
+  -- shares of it that sessions hold, in the same row, so that a run costs two rows of its tenant's day and no more.
   CREATE TABLE days (
     day INTEGER PRIMARY KEY,
-    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL
+    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL, open TEXT NOT NULL
   );
-  -- Shares of a day that sessions hold; \`at\` is when one was given.
-  CREATE TABLE leases (
-    session TEXT NOT NULL, id TEXT NOT NULL, day INTEGER NOT NULL, at INTEGER NOT NULL,
-    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL,
-    PRIMARY KEY (session, id)
-  ) WITHOUT ROWID;
+  -- Those shares; \`at\` is when one was given.
+  CREATE VIEW leases AS SELECT
+    each.value ->> 'session' AS session, each.value ->> 'id' AS id, days.day AS day, each.value ->> 'at' AS at,
+    each.value ->> 'tokens' AS tokens, each.value ->> 'cost' AS cost, each.value ->> 'time' AS time,
+    each.value ->> 'calls' AS calls
+  FROM days, json_each(days.open) AS each;
   -- Remembered approvals; a revoked one stays until it would have ended, so that no session brings it back.
   CREATE TABLE grants (
     id TEXT PRIMARY KEY, session TEXT NOT NULL, scope TEXT NOT NULL, agent TEXT NOT NULL,

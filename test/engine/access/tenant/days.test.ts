@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { LeaseAnswer, LeaseRequest } from "../../../../src/agent/budgets/lease.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
-import { drawLease } from "../../../../src/engine/access/tenant/days.ts";
+import { cancelLease, drawLease } from "../../../../src/engine/access/tenant/days.ts";
 import { memoryTables } from "../tables.ts";
 
 /** Shares of a tenant's day (RE-4). */
@@ -40,7 +40,7 @@ const left = (tables: Tables, now = noon, limit = 64_000): number => {
     request({ session: "probe", id: "1", settles: { id: "2", used: none }, limits: {}, need: {}, least: {} }),
     now,
   );
-  tables.write((all) => all("DELETE FROM leases WHERE session = 'probe'"));
+  cancelLease(tables, "probe", "1");
   return answer.granted.tokens ?? 0;
 };
 
