@@ -110,6 +110,8 @@ export interface Bench {
   hold: boolean;
   /** While true, the tenant has as many runs under way as it may have. */
   full: boolean;
+  /** Surrounds the change of each command. */
+  around: <T>(draft: Draft, change: () => T) => T;
   /** Bytes that the session is said to hold. */
   stored: number;
   /** Lets held replies go. */
@@ -348,7 +350,7 @@ export const openBench = ({
     update: (change) => {
       const live =
         mine.live ?? createLiveSession(parts(mine), null, emptySession(id, address, engine.rules, now));
-      const result = live.update(change);
+      const result = live.update((draft) => bench.around(draft, () => change(draft)));
       mine.live = live;
       return result;
     },
@@ -365,6 +367,7 @@ export const openBench = ({
   const bench: Bench = {
     id,
     full: false,
+    around: (_, change) => change(),
     stored: 0,
     published,
     deltas,
