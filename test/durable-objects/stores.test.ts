@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { api, create } from "../support/worker/session.ts";
 import type { Session } from "../support/worker/session.ts";
 
-/** Shared stores in workerd: rows of the session, notes of the tenant in the team's object, over the router. */
+/** Shared stores in workerd: rows of the session, notes of the tenant in its object, over the router. */
 
 const results = async (session: Session): Promise<readonly string[]> =>
   (await session.events())

@@ -43,7 +43,7 @@ export interface MemoryVector {
 
 /** A remembered text is shown in this form. */
 export interface Memory {
-  /** It is the number in the team's object. */
+  /** It is the number in the tenant's object. */
   readonly n: number;
   readonly at: number;
   readonly agent: string;

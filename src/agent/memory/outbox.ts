@@ -4,7 +4,7 @@ import type { Outbox, Reflection } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 
-/** The outbox holds rows for the team's object until they are taken, each row once by its id. */
+/** The outbox holds rows for the tenant's object until they are taken, each row once by its id. */
 
 /** While nobody takes them, the oldest lessons beyond this number are dropped. */
 const mostRows = 32;

@@ -3,7 +3,7 @@ import type { OnDependencyFailure } from "./board.ts";
 
 /**
  * Entries are values and notes of the session, outputs of a task graph, lessons of failed runs, inputs that are
- * remembered once their run has ended, and rows on their way to the team's object.
+ * remembered once their run has ended, and rows on their way to the tenant's object.
  */
 export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox";
 

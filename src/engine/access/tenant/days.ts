@@ -36,7 +36,7 @@ const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
 const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | undefined =>
   all("SELECT * FROM leases WHERE session = ? AND id = ?", session, id)[0];
 
-/** Returns the path of a lease in the JSON of its day; neither id holds a quote. */
+/** Returns the path of a lease in the JSON of its day; neither id holds a quote or a space. */
 const pathOf = (session: string, id: string): string => `$."${session} ${id}"`;
 
 /** Ends a lease with what was used of it. */
@@ -59,7 +59,7 @@ const openLease = (all: RunQuery, day: number, lease: LeaseRow): void => {
      ON CONFLICT (day) DO UPDATE SET open = json_set(open, ?2, json(?3))`,
     day,
     pathOf(lease.session, lease.id),
-    JSON.stringify(lease),
+    JSON.stringify([lease.at, lease.tokens, lease.cost, lease.time, lease.calls]),
   );
 };
 

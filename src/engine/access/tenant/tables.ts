@@ -35,11 +35,11 @@ export const tenantMigrations: Migrations = [
     day INTEGER PRIMARY KEY,
     tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL, open TEXT NOT NULL
   );
-  -- Those shares; \`at\` is when one was given.
+  -- Those shares, each by its session and number; \`at\` is when one was given.
   CREATE VIEW leases AS SELECT
-    each.value ->> 'session' AS session, each.value ->> 'id' AS id, days.day AS day, each.value ->> 'at' AS at,
-    each.value ->> 'tokens' AS tokens, each.value ->> 'cost' AS cost, each.value ->> 'time' AS time,
-    each.value ->> 'calls' AS calls
+    substr(each.key, 1, instr(each.key, ' ') - 1) AS session, substr(each.key, instr(each.key, ' ') + 1) AS id,
+    days.day AS day, each.value ->> 0 AS at, each.value ->> 1 AS tokens, each.value ->> 2 AS cost,
+    each.value ->> 3 AS time, each.value ->> 4 AS calls
   FROM days, json_each(days.open) AS each;
   -- Remembered approvals; a revoked one stays until it would have ended, so that no session brings it back.
   CREATE TABLE grants (
