@@ -61,7 +61,7 @@ const isFromBefore = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): boolean
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
   return (
     row.owner === sessionOwner(row.session) &&
-    all("SELECT 1 FROM tombstones WHERE id = ?", row.session).length > 0
+    all("SELECT 1 FROM tombstones WHERE id = ? AND at >= ?", row.session, row.at).length > 0
   );
 };
 

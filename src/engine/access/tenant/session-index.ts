@@ -93,31 +93,21 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
   return pageOf(rows, { position, column, limit, binding }, toListedSession);
 }
 
-function writeTombstone(all: RunQuery, { id, updated_at }: SessionSummary): void {
-  all("DELETE FROM sessions WHERE id = ?", id);
+function writeTombstone(all: RunQuery, { id, created_at, updated_at }: SessionSummary): void {
+  all("DELETE FROM sessions WHERE created_at = ? AND id = ?", created_at, id);
   all("INSERT OR REPLACE INTO tombstones (id, at) VALUES (?, ?)", id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
   all("DELETE FROM grants WHERE session = ? AND scope = 'session'", id);
   forgetSession(all, id);
 }
 
-/** Returns whether the stored row or a tombstone is newer than `summary`. */
-function isOutdated(
-  all: RunQuery,
-  { id, created_at, head_seq }: SessionSummary,
-  row: DatabaseRow | undefined,
-): boolean {
-  const [grave] = all("SELECT at FROM tombstones WHERE id = ?", id);
-  if (grave !== undefined && created_at < Number(grave["at"])) return true;
-  if (row === undefined) return false;
-  const stored = Number(row["created_at"]);
-  return created_at < stored || (created_at === stored && head_seq < Number(row["head_seq"]));
-}
+/** Returns whether a summary is of a deleted session. */
+const isBuried = (all: RunQuery, { id, created_at }: SessionSummary): boolean =>
+  all("SELECT 1 FROM tombstones WHERE id = ? AND at > ?", id, created_at).length > 0;
 
-/** Inserts a row or updates only its changed columns, since even an unchanged one that is set costs an index write. */
-function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undefined): void {
-  const { id, created_at } = summary;
-  const changing = [
+/** Updates the row of a session or inserts it; a column that is set costs an index write even if it is unchanged. */
+function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void {
+  const values = [
     summary.ref,
     summary.agent,
     summary.title,
@@ -126,23 +116,21 @@ function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undef
     summary.revision,
     summary.head_seq,
     summary.updated_at,
+    summary.created_at,
+    summary.id,
   ];
-  if (row?.["created_at"] === created_at)
+  if (isKnown)
     all(
       `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, head_seq = ?,
-         updated_at = ? WHERE id = ?`,
-      ...changing,
-      id,
+         updated_at = ? WHERE created_at = ? AND id = ?`,
+      ...values,
     );
   else
     all(
-      `INSERT OR REPLACE INTO sessions (ref, agent, title, metadata, status, revision, head_seq, updated_at, id, created_at)
+      `INSERT INTO sessions (ref, agent, title, metadata, status, revision, head_seq, updated_at, created_at, id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...changing,
-      id,
-      created_at,
+      ...values,
     );
-  all("DELETE FROM tombstones WHERE id = ?", id);
 }
 
 /**
@@ -151,12 +139,13 @@ function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undef
  */
 export function indexSession(tables: Tables, summary: SessionSummary): void {
   tables.write((all) => {
-    const { id: session, lease, removal } = summary;
+    const { id: session, created_at, head_seq, lease, removal } = summary;
     if (lease !== undefined) settleLease(all, session, lease);
     if (removal !== undefined) keepDelete(all, { session, key: removal.key }, removal.at);
-    const [row] = all("SELECT created_at, head_seq FROM sessions WHERE id = ?", session);
-    if (isOutdated(all, summary, row)) return;
+    if (isBuried(all, summary)) return;
+    const [row] = all("SELECT head_seq FROM sessions WHERE created_at = ? AND id = ?", created_at, session);
+    if (row !== undefined && head_seq < Number(row["head_seq"])) return;
     if (summary.status === "deleted") writeTombstone(all, summary);
-    else upsert(all, summary, row);
+    else upsert(all, summary, row !== undefined);
   });
 }

@@ -3,16 +3,17 @@ import type { Migrations } from "../database.ts";
 /** The tables of a tenant's object: its sessions, its days, and what its sessions share. */
 export const tenantMigrations: Migrations = [
   `
-  -- One row per undeleted session, as the list shows it.
+  -- One row per undeleted session, as the list shows it and in the order of its creation, since the first key costs
+  -- no index of its own.
   CREATE TABLE sessions (
-    id TEXT PRIMARY KEY, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
+    id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
     status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
-    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    PRIMARY KEY (created_at, id)
   ) WITHOUT ROWID;
-  CREATE INDEX sessions_by_creation ON sessions (created_at, id);
   CREATE INDEX sessions_by_update ON sessions (updated_at, id);
   CREATE INDEX sessions_at_work ON sessions (id) WHERE status <> 'idle';
-  -- Deleted sessions, so that a late summary brings none of them back.
+  -- Deleted sessions, so that no late summary of one made before \`at\` brings it back.
   CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX tombstones_by_time ON tombstones (at);
   -- Definitions that are pinned at the team. \`kept_at\`: when a session was last about to pin it; \`unused\` is 1 from

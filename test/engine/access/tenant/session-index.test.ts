@@ -134,6 +134,8 @@ test("RE-P14: a deleted session leaves the list with all it said, and a late sum
   expect(dump()).not.toContain("ref-of-a");
   indexSession(tables, summary("a", { head_seq: 1, created_at: 2000, updated_at: 2000 }));
   expect(ids(tables)).toEqual(["a"]);
+  indexSession(tables, summary("a", { title: "secret plan", head_seq: 9 }));
+  expect(list(tables).data).toMatchObject([{ id: "a", title: null, created_at: 2000 }]);
 });
 
 test("AP-4: reading an empty index creates no table", () => {
