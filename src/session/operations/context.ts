@@ -139,6 +139,14 @@ const callerConstraintsOf = (
   { run, thread }: RecordedCall,
 ): CallerConstraints | null => archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
 
+/** Returns whether a rebuilt request is the one that was sent; null if that cannot be known. */
+const isSentRequest = (
+  { completer }: ModelTarget,
+  request: ModelRequest,
+  { hash }: ContextSnapshot,
+): boolean | null =>
+  completer.digest === undefined || hash === null ? null : completer.digest(request) === hash;
+
 /** Shows a call in context with the call before it, or its body as it was sent. */
 const showContext = (
   parts: ReadContext,
@@ -158,8 +166,7 @@ const showContext = (
     return body === null
       ? refuse("not_found", "this provider does not tell its wire format")
       : { status: 200, value: { json: body } };
-  const digest = target.completer.digest?.(request) ?? null;
-  const verified = digest === null || saw.hash === null ? null : digest === saw.hash;
+  const verified = isSentRequest(target, request, saw);
   const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);
   const shown = contextView(calls, previous, now, request, verified);
   return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };
