@@ -2,6 +2,7 @@ import type { Draft, TransactionContext } from "../src/agent/transaction/draft.t
 import type { Host } from "../src/driver/host.ts";
 import { randomBits } from "../src/engine/access/names.ts";
 import type { LiveSessionParts } from "./live-session.ts";
+import { runProblemOf } from "../src/session/problems.ts";
 import { childrenOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
 
@@ -48,5 +49,6 @@ export const createTransactionContexts = (
     storeRules: engine.storeRules,
     briefing: engine.briefing,
     budgets: engine.budgets,
+    problemOf: runProblemOf,
   });
 };

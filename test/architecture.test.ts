@@ -132,13 +132,6 @@ const core = [
   "loop",
 ];
 
-/** Imports that still run against that order. Nothing is added here; each goes when its function moves. */
-const againstTheOrder = [
-  "src/agent/definition/checks.ts imports src/agent/run/result.ts",
-  "src/agent/run/result.ts imports src/session/problems.ts",
-  "src/agent/state/run.ts imports src/session/problems.ts",
-];
-
 /** Files of the core that name promises or signals: types of what effects, memories and teams' code are. */
 const namesPromises = [
   "src/agent/definition/checks.ts",
@@ -170,8 +163,7 @@ test("rooms import only what the table allows", () => {
         !(rooms[from] ?? []).includes(to) &&
         !(typeOnly && (typesOnly[from] ?? []).includes(to)),
     )
-    .map(({ file, target }) => `${file} imports ${relative(root, resolve(root, dirname(file), target))}`)
-    .filter((line) => !againstTheOrder.includes(line));
+    .map(({ file, target }) => `${file} imports ${relative(root, resolve(root, dirname(file), target))}`);
   expect(wrong).toEqual([]);
 });
 
@@ -184,7 +176,7 @@ test("rooms of the core import only those before them", () => {
   const wrong = found
     .filter(({ file, to }) => positionInCore(to) > positionInCore(file) || to.startsWith("src/session/"))
     .map(({ file, to }) => `${file} imports ${to}`);
-  expect([...new Set(wrong)].sort()).toEqual(againstTheOrder);
+  expect([...new Set(wrong)].sort()).toEqual([]);
   expect(found.filter(({ file }) => positionInCore(file) < 0)).toEqual([]);
 });
 

@@ -1,3 +1,5 @@
+import type { EndReason, FailureReason } from "../agent/state/events.ts";
+import type { RunProblem } from "../agent/state/run.ts";
 import type { Json } from "../chat/message.ts";
 
 /** Lists the codes of refused requests; `api/problems.ts` maps each to a status. */
@@ -191,3 +193,40 @@ export function problemBody(problem: Problem, requestId?: string): Readonly<Reco
     ...(meta === undefined ? {} : { meta }),
   };
 }
+
+/** Maps each failure to its kind: the status is that of a request which waits for the run and has no other way to report its failure. */
+const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
+  max_iterations: finalKind(422, "Turns used up"),
+  tool_loop: finalKind(422, "Tool loop"),
+  no_progress: finalKind(422, "No progress"),
+  budget_exceeded: problemKinds.budget_exceeded,
+  deadline_exceeded: finalKind(504, "Deadline exceeded"),
+  refusal: finalKind(422, "Refused by the model"),
+  output_invalid: finalKind(502, "Unusable output of the model"),
+  context_window_too_small: problemKinds.context_window_too_small,
+  context_length_exceeded: finalKind(422, "Context window full"),
+  provider_auth: finalKind(502, "Refused by the provider"),
+  provider_rate_limited: retryableKind(429, "Rate limited by the provider"),
+  provider_overloaded: retryableKind(503, "Provider overloaded"),
+  provider_timeout: problemKinds.provider_timeout,
+  provider_error: problemKinds.provider_error,
+  effect_failed: finalKind(500, "Effect failed"),
+  config_changed: finalKind(409, "Config changed"),
+  storage_error: problemKinds.storage_error,
+  poisoned: finalKind(500, "Poisoned"),
+  internal: problemKinds.internal,
+};
+
+/** Builds the problem of a failed run; if `error` is null, the reason says all that is known. */
+export const runProblemOf = (reason: EndReason, error: string | null): RunProblem => {
+  const known: Partial<Record<EndReason, ProblemKind>> = failureKinds;
+  const { status, title, retryable } = known[reason] ?? problemKinds.internal;
+  return {
+    type: `urn:limpet:problem:${reason}`,
+    title,
+    status,
+    detail: error ?? reason,
+    code: reason,
+    retryable,
+  };
+};

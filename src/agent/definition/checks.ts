@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { isLonger } from "../../chat/truncate.ts";
-import { isFailureReason } from "../run/result.ts";
+import { failureReasons } from "../state/events.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
 import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
 
@@ -78,7 +78,7 @@ const checkNotices = (notices: unknown): void => {
 
 const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
   if (stop === undefined) return;
-  if (!isText(stop?.reason) || !isFailureReason(stop.reason))
+  if (!isText(stop?.reason) || !failureReasons.some((reason) => reason === stop.reason))
     throw new Error("stop.reason is no reason for which a run fails, like no_progress");
   if (!isText(stop.message)) throw new Error("stop.message is no text");
 };

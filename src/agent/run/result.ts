@@ -1,58 +1,11 @@
-import type { ProblemKind } from "../../session/problems.ts";
-import { problemKinds } from "../../session/problems.ts";
 import { finalText } from "../context/answer.ts";
 import { summarizeCalls } from "../memory/episodes.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import { toUsd } from "../state/records.ts";
-import type { Run, RunProblem, RunResult } from "../state/run.ts";
+import type { Run, RunResult } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
-
-const createKind = (status: number, title: string, retryable = false): ProblemKind => ({
-  status,
-  title,
-  retryable,
-});
-
-type FailureReason = Exclude<
-  EndReason,
-  "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back"
->;
-
-/** The status is that of a request which waits for the run and has no other way to report its failure. */
-const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
-  max_iterations: createKind(422, "Turns used up"),
-  tool_loop: createKind(422, "Tool loop"),
-  no_progress: createKind(422, "No progress"),
-  budget_exceeded: problemKinds.budget_exceeded,
-  deadline_exceeded: createKind(504, "Deadline exceeded"),
-  refusal: createKind(422, "Refused by the model"),
-  output_invalid: createKind(502, "Unusable output of the model"),
-  context_window_too_small: problemKinds.context_window_too_small,
-  context_length_exceeded: createKind(422, "Context window full"),
-  provider_auth: createKind(502, "Refused by the provider"),
-  provider_rate_limited: createKind(429, "Rate limited by the provider", true),
-  provider_overloaded: createKind(503, "Provider overloaded", true),
-  provider_timeout: problemKinds.provider_timeout,
-  provider_error: problemKinds.provider_error,
-  effect_failed: createKind(500, "Effect failed"),
-  config_changed: createKind(409, "Config changed"),
-  storage_error: problemKinds.storage_error,
-  poisoned: createKind(500, "Poisoned"),
-  internal: problemKinds.internal,
-};
-
-/** It tells whether a run may fail for a reason; effects may not bring other ends. */
-export const isFailureReason = (reason: string): boolean => Object.hasOwn(failureKinds, reason);
-
-/** A failed run has this problem; if `error` is null, the reason says all that is known. */
-export const runProblemOf = (reason: EndReason, error: string | null): RunProblem => {
-  const known: Partial<Record<EndReason, ProblemKind>> = failureKinds;
-  const { status, title, retryable } = known[reason] ?? problemKinds.internal;
-  const detail = error ?? reason;
-  return { type: `urn:limpet:problem:${reason}`, title, status, detail, code: reason, retryable };
-};
 
 /** `run_end.result` has every field on every path, errors included. */
 export const runResultOf = (

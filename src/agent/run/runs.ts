@@ -43,7 +43,7 @@ import { turnFallbackChain } from "../transaction/targets.ts";
 import { abortAttempt, appendResults, closeTurn } from "../turn/turns.ts";
 import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
-import { runResultOf, runProblemOf } from "./result.ts";
+import { runResultOf } from "./result.ts";
 
 /** These transitions start and finish runs. */
 
@@ -163,7 +163,7 @@ export const finishRun = (
   inheritCommands(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
-  const problem = end.state === "failed" ? runProblemOf(end.reason, end.error) : null;
+  const problem = end.state === "failed" ? draft.moment.problemOf(end.reason, end.error) : null;
   if (problem !== null) {
     const { code, detail: message, retryable } = problem;
     emit(draft, threadId, "error", { code, message, retryable });

@@ -11,28 +11,35 @@ import type { RunProblem, RunResult } from "./run.ts";
 
 export type RunState = "completed" | "failed" | "cancelled";
 
+/** A run may fail for these reasons. */
+export const failureReasons = [
+  "max_iterations",
+  "tool_loop",
+  "no_progress",
+  "budget_exceeded",
+  "deadline_exceeded",
+  "refusal",
+  "output_invalid",
+  "context_window_too_small",
+  "context_length_exceeded",
+  "provider_auth",
+  "provider_rate_limited",
+  "provider_overloaded",
+  "provider_timeout",
+  "provider_error",
+  "effect_failed",
+  "config_changed",
+  "storage_error",
+  "poisoned",
+  "internal",
+] as const;
+
+export type FailureReason = (typeof failureReasons)[number];
+
 export type EndReason =
   | "end_turn"
   | "terminal_tool"
-  | "max_iterations"
-  | "tool_loop"
-  | "no_progress"
-  | "budget_exceeded"
-  | "deadline_exceeded"
-  | "refusal"
-  | "output_invalid"
-  | "context_window_too_small"
-  | "context_length_exceeded"
-  | "provider_auth"
-  | "provider_rate_limited"
-  | "provider_overloaded"
-  | "provider_timeout"
-  | "provider_error"
-  | "effect_failed"
-  | "config_changed"
-  | "storage_error"
-  | "poisoned"
-  | "internal"
+  | FailureReason
   | "cancelled"
   | "interrupted"
   | "rolled_back";

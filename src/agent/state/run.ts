@@ -2,7 +2,6 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { FallbackChain } from "../../model/retry.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
-import type { ProblemKind } from "../../session/problems.ts";
 import type { BudgetReservation, ModelCallInFlight, RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -188,10 +187,13 @@ export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message
   (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
 /** `run_end` reports a failure as a problem like those of refused requests, with the end's reason as its code. */
-export interface RunProblem extends ProblemKind {
+export interface RunProblem {
   readonly type: string;
+  readonly title: string;
+  readonly status: number;
   readonly detail: string;
   readonly code: EndReason;
+  readonly retryable: boolean;
 }
 
 /** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */

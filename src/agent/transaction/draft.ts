@@ -8,10 +8,10 @@ import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";
 import type { ItemKind } from "../state/delta.ts";
 import type { EntryChange, EntryReader, StoreRules } from "../state/entries.ts";
-import type { DataOf, EventType, SessionEvent } from "../state/events.ts";
+import type { DataOf, EndReason, EventType, SessionEvent } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
 import type { LedgerRow, RunRecord } from "../state/records.ts";
-import type { Phase, Run, RunCounters } from "../state/run.ts";
+import type { Phase, Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
@@ -50,6 +50,8 @@ export interface TransactionContext {
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
   readonly budgets: TeamBudgets;
+  /** It describes the failure of a run to its caller. */
+  readonly problemOf: (reason: EndReason, error: string | null) => RunProblem;
 }
 
 /** A stored blob is the full text from which a tool result was cut. */
