@@ -79,7 +79,7 @@ const settlementOf = (outcome: ModelCallOutcome): Pick<GateSettlement, "code" | 
 
 /** Makes a call that holds its ticket and stores its outcome; `exhausted` means that its target was given up. */
 export const runModelCall = async <T extends { readonly exhausted: boolean }>(
-  { places, signal }: WorkContext,
+  { host, places, signal }: WorkContext,
   { id, lane }: ModelCall,
   request: () => ModelRequest,
   store: (outcome: ModelCallOutcome) => T | Promise<T>,
@@ -88,7 +88,10 @@ export const runModelCall = async <T extends { readonly exhausted: boolean }>(
   places.used(lane, id);
   let outcome: ModelCallOutcome;
   try {
-    outcome = { ok: true, reply: await lane.completer.complete(request(), { signal, ...options }) };
+    outcome = {
+      ok: true,
+      reply: await lane.completer.complete(request(), { signal, timers: host, ...options }),
+    };
   } catch (error) {
     outcome = failedOutcome(lane, error);
   }

@@ -1,3 +1,4 @@
+import type { Timers } from "./deadlines.ts";
 import type { Json, Message, Part } from "../chat/message.ts";
 
 /** Tokens of one call. `input` excludes cache; `output` includes reasoning; `total` is at least the sum of the four. */
@@ -132,6 +133,8 @@ export interface Completion {
 
 export interface CompleteOptions {
   readonly signal: AbortSignal;
+  /** The caller's timers; if absent, the platform's. */
+  readonly timers?: Timers;
   /** Called once per provider read with all deltas of that read, and never after the promise has settled. */
   readonly onDelta?: (deltas: readonly ItemDelta[]) => void;
 }

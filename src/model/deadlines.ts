@@ -3,11 +3,11 @@ import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
 import type { Timeouts } from "./schema.ts";
 
-/** The clock and its timers, so that tests need no waiting. */
+/** The clock and its timers: the caller may share one timer of the platform between them. */
 export interface Timers {
   readonly now: () => number;
-  readonly set: (callback: () => void, ms: number) => unknown;
-  readonly clear: (timer: unknown) => void;
+  /** Calls `run` once, about `ms` from now. */
+  readonly after: (ms: number, run: () => void) => { readonly cancel: () => void };
 }
 
 /** Watches one attempt; `signal` aborts with a `ModelError` (`timeout` naming the deadline, or `cancelled`). */
@@ -19,12 +19,16 @@ export interface Deadlines {
   readonly read: (content: boolean) => void;
   /** Ends the watch: no timer and no listener stays behind. */
   readonly stop: () => void;
+  /** The timers of the attempt. */
+  readonly timers: Timers;
 }
 
-const systemTimers: Timers = {
+export const systemTimers: Timers = {
   now: () => Date.now(),
-  set: (callback, ms) => setTimeout(callback, ms),
-  clear: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms);
+    return { cancel: () => clearTimeout(timer) };
+  },
 };
 
 type DeadlineKind = keyof Timeouts;
@@ -81,12 +85,12 @@ export const startDeadlines = (
   let connected = false;
   let readAt = startedAt;
   let contentAt = startedAt;
-  let timer: unknown;
+  let timer: { readonly cancel: () => void } | undefined;
   let firesAt = 0;
 
   const due = (): DueDeadline => findFirstDue(timeouts, startedAt, connected ? { readAt, contentAt } : null);
   const stop = (): void => {
-    timers.clear(timer);
+    timer?.cancel();
     cancel.removeEventListener("abort", cancelled);
   };
   const end = (reason: ModelError): void => {
@@ -100,7 +104,7 @@ export const startDeadlines = (
     if (left <= 0) end(createTimeout(kind, timeouts, origin));
     else {
       firesAt = at;
-      timer = timers.set(watch, left);
+      timer = timers.after(left, watch);
     }
   };
   const headers = (): void => {
@@ -109,7 +113,7 @@ export const startDeadlines = (
     contentAt = readAt;
     // A timer that fires too early finds nothing due, and costs less than a new one.
     if (firesAt <= due().at) return;
-    timers.clear(timer);
+    timer?.cancel();
     watch();
   };
   const read = (content: boolean): void => {
@@ -122,5 +126,5 @@ export const startDeadlines = (
     cancel.addEventListener("abort", cancelled);
     watch();
   }
-  return { signal: controller.signal, headers, read, stop };
+  return { signal: controller.signal, headers, read, stop, timers };
 };

@@ -96,10 +96,10 @@ export async function* readReply(
   body: ReadableStream<Uint8Array>,
   decoder: Decoder,
   faults: Faults,
-  deadlines: Pick<Deadlines, "read">,
+  deadlines: Pick<Deadlines, "read" | "timers">,
   usageWait = usualWait,
 ): AsyncGenerator<readonly ModelEvent[]> {
-  const gatherer = createBodyGatherer(body);
+  const gatherer = createBodyGatherer(body, deadlines.timers);
   const guard = createByteGuard();
   const parser = createSseParser();
   let isTooLong = false;

@@ -1,3 +1,6 @@
+import type { Timers } from "../model/deadlines.ts";
+import { systemTimers } from "../model/deadlines.ts";
+
 /** Reads a body ahead and returns at once whatever has come in the meantime; the caller sets the pace. */
 export interface BodyGatherer {
   /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without. */
@@ -5,6 +8,8 @@ export interface BodyGatherer {
   /** Ends the reading. A whole body is briefly given time to end by itself, which keeps its connection usable. */
   readonly stop: (whole: boolean) => Promise<void>;
 }
+
+type AttemptTimers = Pick<Timers, "after">;
 
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
 
@@ -40,14 +45,14 @@ const readAhead = async (reader: BodyReader, inbox: ReadBuffer): Promise<void> =
 };
 
 /** Resolves true once something came, false after `ms` milliseconds. */
-const arrival = (inbox: ReadBuffer, ms: number | undefined): Promise<boolean> =>
+const arrival = (inbox: ReadBuffer, timers: AttemptTimers, ms: number | undefined): Promise<boolean> =>
   new Promise((resolve) => {
     const settle = (ready: boolean): void => {
-      clearTimeout(timer);
+      timer?.cancel();
       inbox.arrived = doNothing;
       resolve(ready);
     };
-    const timer = ms === undefined ? undefined : setTimeout(() => settle(false), ms);
+    const timer = ms === undefined ? undefined : timers.after(ms, () => settle(false));
     inbox.arrived = () => settle(true);
   });
 
@@ -63,6 +68,7 @@ const stopReading = async (
   reader: BodyReader,
   inbox: ReadBuffer,
   reading: Promise<void>,
+  timers: AttemptTimers,
   whole: boolean,
 ): Promise<void> => {
   inbox.stopped = true;
@@ -70,11 +76,14 @@ const stopReading = async (
   if (inbox.ended) return;
   const cancel = (): Promise<void> => reader.cancel().catch(doNothing);
   if (!whole) return cancel();
-  const timer = setTimeout(() => void cancel(), lingerMs);
-  void reading.then(() => clearTimeout(timer));
+  const timer = timers.after(lingerMs, () => void cancel());
+  void reading.then(timer.cancel);
 };
 
-export const createBodyGatherer = (body: ReadableStream<Uint8Array>): BodyGatherer => {
+export const createBodyGatherer = (
+  body: ReadableStream<Uint8Array>,
+  timers: AttemptTimers = systemTimers,
+): BodyGatherer => {
   const reader = body.getReader();
   const inbox: ReadBuffer = {
     chunks: [],
@@ -95,10 +104,10 @@ export const createBodyGatherer = (body: ReadableStream<Uint8Array>): BodyGather
     (error: unknown) => end(error ?? new Error("the stream failed")),
   );
   const next = async (within?: number): Promise<readonly Uint8Array[] | null> => {
-    if (inbox.bytes === 0 && !inbox.ended && !(await arrival(inbox, within))) return null;
+    if (inbox.bytes === 0 && !inbox.ended && !(await arrival(inbox, timers, within))) return null;
     const chunks = takeChunks(inbox);
     if (chunks.length === 0 && inbox.error !== undefined) throw inbox.error;
     return chunks.length === 0 ? null : chunks;
   };
-  return { next, stop: (whole) => stopReading(reader, inbox, reading, whole) };
+  return { next, stop: (whole) => stopReading(reader, inbox, reading, timers, whole) };
 };

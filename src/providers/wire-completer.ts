@@ -190,9 +190,9 @@ export const createWireCompleter = (options: WireOptions): Completer => {
     model,
     body: (request) => protocol.build(request, target).body,
     digest: (request) => protocol.build(request, target).digest(),
-    complete: async (request, { signal, onDelta }) => {
+    complete: async (request, { signal, timers, onDelta }) => {
       const origin = { provider, model: request.model };
-      const deadlines = startDeadlines(config.timeouts, origin, signal);
+      const deadlines = startDeadlines(config.timeouts, origin, signal, timers);
       try {
         return await runAttempt(
           { options, protocol, target, address, headers, origin, request, deadlines },

@@ -12,12 +12,15 @@ const clock = () => {
   const counts = { set: 0 };
   const timers: Timers = {
     now: () => now,
-    set: (callback, ms) => {
+    after: (ms, callback) => {
       counts.set++;
-      return (pending = { at: now + ms, callback });
-    },
-    clear: (timer) => {
-      if (timer === pending) pending = undefined;
+      const timer = { at: now + ms, callback };
+      pending = timer;
+      return {
+        cancel: () => {
+          if (timer === pending) pending = undefined;
+        },
+      };
     },
   };
   const moveTo = (time: number): void => {

@@ -1,10 +1,11 @@
+import { systemTimers } from "../../src/model/deadlines.ts";
 import { expect, test } from "vitest";
 import type { ModelEvent } from "../../src/model/completer.ts";
 import { createFaults, readReply } from "../../src/protocols/attempt.ts";
 import type { Decoder } from "../../src/protocols/protocol.ts";
 
 const faults = createFaults({ provider: "p", model: "m" }, new Headers(), () => 0);
-const noDeadlines = { read: () => undefined };
+const noDeadlines = { read: () => undefined, timers: systemTimers };
 
 /** Knows two frames: `text`, and `finish`, after which only usage may follow. */
 const plainDecoder = (): Decoder => {

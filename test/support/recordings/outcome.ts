@@ -1,3 +1,4 @@
+import { systemTimers } from "../../../src/model/deadlines.ts";
 import { describeModel } from "../../../src/model/catalogue.ts";
 import { collect } from "../../../src/model/collect.ts";
 import type { Completion } from "../../../src/model/completer.ts";
@@ -41,7 +42,7 @@ export const readAs = (recording: Recording) => {
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} });
+    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {}, timers: systemTimers });
     try {
       const completion = await collect(batches, {
         request,
