@@ -106,9 +106,10 @@ const recheckMs = 60_000;
 
 /** The run waits until calls under way end and free the budget they reserved. */
 export const awaitBudget = (draft: Draft, threadId: string): void => {
-  const { phase } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { phase } = run;
   if (phase.at !== "waiting" || phase.until > draft.moment.now) return;
-  runOf(draft, threadId).phase = {
+  run.phase = {
     ...phase,
     booked: false,
     why: "budget",

@@ -113,14 +113,15 @@ export const putGuardState = (
   state: Json | undefined,
 ): boolean => {
   if (state === undefined) return true;
-  const { guards } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { guards } = thread;
   if (guards[bound.guard.kind] === state) return true;
   const remembered = normalizeState(state);
   if ("problem" in remembered) {
     failRunByGuard(draft, threadId, bound, remembered.problem);
     return false;
   }
-  threadOf(draft, threadId).guards = { ...guards, [bound.guard.kind]: remembered.state };
+  thread.guards = { ...guards, [bound.guard.kind]: remembered.state };
   return true;
 };
 
@@ -144,9 +145,10 @@ export const recordsForGuard = (
 /** Guards forget what they stored for one input or for one run. */
 export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
   const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
-  const { guards, recordMarks } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { guards, recordMarks } = thread;
   const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
-  assign(threadOf(draft, threadId), {
+  assign(thread, {
     guards: Object.fromEntries(kept),
     ...(by === "run" ? {} : { recordMarks: { ...recordMarks, input: recordMarks.next, compaction: null } }),
   });
@@ -154,7 +156,8 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
 
 /** After each compaction identical calls count as a loop of their own, from the first compaction since the input. */
 export const markCompaction = (draft: Draft, threadId: string): void => {
-  const { recordMarks } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { recordMarks } = thread;
   const compaction = recordMarks.compaction ?? recordMarks.next;
-  threadOf(draft, threadId).recordMarks = { ...recordMarks, compaction };
+  thread.recordMarks = { ...recordMarks, compaction };
 };

@@ -188,7 +188,8 @@ const applyRetire = (
   { kind, reason, seen }: Editor,
   { retire }: Retire,
 ): number => {
-  const { chat, nextPos } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { chat, nextPos } = thread;
   const range = rangeOf(chat, seen, retire);
   const oldest = range?.gone[0];
   if (range === null || oldest === undefined) return 0;
@@ -205,7 +206,7 @@ const applyRetire = (
   const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
   retireMessages(draft, threadId, range.gone, { effect: kind, reason });
-  if (summaries.length > 0) threadOf(draft, threadId).nextPos = nextPos + 1;
+  if (summaries.length > 0) thread.nextPos = nextPos + 1;
   putChat(draft, threadId, next, after - before);
   for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
   return range.gone.length;

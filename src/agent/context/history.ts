@@ -59,8 +59,9 @@ export const mostCallsPerReply = 64;
 export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
-  const { recordMarks } = threadOf(draft, threadId);
-  threadOf(draft, threadId).recordMarks = {
+  const thread = threadOf(draft, threadId);
+  const { recordMarks } = thread;
+  thread.recordMarks = {
     ...recordMarks,
     next: recordMarks.next + Math.min(calls.length, mostCallsPerReply),
   };
@@ -85,7 +86,8 @@ export const recordCall = (
 ): CallRecord | null => {
   const { historySize, tools } = agentOf(draft, threadId);
   if (historySize === 0 || known === undefined || plan.vetoed === true) return null;
-  const { history } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { history } = thread;
   const { id: run, turn } = runOf(draft, threadId);
   const record: CallRecord = {
     ...known,
@@ -96,7 +98,7 @@ export const recordCall = (
     turn,
     changed: settlement.stored === true || (settlement.changes?.length ?? 0) > 0,
   };
-  threadOf(draft, threadId).history = insertRecord(history, record, historySize);
+  thread.history = insertRecord(history, record, historySize);
   return record;
 };
 

@@ -85,12 +85,13 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
 
 /** The call gets what its children came to so far; those still at work go on by themselves. */
 export const answerWait = (draft: Draft, threadId: string, callId: string): void => {
-  const call = findCall(runOf(draft, threadId), callId);
+  const run = runOf(draft, threadId);
+  const call = findCall(run, callId);
   if (call?.waits === undefined || call.status === "done") return;
   for (const { id } of workingChildrenOf(draft, call.waits)) changeChild(draft, id, { awaitedBy: null });
   const slots = call.waits.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
-  if (runOf(draft, threadId).cancel !== null) {
+  if (run.cancel !== null) {
     const result = textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
     endCall(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;

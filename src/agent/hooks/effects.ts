@@ -155,11 +155,11 @@ const emitNotices = (
   const shrunk = stages.filter(
     ({ stage, tokens_before, tokens_after }) => stage !== "failed" && tokens_after < tokens_before,
   ).length;
-  const { counters } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { counters } = run;
   if (shrunk > 0) counters.compactions += shrunk;
   if (stages.some(({ retired }) => retired !== null)) markCompaction(draft, threadId);
-  if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect))
-    runOf(draft, threadId).compacted = true;
+  if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect)) run.compacted = true;
 };
 
 /** The reason for an effect's edit is what forced it, the stage it reached, or its phase. */
@@ -187,7 +187,8 @@ export const applyEffectResult = (
   if (state !== undefined) thread.effects = { ...thread.effects, [key]: state };
   const hides = tools !== undefined && phase === "before_complete";
   const hidden = hides ? hideTools(draft, threadId, effect.kind, tools.hide) : 0;
-  const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
+  const run = runOf(draft, threadId);
+  const stopped = stop !== undefined && run.stop === null;
   if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
     emit(draft, threadId, "effect_applied", {
       kind: effect.kind,
@@ -199,7 +200,7 @@ export const applyEffectResult = (
       tokens_after: tokensOf(draft, thread),
     });
   emitNotices(draft, threadId, bound, context.force, result);
-  if (stopped) runOf(draft, threadId).stop = { reason: stop.reason, error: stop.message };
+  if (stopped) run.stop = { reason: stop.reason, error: stop.message };
   return true;
 };
 
@@ -294,8 +295,9 @@ export const runAfterEffects = (draft: Draft, threadId: string): boolean => {
 export const resetEffects = (draft: Draft, threadId: string): void => {
   const { before, after } = agentOf(draft, threadId).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");
-  const { effects } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { effects } = thread;
   if (!gone.some(({ key }) => key in effects)) return;
   const kept = Object.entries(effects).filter(([key]) => !gone.some((bound) => bound.key === key));
-  threadOf(draft, threadId).effects = Object.fromEntries(kept);
+  thread.effects = Object.fromEntries(kept);
 };

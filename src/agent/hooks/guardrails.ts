@@ -69,8 +69,9 @@ const replaceReport = (
   failed: boolean,
 ): void => {
   const completion = failed ? null : { status, files_modified, summary: text ?? "" };
-  const { child } = threadOf(draft, threadId);
-  if (child !== null) threadOf(draft, threadId).child = { ...child, completion };
+  const thread = threadOf(draft, threadId);
+  const { child } = thread;
+  if (child !== null) thread.child = { ...child, completion };
   if (failed) withholdAnswer(draft, threadId, text);
 };
 

@@ -71,7 +71,8 @@ export const settleAnnouncement = (
   run: Run,
   { state, reason }: { readonly state: RunState; readonly reason: EndReason },
 ): void => {
-  const { runs, inputs: known } = threadOf(draft, threadId).announce ?? noAnnouncement;
+  const thread = threadOf(draft, threadId);
+  const { runs, inputs: known } = thread.announce ?? noAnnouncement;
   const taken = run.inputs.filter((id) => !known.includes(id));
   const told = findAgentMessages(draft, taken).map(({ id }) => id);
   if (run.cancel?.reason === "cancelled") return appendUndelivered(draft, threadId, [...known, ...told]);
@@ -84,5 +85,5 @@ export const settleAnnouncement = (
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);
   const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
-  threadOf(draft, threadId).announce = { runs: counted, inputs, at };
+  thread.announce = { runs: counted, inputs, at };
 };

@@ -127,12 +127,13 @@ const stopChildren = (draft: Draft, threadId: string): void => {
 
 /** Another turn follows: an earlier report or hand-over no longer counts. */
 const beginTurn = (draft: Draft, threadId: string): void => {
-  const { phase, lingers } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { phase, lingers } = run;
   const { child } = threadOf(draft, threadId);
-  if (lingers !== null) runOf(draft, threadId).lingers = null;
+  if (lingers !== null) run.lingers = null;
   if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
-    runOf(draft, threadId).counters.withheld = false;
+    run.counters.withheld = false;
   }
   startThinking(draft, threadId);
 };

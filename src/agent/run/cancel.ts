@@ -28,11 +28,12 @@ export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest)
 
 /** The first reason for a called thread's end holds; a caller that was already notified needs no message. */
 const recordStop = (draft: Draft, threadId: string, why: string, told: boolean): void => {
-  const { child } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { child } = thread;
   if (child === null) return;
   const { stopped } = child;
   const noted = { why: stopped?.why ?? why, told: told || stopped?.told === true };
-  threadOf(draft, threadId).child = { ...child, stopped: noted };
+  thread.child = { ...child, stopped: noted };
 };
 
 /** It cancels what a thread started, whether or not the thread still runs itself. */
@@ -78,7 +79,8 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
 
 /** A request or effect under way is given up; text that was shown stays, marked as partial. */
 const dropThinking = (draft: Draft, threadId: string): void => {
-  const { phase } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { phase } = run;
   if (phase.at === "preparing") dropPreparing(draft, threadId);
   if (phase.at !== "thinking") return;
   const partial = phase.items
@@ -86,7 +88,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
     .map((item) => (item?.kind === "text" ? item.text : ""))
     .join("");
   abortAttempt(draft, threadId, "cancelled", null);
-  runOf(draft, threadId).phase = { at: "ready" };
+  run.phase = { at: "ready" };
   if (/\S/.test(partial))
     appendMessage(draft, threadId, {
       role: "assistant",
@@ -98,8 +100,9 @@ const dropThinking = (draft: Draft, threadId: string): void => {
 
 /** An effect at work is given up: its call is paid for, and its question is closed. */
 export const dropPreparing = (draft: Draft, threadId: string): void => {
-  const ask = preparingPhaseOf(runOf(draft, threadId))?.ask ?? null;
+  const run = runOf(draft, threadId);
+  const ask = preparingPhaseOf(run)?.ask ?? null;
   bookLostEffectCall(draft, threadId, "cancelled");
   if (ask !== null) cancelAsk(draft, threadId, ask.id);
-  runOf(draft, threadId).phase = { at: "ready" };
+  run.phase = { at: "ready" };
 };

@@ -192,8 +192,9 @@ const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[
     memo: null,
     outcome: null,
   }));
-  runOf(draft, threadId).phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };
-  const { cancel, stop } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  run.phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };
+  const { cancel, stop } = run;
   if (cancel !== null) endOpenCalls(draft, threadId, "cancelled", "all");
   else if (steeringInputsOf(draft, threadId).some(({ origin }) => origin === "human"))
     endOpenCalls(draft, threadId, "skipped", "all");

@@ -86,9 +86,10 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
   const calls = callsOfRun(runOf(draft, threadId));
-  const { recordMarks } = threadOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { recordMarks } = thread;
   const next = recordMarks.next - calls.filter(({ record }) => record !== undefined).length;
-  threadOf(draft, threadId).recordMarks = { ...recordMarks, next };
+  thread.recordMarks = { ...recordMarks, next };
   for (const { call, plan } of calls) {
     const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
     callOf(draft, threadId, call.id).plan = denied;

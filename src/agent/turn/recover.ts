@@ -28,7 +28,8 @@ const retryLostAttempt = (
 
 /** What an older isolate was doing is lost: its attempt is void, and its calls are recovered by their class. */
 export const recoverRun = (draft: Draft, threadId: string): void => {
-  const { phase, counters } = runOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { phase, counters } = run;
   if (phase.at === "acting") recoverCalls(draft, threadId);
   if (phase.at !== "thinking" && phase.at !== "preparing") return;
   const dead = counters.deadAttempts + 1;
@@ -40,7 +41,7 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
   }
   counters.deadAttempts = dead;
   if (dead >= deadLimit)
-    runOf(draft, threadId).stop = {
+    run.stop = {
       reason: "poisoned",
       error: `${dead} attempts died before anything was stored`,
     };
