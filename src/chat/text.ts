@@ -1,10 +1,10 @@
-import type { ContentPart, Message, Part } from "./message.ts";
+import type { Message, Part, ToolResultPart } from "./message.ts";
 
 /** Cleans a text for storage: lone surrogates become U+FFFD, NUL is dropped. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "");
 
 /** The text of some parts, joined without separator and without reasoning. */
-export const textOf = (parts: readonly Part[] | readonly ContentPart[]): string =>
+export const textOf = (parts: readonly (Part | Omit<ToolResultPart, "content">)[]): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** The first `count` code points of a text; no character is split. */

@@ -1,5 +1,5 @@
-import type { SessionEvent } from "../agent/state/events.ts";
-import type { Json, Message } from "../chat/message.ts";
+import type { ReportedMessage, SessionEvent } from "../agent/state/events.ts";
+import type { Json } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import { utf8Length } from "../chat/tokens.ts";
 
@@ -48,10 +48,10 @@ const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
 /** Holds the texts of a commit's events, without what the commit adds to them, and of the messages in them. */
 export interface EventTexts {
   readonly texts: readonly string[];
-  readonly messages: ReadonlyMap<Message, string>;
+  readonly messages: ReadonlyMap<ReportedMessage, string>;
 }
 
-const dataText = (event: SessionEvent, messages: Map<Message, string>): string => {
+const dataText = (event: SessionEvent, messages: Map<ReportedMessage, string>): string => {
   if (event.type !== "message_added") return JSON.stringify(event.data);
   const { message, final } = event.data;
   const text = JSON.stringify(message);
@@ -60,7 +60,7 @@ const dataText = (event: SessionEvent, messages: Map<Message, string>): string =
 };
 
 /** Builds the text field by field, which costs a fraction of a serialised copy. */
-const eventTextOf = (event: SessionEvent, messages: Map<Message, string>): string => {
+const eventTextOf = (event: SessionEvent, messages: Map<ReportedMessage, string>): string => {
   const { type, thread, agent, run, turn, attempt, call, item, node } = event;
   let text = `"type":"${type}","thread":"${thread}","agent":${agentText(agent)}`;
   if (run !== undefined) text += `,"run":"${run}"`;
@@ -75,7 +75,7 @@ const eventTextOf = (event: SessionEvent, messages: Map<Message, string>): strin
 };
 
 export const eventTextsOf = (events: readonly SessionEvent[]): EventTexts => {
-  const messages = new Map<Message, string>();
+  const messages = new Map<ReportedMessage, string>();
   return { texts: events.map((event) => eventTextOf(event, messages)), messages };
 };
 

@@ -171,8 +171,8 @@ describe("EF-44: guards of a team", () => {
       "error: failed: the probe was told to fail\n\n[error 0 0]",
     ]);
     expect(dataOf(bench, "tool_call_end").map(({ output }) => output)).toEqual([
-      "failed: the probe was told to fail",
-      "look(a) done",
+      "failed: the probe was told to fail\n\n[error 0 0]",
+      "look(a) done\n\n[ok 1 1]",
     ]);
   });
 

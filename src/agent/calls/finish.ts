@@ -57,6 +57,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   if (cached)
     emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: callId });
   const { plan } = call;
+  const place = draft.events.length;
   emit(
     draft,
     threadId,
@@ -78,6 +79,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   for (const change of settlement.changes ?? [])
     emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
   const noted = runAfterGuards(draft, threadId, call, settlement);
+  if (noted !== result) reportNotes(draft, place, noted);
   tallyCall(draft, threadId, call, settlement);
   call.status = "done";
   call.until = null;
@@ -88,6 +90,13 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
     cached,
     ...(settlement.missed === true ? { missed: true } : {}),
   };
+};
+
+/** The end of a call brings its output as the model sees it, with the notes of guards, which judge the ended call. */
+const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): void => {
+  const event = draft.events[place];
+  if (event?.type === "tool_call_end")
+    draft.events[place] = { ...event, data: { ...event.data, output: outputOf(content) } };
 };
 
 /** A call ends with a result that took no time. */

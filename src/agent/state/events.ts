@@ -1,4 +1,4 @@
-import type { Json, Message } from "../../chat/message.ts";
+import type { Json, Message, Part, ToolResultPart } from "../../chat/message.ts";
 import type { FinishReason, Purpose, Usage } from "../../model/completer.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Task } from "../../tools/stores.ts";
@@ -47,6 +47,16 @@ export type EndReason =
 export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
 
 type RetiredBy = "rollback" | "clear" | "rewind" | "guardrail";
+
+/** `tool_call_end` has brought the output of a result without content. */
+type ReportedPart =
+  | Exclude<Part, ToolResultPart>
+  | (Omit<ToolResultPart, "content"> & Partial<Pick<ToolResultPart, "content">>);
+
+/** An event reports a message in this form. */
+export interface ReportedMessage extends Omit<Message, "parts"> {
+  readonly parts: readonly ReportedPart[];
+}
 
 interface EventData {
   session_created: {
@@ -144,7 +154,7 @@ interface EventData {
     readonly retry_at: number | null;
   };
   provider_failover: { readonly from: string; readonly to: string; readonly code: string };
-  message_added: { readonly message: Message; readonly final: boolean };
+  message_added: { readonly message: ReportedMessage; readonly final: boolean };
   messages_retired: { readonly messages: readonly string[]; readonly by: RetiredBy };
   tool_call_start: {
     readonly tool: string;

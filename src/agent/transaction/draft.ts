@@ -1,4 +1,4 @@
-import type { Cause, Message, Part } from "../../chat/message.ts";
+import type { Cause, Message, Part, ToolResultPart } from "../../chat/message.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { Agent, AgentResolver } from "../definition/agent.ts";
 import type { BriefingRules } from "../definition/memory.ts";
@@ -308,6 +308,15 @@ export const createMessage = (
   ...(run === null ? {} : { run: run.id, turn: run.turn }),
 });
 
+const putMessage = (draft: Draft, threadId: string, message: NewMessage): Message => {
+  const thread = threadOf(draft, threadId);
+  const stored = createMessage(draft, thread, message);
+  thread.chat = [...thread.chat, stored];
+  thread.tokens += stored.tokens;
+  thread.nextPos += 1;
+  return stored;
+};
+
 /** A message is appended to a thread's chat and reported by an event. */
 export const appendMessage = (
   draft: Draft,
@@ -315,13 +324,21 @@ export const appendMessage = (
   message: NewMessage,
   final = false,
 ): Message => {
-  const thread = threadOf(draft, threadId);
-  const stored = createMessage(draft, thread, message);
-  thread.chat = [...thread.chat, stored];
-  thread.tokens += stored.tokens;
-  thread.nextPos += 1;
+  const stored = putMessage(draft, threadId, message);
   emit(draft, threadId, "message_added", { message: stored, final });
   return stored;
+};
+
+/** A result whose output `tool_call_end` has brought is appended: its event names the call and does not repeat it. */
+export const appendResult = (
+  draft: Draft,
+  threadId: string,
+  result: ToolResultPart,
+  marks: Pick<Message, "marks">,
+): void => {
+  const { content: _, ...part } = result;
+  const stored = putMessage(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
+  emit(draft, threadId, "message_added", { message: { ...stored, parts: [part] }, final: false });
 };
 
 /** A note of the system is appended for the model. */

@@ -26,7 +26,7 @@ import type { Run } from "../state/run.ts";
 import { callsOfRun, purposeOf } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendResult, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 import { nextAttempt, findTarget } from "../transaction/targets.ts";
@@ -220,7 +220,7 @@ export const appendResults = (draft: Draft, threadId: string): void => {
     const { result } = outcome;
     const pinned = agent.tools.get(result.name)?.tool.pinned === true && result.status === "ok";
     const marks = pinned ? { marks: ["pinned"] as const } : {};
-    appendMessage(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
+    appendResult(draft, threadId, result, marks);
   }
   appendPendingNotes(draft, threadId);
 };

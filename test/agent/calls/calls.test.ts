@@ -419,3 +419,32 @@ describe("SE-22 SE-30 TB-1: what a tool is given", () => {
     expect(part?.type === "tool_result" ? resultText(part) : "").toBe("ab\ufffd[image]");
   });
 });
+
+describe("AP-27: outputs in events", () => {
+  test("a result's event names its call and does not repeat the output that `tool_call_end` has brought", async () => {
+    const { bench } = await run(`replies: [${named(["look", "a"], ["put", "b"])}, ${done}]`);
+    const told = dataOf(bench, "message_added").filter(({ message }) => message.role === "tool");
+    expect(told.map(({ message }) => message.parts)).toEqual(
+      bench.chat().flatMap(({ parts }) =>
+        parts.flatMap((part) => {
+          if (part.type !== "tool_result") return [];
+          const { content: _, ...rest } = part;
+          return [[rest]];
+        }),
+      ),
+    );
+    expect(told).toHaveLength(2);
+    expect(dataOf(bench, "tool_call_end").map(({ output }) => output)).toEqual([
+      "look(a) done",
+      "put(b) done",
+    ]);
+    expect(results(bench)).toEqual(["ok: look(a) done", "ok: put(b) done"]);
+  });
+
+  test("SE-13: calls of a cut reply have no end, so their results bring the output themselves", async () => {
+    const { bench } = await run(`replies: [{ reply: [{ call: look }], finish: length }, ${done}]`);
+    const [told] = dataOf(bench, "message_added").filter(({ message }) => message.role === "tool");
+    expect(dataOf(bench, "tool_call_end")).toEqual([]);
+    expect(told?.message.parts).toEqual(bench.chat().find(({ role }) => role === "tool")?.parts);
+  });
+});

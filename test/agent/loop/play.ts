@@ -1,5 +1,5 @@
-import type { DataOf, EventType, StoredEvent } from "../../../src/agent/state/events.ts";
-import type { Message, ToolResultPart } from "../../../src/chat/message.ts";
+import type { DataOf, EventType, ReportedMessage, StoredEvent } from "../../../src/agent/state/events.ts";
+import type { ToolResultPart } from "../../../src/chat/message.ts";
 import type { OutputCheck } from "../../../src/engine/middleware.ts";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
@@ -79,15 +79,15 @@ export const lastResult = (bench: Bench): DataOf<"run_end">["result"] => {
   return end.result;
 };
 
-export const textsOf = ({ parts }: Pick<Message, "parts">): string =>
+export const textsOf = ({ parts }: Pick<ReportedMessage, "parts">): string =>
   parts
     .flatMap((part) =>
       part.type === "text" ? [part.text] : part.type === "tool_result" ? [resultText(part)] : [],
     )
     .join("");
 
-export const resultText = (part: ToolResultPart): string =>
-  part.content.map((each) => (each.type === "text" ? each.text : `[${each.type}]`)).join("");
+export const resultText = ({ content = [] }: Partial<Pick<ToolResultPart, "content">>): string =>
+  content.map((each) => (each.type === "text" ? each.text : `[${each.type}]`)).join("");
 
 /** `status: text` of every result in the chat, in order. */
 export const results = (bench: Bench): readonly string[] =>

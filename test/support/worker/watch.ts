@@ -1,5 +1,4 @@
-import type { StoredEvent } from "../../../src/agent/state/events.ts";
-import type { Message } from "../../../src/chat/message.ts";
+import type { ReportedMessage, StoredEvent } from "../../../src/agent/state/events.ts";
 import type { Sent } from "./session.ts";
 
 /** A WebSocket client that keeps what it is told as a real one would, and notes every break of the stream's rules. */
@@ -164,7 +163,7 @@ export const finalTexts = (events: readonly StoredEvent[]): Map<string, string> 
   return texts;
 };
 
-const textItems = ({ parts }: Message): readonly string[] =>
+const textItems = ({ parts }: ReportedMessage): readonly string[] =>
   parts.map((part) =>
     part.type === "text" || part.type === "reasoning"
       ? part.text
