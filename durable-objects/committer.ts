@@ -10,6 +10,7 @@ import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { isSameSession } from "./rows/changes.ts";
+import { countUsedSlots } from "./rows/event-log.ts";
 import { writeTransition } from "./rows/store.ts";
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
@@ -31,9 +32,10 @@ const findEndedItems = (events: readonly SessionEvent[]): readonly string[] =>
 /** Returns the draft's events as texts; this is the last filter for secrets that an earlier one missed. */
 const redactEvents = ({ events }: Draft, { redactor }: Engine): EventTexts => {
   const told = eventTextsOf(events);
-  return told.texts.some(redactor.holds)
-    ? { ...told, texts: eventTextsOf(redactor.value(events)).texts }
-    : told;
+  const holds = told.events.some((event) =>
+    [event.scope, event.own, event.data].some((text) => redactor.holds(text)),
+  );
+  return holds ? { ...told, events: eventTextsOf(redactor.value(events)).events, redacted: true } : told;
 };
 
 const loggersByThread =
@@ -64,6 +66,7 @@ export const createCommitter = (
 ): Pick<LiveSession, "read" | "update"> & { readonly close: () => void } => {
   let before = stored;
   let state = initial;
+  let usedSlots: number | null = null;
   let closed = false;
   return {
     read: () => state,
@@ -83,15 +86,26 @@ export const createCommitter = (
       }
       const told = redactEvents(draft, engine);
       const found = state;
-      const next = { ...draft.state, head: state.head + told.texts.length };
-      storage.transactionSync(() => {
+      const next = { ...draft.state, head: state.head + told.events.length };
+      usedSlots = storage.transactionSync(() => {
         committing();
-        writeTransition(storage.sql, before, next, draft, told);
+        const used = writeTransition(
+          storage.sql,
+          before,
+          next,
+          draft,
+          told,
+          usedSlots ?? countUsedSlots(storage.sql),
+        );
         items.close(findEndedItems(draft.events));
+        return used;
       });
       state = next;
       before = next;
-      watchers.publish(eventLinesOf(told.texts, next.id, found.head + 1, draft.moment.now), next.head);
+      watchers.publish(
+        () => eventLinesOf(told.events, next.id, found.head + 1, draft.moment.now),
+        found.head,
+      );
       logCommit({ engine, log }, draft, found, next);
       return result;
     },

@@ -86,7 +86,7 @@ const thirdParties: Record<string, readonly string[]> = {
   re2js: ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],
   zod: ["src", "durable-objects"],
-  node: ["src/cli", "src/config/build/files", "src/sandbox/worker/meter"],
+  node: ["src/cli", "src/config/build/files", "src/sandbox/worker/meter", "durable-objects/rows/pack"],
 };
 
 interface Import {

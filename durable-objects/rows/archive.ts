@@ -11,7 +11,19 @@ import type { PageStart, PagedRow } from "../../src/session/paging.ts";
 import { pageClause } from "../../src/session/paging.ts";
 import { childrenOf } from "./children.ts";
 import { findAnsweredCall, rebuildChat, readOriginal, readSeenRows } from "./context-rows.ts";
-import { askOrder, blobOf, readStoredInput, loadBlob, messageJson, valuesOf, wholeJson } from "./encode.ts";
+import {
+  askOrder,
+  blobOf,
+  readMessageRows,
+  readStoredInput,
+  loadBlob,
+  messageJson,
+  valuesOf,
+  wholeJson,
+} from "./encode.ts";
+import { restoreContents } from "./event-contents.ts";
+import { readLog } from "./event-log.ts";
+import { readSessionId } from "./tables.ts";
 
 type Sql = SqlStorage;
 
@@ -54,31 +66,17 @@ const readTablePage = (
     }));
 };
 
-interface EventRow extends Record<string, SqlStorageValue> {
-  readonly first: number;
-  readonly last: number;
-  readonly lines: string;
-  readonly at: number;
-  readonly session: string;
-}
-
-/** Rows are read in batches, since an open cursor locks its table, which a removal drops. */
-const rowsAtOnce = 16;
-
-/** Yields serialised events after a cursor, on demand. */
+/** Yields serialised events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
 function* eventsAfter(sql: Sql, after: number): Generator<string> {
-  let rows: readonly EventRow[];
+  const session = readSessionId(sql);
   let seen = after;
-  do {
-    rows = sql
-      .exec<EventRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT ?", seen, rowsAtOnce)
-      .toArray();
-    for (const { first, last, lines, at, session } of rows) {
-      const each = eventLinesOf(lines.split("\n"), session, first, at);
-      yield* first > after ? each : each.slice(after - first + 1);
-      seen = last;
+  for (let rows = readLog(sql, seen); rows.length > 0; rows = readLog(sql, seen)) {
+    for (const { first, at, events } of restoreContents(sql, rows)) {
+      const lines = eventLinesOf(events, session, first, at);
+      yield* first > after ? lines : lines.slice(after - first + 1);
+      seen = first + lines.length - 1;
     }
-  } while (rows.length === rowsAtOnce);
+  }
 }
 
 /** Describes a row of the ledger without what its call saw; `json` is its usage. */
@@ -162,8 +160,8 @@ const findKeptAnswer = (sql: Sql, key: string): StoredAnswer | null => {
 
 /** Reads a message as it was written. */
 const readStoredMessage = (sql: Sql, thread: string, pos: number): string => {
-  const query = "SELECT json FROM messages WHERE thread = ? AND pos = ?";
-  return messageJson(sql, thread, { pos, json: sql.exec<JsonRow>(query, thread, pos).one().json });
+  const [row] = readMessageRows(sql, thread, pos, pos);
+  return row === undefined ? "" : messageJson(sql, thread, row);
 };
 
 /** Reads everything that is not live state straight from the rows. */

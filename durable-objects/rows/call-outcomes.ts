@@ -1,13 +1,15 @@
 import type { Call } from "../../src/agent/state/call.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { blobOf, deleteRows, rowJson, valuesOf } from "./encode.ts";
+import type { WrittenMessages } from "./results.ts";
+import { isResultAt, resultPlaces } from "./results.ts";
 
 /** Outcomes of calls that wait for their siblings have their own rows until the reply's results are messages. */
 
 const findDoneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
-export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
+const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
   deleteRows(
     sql,
     (call) => blobOf.outcome(thread, call),
@@ -15,10 +17,23 @@ export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
     thread,
   );
 
-/** Writes new outcomes and deletes those of a thread that has left its calls behind. */
-export const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
+/**
+ * Writes new outcomes, and deletes those of a thread that has left its calls behind once the results stand where the
+ * events look for them.
+ */
+export const writeOutcomes = (
+  sql: SqlStorage,
+  before: Thread | undefined,
+  thread: Thread,
+  written: WrittenMessages,
+): void => {
   const known = new Set(findDoneCalls(before).map(({ call }) => call.id));
-  if (known.size > 0 && thread.run?.phase.at !== "acting") return deleteOutcomes(sql, thread.id);
+  if (known.size > 0 && thread.run?.phase.at !== "acting") {
+    const places = [...resultPlaces(before)].filter(([call]) => known.has(call));
+    if (places.every(([call, pos]) => isResultAt(written, thread.id, pos, call)))
+      deleteOutcomes(sql, thread.id);
+    return;
+  }
   for (const { call, outcome } of findDoneCalls(thread)) {
     if (known.has(call.id)) continue;
     const json = rowJson(sql, blobOf.outcome(thread.id, call.id), JSON.stringify(outcome));

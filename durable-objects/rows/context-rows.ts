@@ -3,7 +3,8 @@ import type { Cause, Message, MessageOverlay } from "../../src/chat/message.ts";
 import { viewPlaceOf } from "../../src/chat/message.ts";
 import type { Archive } from "../../src/session/command.ts";
 import type { PastChat } from "../../src/session/context-view.ts";
-import { jsonOf, messageJson, overlayJson } from "./encode.ts";
+import type { MessageRow } from "./encode.ts";
+import { jsonOf, messageColumns, messageJson, overlayJson } from "./encode.ts";
 
 /** This file reads past rows, from which the context view is rebuilt. */
 
@@ -44,8 +45,8 @@ export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: 
       .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as MessageOverlay]),
   );
   const all = sql
-    .exec<{ pos: number; retired: number; json: string; cause: string | null }>(
-      `SELECT pos, retired, m.json, r.json AS cause FROM messages m LEFT JOIN retirements r ON edit = retired
+    .exec<MessageRow & { retired: number; cause: string | null }>(
+      `SELECT ${messageColumns}, retired, r.json AS cause FROM messages m LEFT JOIN retirements r ON edit = retired
        WHERE thread = ? AND pos <= ? ORDER BY pos`,
       thread,
       pos,
@@ -70,8 +71,8 @@ export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: 
 /** Reads a message as it was written, with what became of it since. */
 export const readOriginal = (sql: SqlStorage, thread: string, pos: number): string => {
   const row = sql
-    .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(
-      `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason
+    .exec<MessageRow & { retired: number; by: string | null; reason: string | null }>(
+      `SELECT ${messageColumns}, retired, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason
        FROM messages m LEFT JOIN retirements r ON edit = retired WHERE thread = ? AND pos = ?`,
       thread,
       pos,

@@ -148,12 +148,83 @@ export const readStoredInput = (sql: SqlStorage, id: string): Input | null =>
 export const readWaitingInputs = (sql: SqlStorage): readonly Input[] =>
   valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE status = 'accepted'") as readonly Input[];
 
-/** Reads a stored message. */
-export const messageJson = (
+/** Holds a message: its first and last fields stand in columns, and `json` is what is between them. */
+export interface MessageRow extends Record<string, SqlStorageValue> {
+  readonly pos: number;
+  /** If it is null, `json` begins with the first field. */
+  readonly at: number | null;
+  readonly tokens: number | null;
+  /** If it is null, `json` ends with the last field. */
+  readonly run: string | null;
+  readonly turn: number | null;
+  /** If it is not null, these marks stand for those that the message was written with. */
+  readonly marks: string | null;
+  readonly json: string;
+}
+
+/** Lists the columns of a message's row in a query that names the table `m`. */
+export const messageColumns = "m.pos, m.at, m.tokens, m.run, m.turn, m.marks, m.json";
+
+const messageHead = (
+  thread: string,
+  { pos, at, tokens }: Pick<MessageRow, "pos" | "at" | "tokens">,
+): string => `{"id":"msg_${thread}_${pos}","pos":${pos},"at":${at},"tokens":${tokens},`;
+
+const messageTail = ({ run, turn }: Pick<MessageRow, "run" | "turn">): string =>
+  `,"run":"${run}","turn":${turn}}`;
+
+/** Writes a message from its text. */
+export const insertMessage = (sql: SqlStorage, thread: string, message: Message, text: string): void => {
+  const { pos, at, tokens, run = null, turn = null } = message;
+  const [head, tail] = [messageHead(thread, message), messageTail({ run, turn })];
+  const hasHead = text.startsWith(head);
+  const hasTail = text.endsWith(tail);
+  const json = text.slice(hasHead ? head.length : 0, hasTail ? -tail.length : undefined);
+  sql.exec(
+    "INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?, ?, ?, ?, NULL, ?)",
+    thread,
+    pos,
+    hasHead ? at : null,
+    hasHead ? tokens : null,
+    hasTail ? run : null,
+    hasTail ? turn : null,
+    rowJson(sql, blobOf.message(thread, pos), json),
+  );
+};
+
+/** Reads a stored message as it was written. */
+export const writtenMessageJson = (sql: SqlStorage, thread: string, row: MessageRow): string => {
+  const json = wholeJson(sql, blobOf.message(thread, row.pos), row.json);
+  return (
+    (row.at === null ? "" : messageHead(thread, row)) + json + (row.run === null ? "" : messageTail(row))
+  );
+};
+
+/** Reads a stored message with the marks that it has now. */
+export const messageJson = (sql: SqlStorage, thread: string, row: MessageRow): string => {
+  const json = writtenMessageJson(sql, thread, row);
+  if (row.marks === null) return json;
+  return JSON.stringify({
+    ...(JSON.parse(json) as Message),
+    marks: JSON.parse(row.marks) as Message["marks"],
+  });
+};
+
+/** Reads the rows of a thread's messages from one place to another. */
+export const readMessageRows = (
   sql: SqlStorage,
   thread: string,
-  { pos, json }: { readonly pos: number; readonly json: string },
-): string => wholeJson(sql, blobOf.message(thread, pos), json);
+  from: number,
+  to: number,
+): readonly MessageRow[] =>
+  sql
+    .exec<MessageRow>(
+      `SELECT ${messageColumns} FROM messages m WHERE thread = ? AND pos BETWEEN ? AND ? ORDER BY pos`,
+      thread,
+      from,
+      to,
+    )
+    .toArray();
 
 /** Reads what a stored message was shown as since an edit. */
 export const overlayJson = (

@@ -7,16 +7,18 @@ import type { Thread } from "../../src/agent/state/thread.ts";
 import { newThread } from "../../src/agent/state/thread.ts";
 import type { Message, MessageOverlay } from "../../src/chat/message.ts";
 import { viewPlaceOf, shownTokens } from "../../src/chat/message.ts";
-import type { StoredRow, TurnRow } from "./encode.ts";
+import type { MessageRow, StoredRow, TurnRow } from "./encode.ts";
 import {
   askOrder,
   blobOf,
   externalBlob,
   jsonOf,
   loadBlob,
+  messageColumns,
   messageJson,
   overlayJson,
   pickFields,
+  readMessageRows,
   sessionTurnFields,
   turnFields,
   valuesOf,
@@ -24,6 +26,7 @@ import {
   wholeJson,
 } from "./encode.ts";
 import { loadOutcome } from "./call-outcomes.ts";
+import { readHead } from "./event-log.ts";
 
 /** Reads the newest overlay of each message that is in the view. */
 const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, MessageOverlay> =>
@@ -40,8 +43,8 @@ const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Mess
 const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
   const overlays = loadOverlays(sql, thread);
   return sql
-    .exec<{ pos: number; json: string }>(
-      "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
+    .exec<MessageRow>(
+      `SELECT ${messageColumns} FROM messages m WHERE thread = ? AND retired = 0 ORDER BY pos`,
       thread,
     )
     .toArray()
@@ -75,13 +78,7 @@ const loadRows = (sql: SqlStorage): readonly ThreadRows[] =>
 /** Reads the first input of a thread, of which its row holds only the place. */
 const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message | null => {
   if (firstInput === null) return null;
-  const [row] = sql
-    .exec<{ pos: number; json: string }>(
-      "SELECT pos, json FROM messages WHERE thread = ? AND pos = ?",
-      id,
-      firstInput.pos,
-    )
-    .toArray();
+  const [row] = readMessageRows(sql, id, firstInput.pos, firstInput.pos);
   return row === undefined ? null : (JSON.parse(messageJson(sql, id, row)) as Message);
 };
 
@@ -141,7 +138,6 @@ export const loadSession = (sql: SqlStorage): Session | null => {
   const open = `SELECT id, json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`;
   const asks = valuesOf(sql, blobOf.ask, open) as readonly Ask[];
   const tasks = jsonOf(sql, "SELECT json FROM tasks ORDER BY n") as readonly StoredTask[];
-  const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
   const inOrder = threads.toSorted((a, b) => creationOrder(a) - creationOrder(b));
@@ -149,7 +145,7 @@ export const loadSession = (sql: SqlStorage): Session | null => {
     ...own,
     ...pickFields(turned, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
-    head: head ?? 0,
+    head: readHead(sql),
     threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
     tasks: Object.fromEntries(tasks.map((task) => [task.id, task])),

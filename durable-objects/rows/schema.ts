@@ -1,14 +1,15 @@
 /** Defines SessionObject's tables; reads never create them. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
-  -- schema_version; dead drives in a row
+  -- schema_version; the session's id; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   -- a thread without its chat and what its turns change; main's row also holds the session's own fields
   CREATE TABLE threads (id TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
   -- what each turn of a thread changes; history = newest finished calls, a line each
   CREATE TABLE turns (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, json TEXT NOT NULL, history TEXT NOT NULL);
-  -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it
-  CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
-    PRIMARY KEY (thread, pos)) WITHOUT ROWID;
+  -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it;
+  -- marks = those that it got later; json = the fields between tokens and run
+  CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, at INTEGER, tokens INTEGER,
+    run TEXT, turn INTEGER, marks TEXT, json TEXT NOT NULL, PRIMARY KEY (thread, pos)) WITHOUT ROWID;
   -- what a model sees of a message from an edit on; the newest of a message holds
   CREATE TABLE overlays (thread TEXT NOT NULL, pos INTEGER NOT NULL, edit INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (thread, pos, edit)) WITHOUT ROWID;
@@ -18,8 +19,10 @@ export const schema = `
   CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
   CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE asks (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
-  -- the events of one commit, a line each without what they share; last = seq of the last line
-  CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, lines TEXT NOT NULL, at INTEGER NOT NULL, session TEXT NOT NULL);
+  -- events: the newest commits, a row each, of which those in events already are leftovers; then packs of commits.
+  -- first and last are numbers of events; contents stand in messages and outcomes
+  CREATE TABLE recent (slot INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
+  CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, pack BLOB NOT NULL);
   -- text of an open streamed item, so that a crash leaves what was shown
   CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL, json TEXT NOT NULL);

@@ -6,7 +6,7 @@ import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Transition } from "../../src/agent/transaction/draft.ts";
 import type { Message } from "../../src/chat/message.ts";
-import type { EventTexts } from "../../src/session/event-lines.ts";
+import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
 import { isSameRun } from "./changes.ts";
 import { writeChildren } from "./children.ts";
 import type { StoredRow, TurnRow } from "./encode.ts";
@@ -14,6 +14,7 @@ import {
   blobOf,
   deleteRows,
   externalBlob,
+  insertMessage,
   pickFields,
   pieceLength,
   rowJson,
@@ -22,7 +23,11 @@ import {
   writeBlob,
 } from "./encode.ts";
 import { writeEntries } from "./entries.ts";
-import { deleteOutcomes, writeOutcomes } from "./call-outcomes.ts";
+import { storedData } from "./event-contents.ts";
+import { writeLog } from "./event-log.ts";
+import { writeOutcomes } from "./call-outcomes.ts";
+import { messageKey } from "./results.ts";
+import { writeSessionId } from "./tables.ts";
 
 /** This file writes a session's rows, and only those that a transition changed. */
 
@@ -83,6 +88,8 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
 interface CommitTarget {
   readonly sql: SqlStorage;
   readonly messages: EventTexts["messages"];
+  /** These messages have been written so far. */
+  readonly written: Map<string, Message>;
 }
 
 /** Pairs a thread with its session. */
@@ -121,25 +128,31 @@ const writeThread = (to: CommitTarget, before: ThreadInSession | null, after: Th
     const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
     sql.exec(insertTurn, id, json, packHistory(history));
   }
-  writeOutcomes(sql, before?.thread, thread);
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
+  writeOutcomes(sql, before?.thread, thread, to.written);
 };
 
 /** Writes the last messages of a thread that left the live state, and deletes its state, which nothing needs now. */
-const writeLeftThread = (to: CommitTarget, before: Thread | undefined, { id, chat }: Thread): void => {
+const writeLeftThread = (to: CommitTarget, before: Thread | undefined, thread: Thread): void => {
   const { sql } = to;
+  const { id, chat } = thread;
   writeChat(to, id, before?.chat ?? [], chat);
   sql.exec("DELETE FROM threads WHERE id = ?", id);
   sql.exec("DELETE FROM turns WHERE thread = ?", id);
-  deleteOutcomes(sql, id);
+  writeOutcomes(sql, before, thread, to.written);
 };
 
-const writeMessage = ({ sql, messages }: CommitTarget, thread: string, message: Message): void => {
+const writeMessage = ({ sql, messages, written }: CommitTarget, thread: string, message: Message): void => {
   const json =
     messages.get(message) ??
     JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
-  const row = rowJson(sql, blobOf.message(thread, message.pos), json);
-  sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, row);
+  insertMessage(sql, thread, message, json);
+  written.set(messageKey(thread, message.pos), message);
+};
+
+/** Writes the marks that a message got after it was written. */
+const writeMarks = ({ sql }: CommitTarget, thread: string, { pos, marks = [] }: Message): void => {
+  sql.exec("UPDATE messages SET marks = ? WHERE thread = ? AND pos = ?", JSON.stringify(marks), thread, pos);
 };
 
 const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message): void => {
@@ -161,7 +174,8 @@ const writeChat = (
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
   for (const message of after.slice(same)) {
     const stored = known.get(message.pos);
-    if (stored === undefined || stored.marks !== message.marks) writeMessage(to, thread, message);
+    if (stored === undefined) writeMessage(to, thread, message);
+    else if (stored.marks !== message.marks) writeMarks(to, thread, message);
     if (stored?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
   }
 };
@@ -246,15 +260,20 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
       sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
 };
 
-/** Writes one transition in the caller's transaction. `after.head` already counts its events. */
+/**
+ * Writes one transition in the caller's transaction. `after.head` already counts its events; `usedSlots` are those of
+ * the log, and their new number is returned.
+ */
 export const writeTransition = (
   sql: SqlStorage,
   before: Session | null,
   after: Session,
   transition: Transition,
-  { texts, messages }: EventTexts,
-): void => {
-  const to = { sql, messages };
+  told: EventTexts,
+  usedSlots: number,
+): number => {
+  const to = { sql, messages: told.messages, written: new Map<string, Message>() };
+  if (before === null) writeSessionId(sql, after.id);
   for (const thread of Object.values(after.threads)) {
     const known = before?.threads[thread.id];
     const from = before === null || known === undefined ? null : { thread: known, session: before };
@@ -269,28 +288,29 @@ export const writeTransition = (
   writeExternal(sql, before, after);
   forgetKeys(sql, before, after);
   writeRows(sql, transition);
-  writeEvents(sql, after, transition.moment.now, texts);
+  return writeEvents(to, after, transition, told, usedSlots);
 };
 
-/** Writes the events of a commit into one row, or into a few if they are long. */
-const writeEvents = (sql: SqlStorage, { id, head }: Session, at: number, texts: readonly string[]): void => {
-  const before = head - texts.length;
-  let start = 0;
-  let length = 0;
-  for (const [index, text] of texts.entries()) {
-    length += text.length + 1;
-    const next = texts[index + 1];
-    if (next !== undefined && length + next.length < pieceLength) continue;
-    const lines = texts.slice(start, index + 1).join("\n");
-    sql.exec(
-      "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
-      before + index + 1,
-      before + start + 1,
-      lines,
-      at,
-      id,
-    );
-    start = index + 1;
-    length = 0;
+/** Writes the events of a commit into one row, or into a few if they are long, without what its other rows hold. */
+const writeEvents = (
+  { sql, written }: CommitTarget,
+  { head, threads }: Session,
+  { events, moment: { now: at } }: Transition,
+  told: EventTexts,
+  usedSlots: number,
+): number => {
+  const sources = { threads, written };
+  const rows: { first: number; at: number; events: EventText[] }[] = [];
+  let length = pieceLength;
+  for (const [index, text] of told.events.entries()) {
+    const event = events[index];
+    const data = event === undefined || told.redacted ? text.data : storedData(sources, event, text.data);
+    length += data.length;
+    if (length >= pieceLength) {
+      rows.push({ first: head - told.events.length + index + 1, at, events: [] });
+      length = data.length;
+    }
+    rows.at(-1)?.events.push({ ...text, data });
   }
+  return writeLog(sql, rows, usedSlots);
 };

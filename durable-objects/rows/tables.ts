@@ -11,6 +11,14 @@ export const createTables = (sql: SqlStorage): void => {
   sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(migrations.length + 1));
 };
 
+/** Names the session of the rows once, for its events. */
+export const writeSessionId = (sql: SqlStorage, session: string): void => {
+  sql.exec("INSERT INTO meta VALUES ('session', ?)", session);
+};
+
+export const readSessionId = (sql: SqlStorage): string =>
+  sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'session'").one().value;
+
 /** Brings the tables of an older schema version up to date, step by step, each in its own transaction. */
 export const migrate = (storage: CommitStorage, steps: readonly string[] = migrations): void => {
   const { value } = storage.sql

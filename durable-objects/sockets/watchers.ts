@@ -11,7 +11,8 @@ export interface Watchers {
   readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
   /** Changes the filter from now on; open items are sent anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
-  readonly publish: (lines: readonly string[], head: number) => void;
+  /** Sends the lines of a commit, which are built only if somebody watches; `before` is the head before it. */
+  readonly publish: (lines: () => readonly string[], before: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
 }
@@ -118,8 +119,9 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       const seen = connections.viewer(socket);
       if (seen.ready && seen.after === null) connections.send(socket, itemStates(parts, seen));
     },
-    publish: (lines, head) => {
-      if (lines.length > 0 && parts.sockets().length > 0) publish(parts, lines, head - lines.length);
+    publish: (build, before) => {
+      const lines = parts.sockets().length === 0 ? [] : build();
+      if (lines.length > 0) publish(parts, lines, before);
     },
     show: (deltas) => {
       const sockets = deltas.length === 0 ? [] : parts.sockets();

@@ -3,7 +3,7 @@ import type { Json } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import { utf8Length } from "../chat/tokens.ts";
 
-/** Events are stored and sent as one line of JSON each, whose `data` has at most 64 KiB of UTF-8. */
+/** Events are sent as one line of JSON each, whose `data` has at most 64 KiB of UTF-8. */
 
 const dataLimit = 65_536;
 
@@ -18,8 +18,7 @@ const truncateStrings = (value: Json, most: number): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, truncateStrings(each, most)]));
 };
 
-/** Fits data by cutting its longest texts first; the session's messages keep the whole. */
-const fitData = (data: Json): Json => {
+const cutData = (data: Json): Json => {
   for (let most = 32_768; most >= 64; most /= 4) {
     const cut = truncateStrings(data, most);
     const shown =
@@ -28,6 +27,10 @@ const fitData = (data: Json): Json => {
   }
   return { truncated: true };
 };
+
+/** Fits the text of data by cutting its longest texts first; the session's messages keep the whole. */
+export const fitData = (text: string): string =>
+  isTooLong(text) ? JSON.stringify(cutData(JSON.parse(text) as Json)) : text;
 
 /** Quotes a text in ASCII, because one character beyond Latin-1 would double the memory of the event's text. */
 const toAscii = (text: string): string =>
@@ -45,51 +48,75 @@ const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
   return knownAgent.text;
 };
 
-/** Holds the texts of a commit's events, without what the commit adds to them, and of the messages in them. */
-export interface EventTexts {
-  readonly texts: readonly string[];
-  readonly messages: ReadonlyMap<ReportedMessage, string>;
+/** Holds the pieces of an event's line, without what the commit adds to it. */
+export interface EventText {
+  readonly type: string;
+  /** These fields are shared by most events of a commit: the thread, its agent, the run and the turn. */
+  readonly scope: string;
+  /** These fields are the event's own; the text is empty or begins with a comma. */
+  readonly own: string;
+  readonly data: string;
 }
 
-const dataText = (event: SessionEvent, messages: Map<ReportedMessage, string>): string => {
-  if (event.type !== "message_added") return JSON.stringify(event.data);
-  const { message, final } = event.data;
-  const text = JSON.stringify(message);
-  messages.set(message, text);
-  return `{"message":${text},"final":${final}}`;
-};
+/** Holds the texts of a commit's events, and of the messages in them. */
+export interface EventTexts {
+  readonly events: readonly EventText[];
+  readonly messages: ReadonlyMap<ReportedMessage, string>;
+  /** A secret was taken out, so that the events differ from what other rows hold. */
+  readonly redacted: boolean;
+}
 
-/** Builds the text field by field, which costs a fraction of a serialised copy. */
-const eventTextOf = (event: SessionEvent, messages: Map<ReportedMessage, string>): string => {
-  const { type, thread, agent, run, turn, attempt, call, item, node } = event;
-  let text = `"type":"${type}","thread":"${thread}","agent":${agentText(agent)}`;
+const scopeText = ({ thread, agent, run, turn }: SessionEvent): string => {
+  let text = `"thread":"${thread}","agent":${agentText(agent)}`;
   if (run !== undefined) text += `,"run":"${run}"`;
   if (turn !== undefined) text += `,"turn":${turn}`;
+  return text;
+};
+
+const ownText = ({ attempt, call, item, node }: SessionEvent): string => {
+  let text = "";
   if (attempt !== undefined) text += `,"attempt":${attempt}`;
   if (call !== undefined) text += `,"call":${JSON.stringify(call)}`;
   if (item !== undefined) text += `,"item":${JSON.stringify(item)}`;
   if (node !== undefined) text += `,"node":${JSON.stringify(node)}`;
-  const data = dataText(event, messages);
-  const shown = isTooLong(data) ? JSON.stringify(fitData(event.data as unknown as Json)) : data;
-  return `${text},"data":${shown}}`;
+  return text;
 };
 
+/** Returns the data of an event that reports a message with this text. */
+export const messageData = (message: string, final: boolean): string =>
+  fitData(`{"message":${message},"final":${final}}`);
+
+const dataText = (event: SessionEvent, messages: Map<ReportedMessage, string>): string => {
+  if (event.type !== "message_added") return fitData(JSON.stringify(event.data));
+  const { message, final } = event.data;
+  const text = JSON.stringify(message);
+  messages.set(message, text);
+  return messageData(text, final);
+};
+
+/** Builds the texts field by field, which costs a fraction of serialised copies. */
 export const eventTextsOf = (events: readonly SessionEvent[]): EventTexts => {
   const messages = new Map<ReportedMessage, string>();
-  return { texts: events.map((event) => eventTextOf(event, messages)), messages };
+  const texts = events.map((event) => ({
+    type: event.type,
+    scope: scopeText(event),
+    own: ownText(event),
+    data: dataText(event, messages),
+  }));
+  return { events: texts, messages, redacted: false };
 };
 
 /** Returns the lines of a commit's events, the first of which has the number `first`. */
 export const eventLinesOf = (
-  texts: readonly string[],
+  events: readonly EventText[],
   session: string,
   first: number,
   at: number,
 ): readonly string[] => {
   const id = JSON.stringify(session);
-  const after = `","at":${at},"session":${id},`;
-  return texts.map((text, index) => {
+  const after = `","at":${at},"session":${id},"type":"`;
+  return events.map(({ type, scope, own, data }, index) => {
     const seq = first + index;
-    return `{"v":1,"seq":${seq},"id":${id.slice(0, -1)}:${seq}${after}${text}`;
+    return `{"v":1,"seq":${seq},"id":${id.slice(0, -1)}:${seq}${after}${type}",${scope}${own},"data":${data}}`;
   });
 };

@@ -186,7 +186,7 @@ test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged,
   await session.quiet();
   const open: { toArray: () => unknown }[] = [];
   await runInDurableObject(session.stub(), (_, { storage }) => {
-    const cursor = storage.sql.exec("SELECT * FROM events");
+    const cursor = storage.sql.exec("SELECT * FROM recent");
     cursor.next();
     open.push(cursor);
   });

@@ -10,7 +10,7 @@ const events = [
 ] as unknown as readonly SessionEvent[];
 
 const told = (some: readonly SessionEvent[], session: string, head: number, at: number): readonly string[] =>
-  eventLinesOf(eventTextsOf(some).texts, session, head + 1, at);
+  eventLinesOf(eventTextsOf(some).events, session, head + 1, at);
 
 test('AP-27: a line is the JSON of the whole event, with "v", "seq", "id", "at" and "session" in front', () => {
   const lines = told(events, 's_"1\\', 41, 1_700_000_000_000);

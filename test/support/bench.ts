@@ -131,6 +131,10 @@ export interface Bench {
   /** Every model request that left, in order. */
   readonly requests: readonly ModelRequest[];
   readonly published: readonly StoredEvent[];
+  /** Lines of events as they were sent, those of one commit joined by line breaks. */
+  readonly commits: readonly string[];
+  /** Lines of events as the log gives them back. */
+  lines(): readonly string[];
   readonly deltas: readonly Delta[];
   /** What would stand in the log. */
   readonly logs: readonly Readonly<Record<string, unknown>>[];
@@ -243,6 +247,7 @@ export const openBench = ({
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
   let engine = observed(given, sent);
   const published: StoredEvent[] = [];
+  const commits: string[] = [];
   const deltas: Delta[] = [];
   const logs: Readonly<Record<string, unknown>>[] = [];
   let now = 1_700_000_000_000;
@@ -281,9 +286,11 @@ export const openBench = ({
     now: () => now,
     items: mine.items,
     watchers: {
-      publish: (lines: readonly string[]) => {
+      publish: (lines: () => readonly string[]) => {
         freeze(mine.live?.read());
-        for (const line of lines) published.push(JSON.parse(line) as StoredEvent);
+        const sent = lines();
+        if (sent.length > 0) commits.push(sent.join("\n"));
+        for (const line of sent) published.push(JSON.parse(line) as StoredEvent);
       },
       show: (shown: readonly Delta[]) => {
         deltas.push(...shown);
@@ -370,6 +377,7 @@ export const openBench = ({
     around: (_, change) => change(),
     stored: 0,
     published,
+    commits,
     deltas,
     logs,
     requests,
@@ -450,10 +458,9 @@ export const openBench = ({
       engine = observed(next, sent);
       bench.crash();
     },
-    events: () => {
-      const lines = archiveOf(createStorage(database).sql).events({ after: 0, limit: 100_000 });
-      return Array.from(lines, (line) => JSON.parse(line) as StoredEvent);
-    },
+    lines: () =>
+      Array.from(archiveOf(createStorage(database).sql).events({ after: 0, limit: Number.MAX_SAFE_INTEGER })),
+    events: () => bench.lines().map((line) => JSON.parse(line) as StoredEvent),
     types: () => bench.events().map(({ type }) => type),
     chat: () => bench.state().threads["main"]?.chat ?? [],
     state: () => {

@@ -7,7 +7,20 @@ export interface FakeStorage {
   readonly transactionSync: <T>(closure: () => T) => T;
 }
 
-type Value = string | number | null;
+type Value = string | number | null | ArrayBuffer;
+
+/** The platform gives and takes bytes as `ArrayBuffer`, this SQLite as `Uint8Array`. */
+const toNode = (value: Value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value);
+
+const fromNode = (row: object): object =>
+  Object.values(row).some((value) => value instanceof Uint8Array)
+    ? Object.fromEntries(
+        Object.entries(row).map(([key, value]) => [
+          key,
+          value instanceof Uint8Array ? new Uint8Array(value).buffer : value,
+        ]),
+      )
+    : row;
 
 const isWrite = (query: string): boolean => /^\s*(INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)/i.test(query);
 
@@ -26,7 +39,10 @@ export const createStorage = (
     if (isWrite(query)) beforeWrite();
     let rows: unknown[] = [];
     if (values.length === 0 && query.includes(";")) database.exec(query);
-    else rows = compiled(query).all(...values);
+    else
+      rows = compiled(query)
+        .all(...values.map(toNode))
+        .map(fromNode);
     return {
       toArray: () => rows,
       one: () => {

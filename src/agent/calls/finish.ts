@@ -103,7 +103,8 @@ const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): 
 export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
   endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
-const outputOf = (content: CallCompletion["result"]["content"]): Json =>
+/** The end of a call brings a single text as it is, and other content as parts. */
+export const outputOf = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
 const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {

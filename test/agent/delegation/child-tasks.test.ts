@@ -223,9 +223,10 @@ test("AG-45: a thread that ends gives back the tasks it still holds, in the comm
   const [child] = childIds(made);
   expect(board(made)).toEqual(["task_1 in_progress main", `task_2 completed ${child}`]);
   expect(story(made, "task_1")).toEqual(["pending", "in_progress", "pending", "in_progress"]);
-  const rows = made.bench.rows("events").map(({ lines }) => String(lines));
   const end =
-    rows.find((lines) => lines.includes('"type":"run_end"') && lines.includes(`"thread":"${child}"`)) ?? "";
+    made.bench.commits.find(
+      (lines) => lines.includes('"type":"run_end"') && lines.includes(`"thread":"${child}"`),
+    ) ?? "";
   expect(end).toContain('"type":"task_changed"');
 });
 

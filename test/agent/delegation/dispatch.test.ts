@@ -148,10 +148,11 @@ test("AG-36 AP-27: each end is an event with its task, and the threads of a task
 
 test("AG-17 AG-34: the end of a task and the start of the next are one commit", async () => {
   const made = await mission([leads([node("a"), node("b", ["a"])]), worker(done("a", "b"), false)]);
-  const rows = made.bench.rows("events").map(({ lines }) => String(lines));
   const [first, second] = childIds(made);
   const end =
-    rows.find((lines) => lines.includes('"type":"run_end"') && lines.includes(`"thread":"${first}"`)) ?? "";
+    made.bench.commits.find(
+      (lines) => lines.includes('"type":"run_end"') && lines.includes(`"thread":"${first}"`),
+    ) ?? "";
   expect(end).toContain('"type":"dispatch_progress"');
   expect(end).toMatch(new RegExp(`"type":"run_start","thread":"${second}"`));
 });

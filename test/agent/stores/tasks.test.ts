@@ -141,8 +141,7 @@ test("AG-45: the failure and all that follows from it are told in one commit", a
       update("task_1", { status: "failed" }),
     ),
   );
-  const rows = bench.rows("events").map(({ lines }) => String(lines));
-  const last = rows.find((lines) => /"type":"task_changed".*"status":"failed"/.test(lines)) ?? "";
+  const last = bench.commits.find((lines) => /"type":"task_changed".*"status":"failed"/.test(lines)) ?? "";
   expect(last).toContain('"blocked_reason":"dependency_failed"');
   expect(last).toContain('"tool_call_end"');
 });

@@ -100,7 +100,9 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
     tables,
     alarm,
     busy: count("SELECT count(*) AS n FROM turns WHERE json ->> '$.run' IS NOT NULL") > 0,
-    head: count("SELECT ifnull(max(last), 0) AS n FROM events"),
+    head: count(
+      "SELECT max(ifnull(max(last), 0), (SELECT ifnull(max(last), 0) FROM events)) AS n FROM recent",
+    ),
     items: count("SELECT count(*) AS n FROM items"),
   };
 };
