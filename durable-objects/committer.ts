@@ -10,7 +10,8 @@ import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { isSameSession } from "./rows/changes.ts";
-import { countUsedSlots } from "./rows/event-log.ts";
+import type { LogPlace } from "./rows/event-log.ts";
+import { findLogPlace } from "./rows/event-log.ts";
 import { writeTransition } from "./rows/store.ts";
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
@@ -66,7 +67,7 @@ export const createCommitter = (
 ): Pick<LiveSession, "read" | "update"> & { readonly close: () => void } => {
   let before = stored;
   let state = initial;
-  let usedSlots: number | null = null;
+  let place: LogPlace | null = null;
   let closed = false;
   return {
     read: () => state,
@@ -87,18 +88,12 @@ export const createCommitter = (
       const told = redactEvents(draft, engine);
       const found = state;
       const next = { ...draft.state, head: state.head + told.events.length };
-      usedSlots = storage.transactionSync(() => {
+      place = storage.transactionSync(() => {
         committing();
-        const used = writeTransition(
-          storage.sql,
-          before,
-          next,
-          draft,
-          told,
-          usedSlots ?? countUsedSlots(storage.sql),
-        );
+        const { sql } = storage;
+        const written = writeTransition(sql, before, next, draft, told, place ?? findLogPlace(sql));
         items.close(findEndedItems(draft.events));
-        return used;
+        return written;
       });
       state = next;
       before = next;

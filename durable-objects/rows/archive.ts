@@ -2,15 +2,13 @@ import type { Ask } from "../../src/agent/state/ask.ts";
 import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
-import { addUsage, noUsage } from "../../src/agent/state/usage.ts";
 import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
-import type { Usage } from "../../src/model/completer.ts";
 import type { Archive } from "../../src/session/command.ts";
 import { eventLinesOf } from "../../src/session/event-lines.ts";
 import type { PageStart, PagedRow } from "../../src/session/paging.ts";
 import { pageClause } from "../../src/session/paging.ts";
 import { childrenOf } from "./children.ts";
-import { findAnsweredCall, rebuildChat, readOriginal, readSeenRows } from "./context-rows.ts";
+import { rebuildChat, readOriginal } from "./context-rows.ts";
 import {
   askOrder,
   blobOf,
@@ -23,6 +21,7 @@ import {
 } from "./encode.ts";
 import { restoreContents } from "./event-contents.ts";
 import { readLog } from "./event-log.ts";
+import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
 import { readSessionId } from "./tables.ts";
 
 type Sql = SqlStorage;
@@ -78,42 +77,6 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
     }
   }
 }
-
-/** Describes a row of the ledger without what its call saw; `json` is its usage. */
-interface LedgerSpend extends JsonRow {
-  readonly agent: string;
-  readonly provider: string;
-  readonly model: string;
-  readonly cost: number | null;
-  readonly estimated: number;
-}
-
-const sumUsage = (sql: Sql): ReturnType<Archive["usage"]> => {
-  const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
-  const ledger = sql
-    .exec<LedgerSpend>("SELECT agent, provider, model, cost, estimated, json -> '$.usage' AS json FROM usage")
-    .toArray();
-  for (const { agent, provider, model, cost, estimated, json } of ledger) {
-    const key = `${agent}\n${provider}\n${model}`;
-    const known = groups.get(key) ?? {
-      agent,
-      provider,
-      model,
-      calls: 0,
-      usage: noUsage,
-      cost: 0,
-      estimated: false,
-    };
-    groups.set(key, {
-      ...known,
-      calls: known.calls + 1,
-      usage: addUsage(known.usage, JSON.parse(json) as Usage),
-      cost: known.cost === null || cost === null ? null : known.cost + cost,
-      estimated: known.estimated || estimated === 1,
-    });
-  }
-  return [...groups.values()];
-};
 
 /** Serves a session that does not exist yet and so has no tables. */
 export const emptyArchive: Archive = {
@@ -215,5 +178,5 @@ export const archiveOf = (sql: Sql): Archive => ({
         store,
       )
       .toArray(),
-  usage: () => sumUsage(sql),
+  usage: () => readSums(sql),
 });

@@ -1,36 +1,10 @@
-import type { LedgerRow } from "../../src/agent/state/records.ts";
 import type { Cause, Message, MessageOverlay } from "../../src/chat/message.ts";
 import { viewPlaceOf } from "../../src/chat/message.ts";
-import type { Archive } from "../../src/session/command.ts";
 import type { PastChat } from "../../src/session/context-view.ts";
 import type { MessageRow } from "./encode.ts";
-import { jsonOf, messageColumns, messageJson, overlayJson } from "./encode.ts";
+import { messageColumns, messageJson, overlayJson } from "./encode.ts";
 
 /** This file reads past rows, from which the context view is rebuilt. */
-
-/** Lists the calls of a turn that left, in order. */
-export const readSeenRows = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
-  sql
-    .exec<{ n: number; json: string }>(
-      `SELECT n, json FROM usage WHERE json ->> '$.run' = ? AND json ->> '$.turn' = ?
-       AND json -> '$.saw' IS NOT NULL ORDER BY n`,
-      run,
-      turn,
-    )
-    .toArray()
-    .map(({ n, json }) => ({ n, row: JSON.parse(json) as LedgerRow }));
-
-/** Finds the thread's newest answered call before a place in the ledger. */
-export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
-  const [found = null] = jsonOf(
-    sql,
-    `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
-     AND json -> '$.saw' IS NOT NULL ORDER BY n DESC LIMIT 1`,
-    before,
-    thread,
-  );
-  return found as LedgerRow | null;
-};
 
 /** Rebuilds the chat of a thread as it was after an edit, up to a message. */
 export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: number): PastChat => {

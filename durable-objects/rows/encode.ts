@@ -18,7 +18,6 @@ export const turnFields = [
   "previousNewest",
   "recordMarks",
   "lastRun",
-  "guards",
 ] as const satisfies readonly (keyof Thread)[];
 
 /** Lists the same kind of fields of the session. */
@@ -154,6 +153,8 @@ export interface MessageRow extends Record<string, SqlStorageValue> {
   /** If it is null, `json` begins with the first field. */
   readonly at: number | null;
   readonly tokens: number | null;
+  readonly role: string | null;
+  readonly origin: string | null;
   /** If it is null, `json` ends with the last field. */
   readonly run: string | null;
   readonly turn: number | null;
@@ -163,29 +164,31 @@ export interface MessageRow extends Record<string, SqlStorageValue> {
 }
 
 /** Lists the columns of a message's row in a query that names the table `m`. */
-export const messageColumns = "m.pos, m.at, m.tokens, m.run, m.turn, m.marks, m.json";
+export const messageColumns = "m.pos, m.at, m.tokens, m.role, m.origin, m.run, m.turn, m.marks, m.json";
 
-const messageHead = (
-  thread: string,
-  { pos, at, tokens }: Pick<MessageRow, "pos" | "at" | "tokens">,
-): string => `{"id":"msg_${thread}_${pos}","pos":${pos},"at":${at},"tokens":${tokens},`;
+type MessageHead = Pick<MessageRow, "pos" | "at" | "tokens" | "role" | "origin">;
+
+const messageHead = (thread: string, { pos, at, tokens, role, origin }: MessageHead): string =>
+  `{"id":"msg_${thread}_${pos}","pos":${pos},"at":${at},"tokens":${tokens},"role":"${role}","origin":"${origin}",`;
 
 const messageTail = ({ run, turn }: Pick<MessageRow, "run" | "turn">): string =>
   `,"run":"${run}","turn":${turn}}`;
 
 /** Writes a message from its text. */
 export const insertMessage = (sql: SqlStorage, thread: string, message: Message, text: string): void => {
-  const { pos, at, tokens, run = null, turn = null } = message;
+  const { pos, at, tokens, role, origin, run = null, turn = null } = message;
   const [head, tail] = [messageHead(thread, message), messageTail({ run, turn })];
   const hasHead = text.startsWith(head);
   const hasTail = text.endsWith(tail);
   const json = text.slice(hasHead ? head.length : 0, hasTail ? -tail.length : undefined);
   sql.exec(
-    "INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?, ?, ?, ?, NULL, ?)",
+    "INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, NULL, ?)",
     thread,
     pos,
     hasHead ? at : null,
     hasHead ? tokens : null,
+    hasHead ? role : null,
+    hasHead ? origin : null,
     hasTail ? run : null,
     hasTail ? turn : null,
     rowJson(sql, blobOf.message(thread, pos), json),

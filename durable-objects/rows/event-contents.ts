@@ -1,9 +1,10 @@
 import { outputOf } from "../../src/agent/calls/finish.ts";
 import type { SessionEvent } from "../../src/agent/state/events.ts";
+import { reportWithoutOutput } from "../../src/agent/state/events.ts";
 import { callsOfRun } from "../../src/agent/state/run.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
-import type { EventText } from "../../src/session/event-lines.ts";
+import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
 import { fitData, messageData } from "../../src/session/event-lines.ts";
 import { loadOutcome } from "./call-outcomes.ts";
 import { readMessageRows, writtenMessageJson } from "./encode.ts";
@@ -14,13 +15,16 @@ import { messageKey, resultOf, resultPlaces } from "./results.ts";
 /**
  * Content is stored once. The event of a message refers to the row that its commit wrote, and the end of a call to the
  * message with its result, whose place is known from the reply on; until then the call's outcome has a row. Reading
- * puts the content in. `m12 true` stands for message 12, and `r12 {…}` for data whose output stands in message 12.
+ * puts the content in. `m12 true` stands for message 12, `n12 false` for message 12 without its output, and `r12 {…}` for
+ * data whose output stands in message 12.
  */
 
 /** Says what a commit wrote and what its state is, to which its events may refer. */
 export interface EventSources {
   readonly threads: Readonly<Record<string, Thread>>;
   readonly written: WrittenMessages;
+  /** These are the texts of the messages in events. */
+  readonly messages: EventTexts["messages"];
 }
 
 /** Finds the place of the result of an ended call, and the result. */
@@ -42,13 +46,20 @@ const findResult = (
 
 const noOutput = '"output":null';
 
+const messageReference = (
+  { written, messages }: EventSources,
+  { thread, data: { message, final } }: Extract<SessionEvent, { type: "message_added" }>,
+): string | null => {
+  const found = written.get(messageKey(thread, message.pos));
+  if (found === undefined) return null;
+  if (found === message) return `m${message.pos} ${final}`;
+  const isReport = JSON.stringify(reportWithoutOutput(found)) === messages.get(message);
+  return isReport ? `n${message.pos} ${final}` : null;
+};
+
 /** Returns the data of an event as its row keeps it: a reference where a row of the same commit holds the content. */
 export const storedData = (sources: EventSources, event: SessionEvent, data: string): string => {
-  if (event.type === "message_added") {
-    const { message, final } = event.data;
-    const isWritten = sources.written.get(messageKey(event.thread, message.pos)) === message;
-    return isWritten ? `m${message.pos} ${final}` : data;
-  }
+  if (event.type === "message_added") return messageReference(sources, event) ?? data;
   if (event.type !== "tool_call_end" || event.call === undefined) return data;
   const [place, result] = findResult(sources, event.thread, event.call) ?? [];
   if (place === undefined || result === undefined || outputOf(result.content) !== event.data.output)
@@ -57,7 +68,7 @@ export const storedData = (sources: EventSources, event: SessionEvent, data: str
 };
 
 /** Matches a reference: what it is, the place of the message, and the rest. */
-const referencePattern = /^([mr])(\d+) (.*)$/;
+const referencePattern = /^([mnr])(\d+) (.*)$/;
 
 interface Reference {
   readonly thread: string;
@@ -108,7 +119,8 @@ const dataOf = (sql: SqlStorage, reference: Reference, messages: ReadonlyMap<str
   }
   const message = messages.get(messageKey(thread, pos));
   if (message === undefined) throw new Error(`message ${pos} of ${thread} is not stored`);
-  return messageData(message, rest === "true");
+  const report = kind === "m" ? message : JSON.stringify(reportWithoutOutput(JSON.parse(message) as Message));
+  return messageData(report, rest === "true");
 };
 
 /** Puts the contents into the events of some rows. */

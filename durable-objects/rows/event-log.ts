@@ -2,44 +2,59 @@ import type { EventText } from "../../src/session/event-lines.ts";
 import { packText, unpackText } from "./pack.ts";
 
 /**
- * The log of events. A commit is one row of `recent`, whose slots are used again once they are packed together into a
- * row of `events`: an event costs one small write, and an old one a few dozen bytes. The first pack of a session is the
- * dictionary of all others, since sessions repeat themselves.
+ * The log of events, with the rows of the ledger. A commit is one row of `recent`, whose slots are used again once they
+ * are packed together into a row of `events`: an event costs one small write, and an old one a few dozen bytes. The
+ * first pack of a session is the dictionary of all others, since sessions repeat themselves.
  */
 
-const slots = 16;
+const slots = 8;
 
-/** Longer rows are packed at once, each on its own. */
-const longText = 16_384;
+/** Rows that are as long together are packed before the next one is written. */
+const longRows = 65_536;
 
-/** Holds the events of a commit, or a part of them. */
+/** Says how many slots hold rows that are not packed, and their length. */
+export interface LogPlace {
+  readonly used: number;
+  readonly length: number;
+}
+
+/** Holds the events of a commit, or a part of them, with serialised rows of the ledger. */
 export interface LogRow {
   /** This is the number of the first event. */
   readonly first: number;
   readonly at: number;
   readonly events: readonly EventText[];
+  readonly ledger: readonly string[];
 }
 
-/** A row is a line with its time, and a line for each event; fields are parted by tabs, which JSON never contains. */
-const rowText = ({ at, events }: LogRow): string => {
+const ledgerText = (ledger: readonly string[]): string => ledger.map((row) => `\n\t${row}`).join("");
+
+/**
+ * A row is a line with its time, a line for each event, whose fields are parted by tabs, which JSON never contains, and
+ * a line for each row of the ledger, which begins with a tab.
+ */
+const rowText = ({ at, events, ledger }: LogRow): string => {
   let text = `${at}`;
   let scope = "";
   for (const event of events) {
     text += `\n${event.type}\t${event.scope === scope ? "" : event.scope}\t${event.own}\t${event.data}`;
     scope = event.scope;
   }
-  return text;
+  return text + ledgerText(ledger);
 };
 
 const parseRow = (text: string, first: number): LogRow => {
   const [at, ...lines] = text.split("\n");
   let scope = "";
-  const events = lines.map((line): EventText => {
+  const events: EventText[] = [];
+  const ledger: string[] = [];
+  for (const line of lines) {
     const [type = "", given = "", own = "", data = ""] = line.split("\t");
     scope = given === "" ? scope : given;
-    return { type, scope, own, data };
-  });
-  return { first, at: Number(at), events };
+    if (type === "") ledger.push(given);
+    else events.push({ type, scope, own, data });
+  }
+  return { first, at: Number(at), events, ledger };
 };
 
 /** Parts the rows of a pack. */
@@ -85,13 +100,15 @@ const packSlots = (sql: SqlStorage, used: number): void =>
 const insertRecent = `INSERT INTO recent VALUES (?, ?, ?, ?)
   ON CONFLICT (slot) DO UPDATE SET first = excluded.first, last = excluded.last, text = excluded.text`;
 
-/** Counts the slots whose rows are not packed. */
-export const countUsedSlots = (sql: SqlStorage): number =>
+const unpacked = "FROM recent WHERE last > (SELECT ifnull(max(last), 0) FROM events)";
+
+/** Finds where the log goes on; rows that were packed are leftovers. */
+export const findLogPlace = (sql: SqlStorage): LogPlace =>
   sql
-    .exec<{ used: number }>(
-      "SELECT count(*) AS used FROM recent WHERE last > (SELECT ifnull(max(last), 0) FROM events)",
+    .exec<{ used: number; length: number }>(
+      `SELECT count(*) AS used, total(length(text)) AS length ${unpacked}`,
     )
-    .one().used;
+    .one();
 
 /** Returns the number of the newest event; 0 if there is none. */
 export const readHead = (sql: SqlStorage): number =>
@@ -101,33 +118,54 @@ export const readHead = (sql: SqlStorage): number =>
     )
     .one().head;
 
-/** Writes the rows of a commit; returns how many slots are used once it is stored. */
-export const writeLog = (sql: SqlStorage, rows: readonly LogRow[], usedSlots: number): number => {
-  let used = usedSlots;
+/** Writes the rows of a commit; returns where the log goes on once it is stored. */
+export const writeLog = (sql: SqlStorage, rows: readonly LogRow[], place: LogPlace): LogPlace => {
+  let { used, length } = place;
   for (const row of rows) {
-    const text = rowText(row);
-    const recent = { first: row.first, last: row.first + row.events.length - 1, text };
-    const isLong = text.length > longText;
-    if (isLong || used === slots) {
+    if (used === slots || length > longRows) {
       packSlots(sql, used);
       used = 0;
+      length = 0;
     }
-    if (isLong) insertPack(sql, [recent]);
-    else sql.exec(insertRecent, used++, recent.first, recent.last, text);
+    const text = rowText(row);
+    sql.exec(insertRecent, used, row.first, row.first + row.events.length - 1, text);
+    used += 1;
+    length += text.length;
   }
-  return used;
+  return { used, length };
 };
+
+/** Adds rows of the ledger to the newest row, since a commit without events has none of its own. */
+export const addToLog = (sql: SqlStorage, ledger: readonly string[], place: LogPlace): LogPlace => {
+  const text = ledgerText(ledger);
+  sql.exec("UPDATE recent SET text = text || ? WHERE slot = ?", text, place.used - 1);
+  return { ...place, length: place.length + text.length };
+};
+
+const unpackRows = (sql: SqlStorage, { first, pack }: PackRow): readonly LogRow[] =>
+  parseRows(unpackText(pack, first === 1 ? null : readDictionary(sql)), first);
+
+const readPack = (sql: SqlStorage, which: string, ...values: SqlStorageValue[]): PackRow | undefined =>
+  sql.exec<PackRow>(`SELECT * FROM events ${which} LIMIT 1`, ...values).toArray()[0];
+
+/** Yields the rows of the log, the newest first, on demand. */
+export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
+  const recent = sql.exec<RecentRow>(`SELECT * ${unpacked} ORDER BY slot DESC`).toArray();
+  for (const { first, text } of recent) yield parseRow(text, first);
+  let pack = readPack(sql, "ORDER BY last DESC");
+  while (pack !== undefined) {
+    yield* unpackRows(sql, pack).toReversed();
+    pack = readPack(sql, "WHERE last < ? ORDER BY last DESC", pack.first);
+  }
+}
 
 /** Reads some rows that end after a cursor, in order; none if there are no more. */
 export const readLog = (sql: SqlStorage, after: number): readonly LogRow[] => {
-  const [packed] = sql
-    .exec<PackRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT 1", after)
-    .toArray();
-  if (packed === undefined)
-    return sql
-      .exec<RecentRow>("SELECT * FROM recent WHERE last > ? ORDER BY last", after)
-      .toArray()
-      .map(({ first, text }) => parseRow(text, first));
-  const dictionary = packed.first === 1 ? null : readDictionary(sql);
-  return parseRows(unpackText(packed.pack, dictionary), packed.first);
+  const packed = readPack(sql, "WHERE last > ? ORDER BY last", after);
+  return packed === undefined
+    ? sql
+        .exec<RecentRow>("SELECT * FROM recent WHERE last > ? ORDER BY last", after)
+        .toArray()
+        .map(({ first, text }) => parseRow(text, first))
+    : unpackRows(sql, packed);
 };

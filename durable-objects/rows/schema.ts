@@ -5,11 +5,11 @@ export const schema = `
   -- a thread without its chat and what its turns change; main's row also holds the session's own fields
   CREATE TABLE threads (id TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
   -- what each turn of a thread changes; history = newest finished calls, a line each
-  CREATE TABLE turns (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, json TEXT NOT NULL, history TEXT NOT NULL);
+  CREATE TABLE turns (thread TEXT PRIMARY KEY, json TEXT NOT NULL, history TEXT NOT NULL) WITHOUT ROWID;
   -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it;
-  -- marks = those that it got later; json = the fields between tokens and run
+  -- marks = those that it got later; json = the fields between origin and run
   CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, at INTEGER, tokens INTEGER,
-    run TEXT, turn INTEGER, marks TEXT, json TEXT NOT NULL, PRIMARY KEY (thread, pos)) WITHOUT ROWID;
+    role TEXT, origin TEXT, run TEXT, turn INTEGER, marks TEXT, json TEXT NOT NULL, PRIMARY KEY (thread, pos)) WITHOUT ROWID;
   -- what a model sees of a message from an edit on; the newest of a message holds
   CREATE TABLE overlays (thread TEXT NOT NULL, pos INTEGER NOT NULL, edit INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (thread, pos, edit)) WITHOUT ROWID;
@@ -19,9 +19,9 @@ export const schema = `
   CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
   CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE asks (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
-  -- events: the newest commits, a row each, of which those in events already are leftovers; then packs of commits.
-  -- first and last are numbers of events; contents stand in messages and outcomes
+  -- the log of the newest commits, a row each, with leftovers that are packed already; first and last number events
   CREATE TABLE recent (slot INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL);
+  -- the log of older commits, some in a pack; contents of events stand in messages and outcomes
   CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, pack BLOB NOT NULL);
   -- text of an open streamed item, so that a crash leaves what was shown
   CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
@@ -34,9 +34,11 @@ export const schema = `
   -- one value or note of the shared stores a row; head = what a list shows of it; sizes in bytes
   CREATE TABLE entries (store TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, size INTEGER NOT NULL, head TEXT NOT NULL,
     json TEXT NOT NULL, PRIMARY KEY (store, key)) WITHOUT ROWID;
-  -- one model attempt a row
-  CREATE TABLE usage (n INTEGER PRIMARY KEY, agent TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, outcome TEXT NOT NULL,
-    cost INTEGER, estimated INTEGER NOT NULL, json TEXT NOT NULL);
+  -- sums of model attempts by whom and what was asked, n-th for the first time; each attempt is a line in the log
+  CREATE TABLE usage (n INTEGER NOT NULL, agent TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL,
+    answered INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL, total INTEGER NOT NULL, cost INTEGER, estimated INTEGER NOT NULL,
+    PRIMARY KEY (agent, provider, model)) WITHOUT ROWID;
   -- answers of commands by their key, kept 7 days
   CREATE TABLE idempotency (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, json TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   -- long texts and bytes in pieces

@@ -24,7 +24,9 @@ import {
 } from "./encode.ts";
 import { writeEntries } from "./entries.ts";
 import { storedData } from "./event-contents.ts";
-import { writeLog } from "./event-log.ts";
+import type { LogPlace } from "./event-log.ts";
+import { addToLog, writeLog } from "./event-log.ts";
+import { writeSums } from "./ledger.ts";
 import { writeOutcomes } from "./call-outcomes.ts";
 import { messageKey } from "./results.ts";
 import { writeSessionId } from "./tables.ts";
@@ -221,20 +223,7 @@ const writeRows = (sql: SqlStorage, transition: Transition): void => {
     const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
     sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
   }
-  for (const row of transition.ledger) {
-    const { agent, provider, model, outcome, cost, estimated } = row;
-    const json = JSON.stringify(row);
-    sql.exec(
-      "INSERT INTO usage VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-      agent,
-      provider,
-      model,
-      outcome,
-      cost,
-      estimated ? 1 : 0,
-      json,
-    );
-  }
+  writeSums(sql, transition.ledger);
   for (const { id, text } of transition.blobs) writeBlob(sql, id, text);
   for (const { key, fingerprint, status, json, at } of transition.answers) {
     const row = rowJson(sql, blobOf.answer(key), json);
@@ -261,8 +250,8 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
 };
 
 /**
- * Writes one transition in the caller's transaction. `after.head` already counts its events; `usedSlots` are those of
- * the log, and their new number is returned.
+ * Writes one transition in the caller's transaction. `after.head` already counts its events; `place` is where the
+ * log goes on, which is returned for the next commit.
  */
 export const writeTransition = (
   sql: SqlStorage,
@@ -270,8 +259,8 @@ export const writeTransition = (
   after: Session,
   transition: Transition,
   told: EventTexts,
-  usedSlots: number,
-): number => {
+  place: LogPlace,
+): LogPlace => {
   const to = { sql, messages: told.messages, written: new Map<string, Message>() };
   if (before === null) writeSessionId(sql, after.id);
   for (const thread of Object.values(after.threads)) {
@@ -288,29 +277,32 @@ export const writeTransition = (
   writeExternal(sql, before, after);
   forgetKeys(sql, before, after);
   writeRows(sql, transition);
-  return writeEvents(to, after, transition, told, usedSlots);
+  return writeEvents(to, after, transition, told, place);
 };
 
 /** Writes the events of a commit into one row, or into a few if they are long, without what its other rows hold. */
 const writeEvents = (
-  { sql, written }: CommitTarget,
+  { sql, written, messages }: CommitTarget,
   { head, threads }: Session,
-  { events, moment: { now: at } }: Transition,
+  { events, ledger, moment: { now: at } }: Transition,
   told: EventTexts,
-  usedSlots: number,
-): number => {
-  const sources = { threads, written };
-  const rows: { first: number; at: number; events: EventText[] }[] = [];
+  place: LogPlace,
+): LogPlace => {
+  const sources = { threads, written, messages };
+  const attempts = ledger.map((row) => JSON.stringify(row));
+  if (told.events.length === 0) return attempts.length === 0 ? place : addToLog(sql, attempts, place);
+  const rows: { first: number; at: number; events: EventText[]; ledger: readonly string[] }[] = [];
   let length = pieceLength;
   for (const [index, text] of told.events.entries()) {
     const event = events[index];
     const data = event === undefined || told.redacted ? text.data : storedData(sources, event, text.data);
     length += data.length;
     if (length >= pieceLength) {
-      rows.push({ first: head - told.events.length + index + 1, at, events: [] });
+      const first = head - told.events.length + index + 1;
+      rows.push({ first, at, events: [], ledger: index === 0 ? attempts : [] });
       length = data.length;
     }
     rows.at(-1)?.events.push({ ...text, data });
   }
-  return writeLog(sql, rows, usedSlots);
+  return writeLog(sql, rows, place);
 };

@@ -124,7 +124,7 @@ test("CF-19: a reference in a provider's model is resolved before the request, t
   const bench = await benchOf(yaml, { env }, {});
   await say(bench);
   expect(newest()?.body["model"]).toBe("gpt-4o");
-  expect(bench.rows("usage").map(({ model }) => model)).toEqual(["gpt-4o"]);
+  expect(bench.ledger().map(({ model }) => model)).toEqual(["gpt-4o"]);
   expect(refused(await benchOf(yaml, { env: wireEnv(fake) }), "create").detail).toContain(
     "providers[1].model: secret MODEL is not set",
   );

@@ -71,7 +71,7 @@ test("RE-5 MO-36: a model that only writes summaries is told of, too, once", asy
     await bench.idle();
     await say(bench, "word ".repeat(8_000));
   }
-  const summaries = bench.rows("usage").filter(({ provider }) => provider === "q");
+  const summaries = bench.ledger().filter(({ provider }) => provider === "q");
   expect(summaries.length).toBeGreaterThan(1);
   expect(unpriced(bench)).toMatchObject([{ message: expect.stringContaining("riddle") }]);
 });

@@ -54,7 +54,7 @@ const shown = (bench: Bench): Shown => bench.ok("usage") as unknown as Shown;
 test("MO-33 AP-40: a row per attempt, failed ones too; session, run and agents are its sums, children included", async () => {
   const bench = await benchOf(yaml, {}, {});
   const end = await say(bench);
-  const rows = bench.rows("usage").map(({ json }) => JSON.parse(String(json)) as Record<string, unknown>);
+  const rows = bench.ledger();
   expect(
     rows.map(({ purpose, provider, model, attempt, outcome }) => [
       purpose,

@@ -6,6 +6,7 @@ import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/session/operations/session.ts";
 import type { Draft } from "../../src/agent/transaction/draft.ts";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
+import type { LedgerRow } from "../../src/agent/state/records.ts";
 import type { Delta } from "../../src/agent/state/delta.ts";
 import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
@@ -40,6 +41,7 @@ import type { Gates } from "../../durable-objects/gates.ts";
 import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
 import { createLiveSession } from "../../durable-objects/live-session.ts";
 import type { LiveSession } from "../../durable-objects/live-session.ts";
+import { readLedger } from "../../durable-objects/rows/ledger.ts";
 import { loadSession } from "../../durable-objects/rows/load.ts";
 import { createTables, hasTables, migrate } from "../../durable-objects/rows/tables.ts";
 import { createStorage, openDatabase } from "./sql.ts";
@@ -148,6 +150,8 @@ export interface Bench {
   /** Cuts the power before the n-th write from now; null = never. */
   cutAt(write: number | null): void;
   rows(table: string): readonly Record<string, unknown>[];
+  /** The model attempts so far, in order. */
+  ledger(): readonly LedgerRow[];
   /** Changes its database behind its back: what another release left there. */
   sql(statement: string): void;
 }
@@ -476,6 +480,7 @@ export const openBench = ({
       cut = write === null ? null : writes + write;
     },
     rows: (table) => database.prepare(`SELECT * FROM ${table}`).all(),
+    ledger: () => Array.from(readLedger(createStorage(database).sql), ({ row }) => row).toReversed(),
     sql: (statement) => database.exec(statement),
   };
   return bench;

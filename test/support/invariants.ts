@@ -37,7 +37,7 @@ export const checkInvariants = (bench: Bench, inputs: readonly string[], probe?:
     .filter(({ type }) => type === "tool_call_end")
     .map(({ call, run }) => `${run}/${call}`);
   expect(new Set(calls).size, "every call ended once").toBe(calls.length);
-  const answered = bench.rows("usage").filter(({ outcome }) => outcome === "ok").length;
+  const answered = bench.ledger().filter(({ outcome }) => outcome === "ok").length;
   expect(answered, "I9: each answered model call is in the ledger once").toBe(
     events.filter(({ type }) => type === "llm_finish").length,
   );

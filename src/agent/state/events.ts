@@ -58,6 +58,16 @@ export interface ReportedMessage extends Omit<Message, "parts"> {
   readonly parts: readonly ReportedPart[];
 }
 
+/** The message of a result is reported without the output, which the end of its call has brought. */
+export const reportWithoutOutput = (message: Message): ReportedMessage => ({
+  ...message,
+  parts: message.parts.map((part) => {
+    if (part.type !== "tool_result") return part;
+    const { content: _, ...rest } = part;
+    return rest;
+  }),
+});
+
 interface EventData {
   session_created: {
     readonly agent: string;

@@ -9,6 +9,7 @@ import type { ChildRecord } from "../state/child.ts";
 import type { ItemKind } from "../state/delta.ts";
 import type { EntryChange, EntryReader, StoreRules } from "../state/entries.ts";
 import type { DataOf, EndReason, EventType, SessionEvent } from "../state/events.ts";
+import { reportWithoutOutput } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
 import type { LedgerRow, RunRecord } from "../state/records.ts";
 import type { Phase, Run, RunCounters, RunProblem } from "../state/run.ts";
@@ -336,9 +337,8 @@ export const appendResult = (
   result: ToolResultPart,
   marks: Pick<Message, "marks">,
 ): void => {
-  const { content: _, ...part } = result;
   const stored = putMessage(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
-  emit(draft, threadId, "message_added", { message: { ...stored, parts: [part] }, final: false });
+  emit(draft, threadId, "message_added", { message: reportWithoutOutput(stored), final: false });
 };
 
 /** A note of the system is appended for the model. */

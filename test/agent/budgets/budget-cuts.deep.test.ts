@@ -146,12 +146,7 @@ const open = async (scenario: Scenario): Promise<{ bench: Bench; probe: Probe }>
 const check = (bench: Bench, probe: Probe, { end, calls, atOnce = 1 }: Scenario, cuts: number): void => {
   checkInvariants(bench, ["i1"], probe);
   expect(ends(bench).at(-1)).toBe(end);
-  const ledger = bench
-    .rows("usage")
-    .reduce(
-      (sum, { json }) => sum + (JSON.parse(String(json)) as { usage: { total: number } }).usage.total,
-      0,
-    );
+  const ledger = bench.ledger().reduce((sum, { usage }) => sum + usage.total, 0);
   const { spent, tenant } = bench.state().funds;
   expect(spent.tokens, "what was spent is what the ledger holds").toBe(ledger);
   if (tenant.lease !== null) expect(tenant.lease.closed, "the lease went back").toBe(true);

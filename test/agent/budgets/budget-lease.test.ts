@@ -327,7 +327,7 @@ describe("RE-2: a team that does not answer", () => {
     stage.down = false;
     await stage.bench.pass(5_000);
     expect(ends(stage.bench)).toEqual(["completed:end_turn"]);
-    expect(stage.bench.rows("usage")).toHaveLength(1);
+    expect(stage.bench.ledger()).toHaveLength(1);
     checkInvariants(stage.bench, ["in_1"]);
   });
 

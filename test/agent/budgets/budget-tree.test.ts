@@ -36,13 +36,7 @@ const wide = "delegation: { max_children_per_call: 8 }";
 
 const many = "sessions: { max_running_threads: 8 }";
 
-const inLedger = ({ bench }: Crew): number =>
-  bench
-    .rows("usage")
-    .reduce(
-      (sum, { json }) => sum + (JSON.parse(String(json)) as { usage: { total: number } }).usage.total,
-      0,
-    );
+const inLedger = ({ bench }: Crew): number => bench.ledger().reduce((sum, { usage }) => sum + usage.total, 0);
 
 /** Model calls at the same time, at most. */
 const mostAtOnce = ({ bench }: Crew): number => {

@@ -122,12 +122,7 @@ describe("SE-9 row 9: limits", () => {
     const { bench } = await run(`replies: [${cut}]`);
     await bench.pass(120_000);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
-    const rows = bench
-      .rows("usage")
-      .map(
-        ({ outcome, json }) =>
-          [outcome, (JSON.parse(String(json)) as { usage: { total: number } }).usage.total] as const,
-      );
+    const rows = bench.ledger().map(({ outcome, usage }) => [outcome, usage.total] as const);
     expect(rows.map(([outcome]) => outcome)).toEqual(["truncated_stream", "ok"]);
     expect(rows[0]?.[1]).toBeGreaterThan(0);
     const total = rows.reduce((sum, [, tokens]) => sum + tokens, 0);

@@ -30,13 +30,10 @@ const left = async (end: (call: Promise<unknown>) => Promise<object>): Promise<v
   expect(leases(stage).filter((id) => id.includes("effect"))).toEqual([]);
   bench.release();
   await settled(bench);
-  const rows = bench.rows("usage");
+  const rows = bench.ledger();
   expect(rows.map(({ outcome }) => outcome)).toContain("cancelled");
   expect(rows).toHaveLength(bench.requests.length);
-  const sum = rows.reduce(
-    (total, { json }) => total + (JSON.parse(String(json)) as { usage: { total: number } }).usage.total,
-    0,
-  );
+  const sum = rows.reduce((total, { usage }) => total + usage.total, 0);
   expect(lastResult(bench).usage.total).toBe(sum);
   expect(sum).toBeGreaterThan(500);
   expect(leases(stage)).toEqual([]);
@@ -78,10 +75,10 @@ test("EF-24 MO-33: an effect that asks a person while its call is under way: the
   const { bench } = stage;
   bench.send("Go");
   await bench.idle();
-  expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["ok"]);
+  expect(bench.ledger().map(({ outcome }) => outcome)).toEqual(["ok"]);
   bench.ok("answer", { ask: onlyAsk(bench), decision: "answer", selections: ["b"] });
   await settled(bench);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
   expect(bench.requests).toHaveLength(3);
-  expect(bench.rows("usage")).toHaveLength(3);
+  expect(bench.ledger()).toHaveLength(3);
 });

@@ -205,7 +205,7 @@ describe("MO-29: a summary has its place at the gate", () => {
     bench.release();
     await settled(bench);
     expect(purposes(bench)).toEqual(["compaction", "compaction", "turn", "compaction", "compaction", "turn"]);
-    expect(bench.rows("usage")).toHaveLength(6);
+    expect(bench.ledger()).toHaveLength(6);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     checkInvariants(bench, []);
   });

@@ -71,7 +71,7 @@ describe("EF-20: model calls of an effect", () => {
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     const second = bench.requests.filter(({ context }) => context.purpose === "turn")[1];
     expect(second?.messages.map(textsOf)).toEqual(["S + S + S"]);
-    expect(bench.rows("usage").map(({ json }) => JSON.parse(String(json)).purpose)).toEqual([
+    expect(bench.ledger().map(({ purpose }) => purpose)).toEqual([
       "turn",
       "compaction",
       "compaction",
@@ -166,7 +166,7 @@ describe("EF-20: model calls of an effect", () => {
     held.bench.release();
     await held.bench.idle();
     expect(turns(held.bench)).toBe(0);
-    expect(held.bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["cancelled"]);
+    expect(held.bench.ledger().map(({ outcome }) => outcome)).toEqual(["cancelled"]);
     checkInvariants(held.bench, []);
   });
 

@@ -219,7 +219,7 @@ describe("SE-24: on_busy", () => {
       await bench.idle();
       expect(ends(bench).slice(1)).toEqual(["completed:end_turn"]);
       expect(bench.chat().at(-1)).toMatchObject({ role: "assistant", run: "run_2" });
-      expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["cancelled", "ok"]);
+      expect(bench.ledger().map(({ outcome }) => outcome)).toEqual(["cancelled", "ok"]);
     },
   );
 

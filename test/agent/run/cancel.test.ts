@@ -414,7 +414,7 @@ describe("SE-33: after a crash", () => {
     bench.ok("cancel");
     bench.release();
     await bench.idle();
-    expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["interrupted", "cancelled"]);
+    expect(bench.ledger().map(({ outcome }) => outcome)).toEqual(["interrupted", "cancelled"]);
     const result = dataOf(bench, "run_end")[0]?.result;
     expect(result).toMatchObject({ estimated: true, cost_usd: 0 });
     expect(result?.usage.input).toBeGreaterThan(0);
@@ -424,10 +424,7 @@ describe("SE-33: after a crash", () => {
 describe("MO-32: what a lost attempt is booked at", () => {
   const longStory = `{ reply: [{ reasoning: { repeat: "Hm. ", times: 100 } }, { text: { repeat: "Once. ", times: 100 } }] }`;
   const booked = ({ bench }: Play): readonly { readonly outcome: string; readonly usage: Usage }[] =>
-    bench.rows("usage").map(({ outcome, json }) => ({
-      outcome: String(outcome),
-      ...(JSON.parse(String(json)) as { usage: Usage }),
-    }));
+    bench.ledger().map(({ outcome, usage }) => ({ outcome, usage }));
   /** The attempt has shown all of its story, and hangs. */
   const told = async (agent = ""): Promise<Play & { readonly prompt: number }> => {
     const played = await play(`replies: [${longStory}, ${done}]`, { agent });

@@ -30,10 +30,7 @@ const started = async (scene: Omit<Scene, "limits" | "others"> = {}): Promise<St
 
 /** USD per million tokens, and the model, of every booked attempt. */
 const prices = (bench: Bench): readonly (readonly [unknown, number])[] =>
-  bench.rows("usage").map(({ model, cost, json }) => {
-    const { total } = (JSON.parse(String(json)) as { readonly usage: { readonly total: number } }).usage;
-    return [model, Number(cost) / 1_000 / total];
-  });
+  bench.ledger().map(({ model, cost, usage }) => [model, Number(cost) / 1_000 / usage.total]);
 
 test("MO-36 MO-38: a call that is cancelled has the price of the model it went to, not of the one chosen since", async () => {
   const { bench } = await started();

@@ -241,7 +241,7 @@ agents:
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     expect(dataOf(bench, "provider_failover")).toEqual([{ from: "first/a", to: "second/b", code: "auth" }]);
     expect(lastResult(bench)).toMatchObject({ provider: "second", model: "b", text: "Here." });
-    expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["auth", "ok"]);
+    expect(bench.ledger().map(({ outcome }) => outcome)).toEqual(["auth", "ok"]);
   });
 
   test("MO-27: lanes that are overloaded, then refused, end the run with the first lane's code", async () => {

@@ -104,7 +104,7 @@ describe("EF-15: compact from YAML", () => {
       "<request>\nDo it in src/a.ts.\n</request>",
     );
     expect(lastResult(bench).compactions_applied).toBe(3);
-    const usage = bench.rows("usage").map(({ json }) => JSON.parse(String(json)).purpose);
+    const usage = bench.ledger().map(({ purpose }) => purpose);
     expect(usage).toContain("compaction");
     checkInvariants(bench, []);
   });
@@ -272,7 +272,7 @@ agents:`;
   bench.send("Do it.");
   await settle(bench);
   expect(bench.chat().map(textsOf)[0]).toContain("Told cheaply.");
-  const rows = bench.rows("usage").map(({ json }) => JSON.parse(String(json)));
+  const rows = bench.ledger();
   expect(rows.filter(({ purpose }) => purpose === "compaction").map(({ provider }) => provider)).toEqual([
     "cheap",
   ]);

@@ -86,7 +86,7 @@ const chatValid = async ({ session }: Facts): Promise<string | null> => {
 };
 
 const ledgerOnce = async ({ session, events }: Facts): Promise<string | null> => {
-  const [row] = await session.sql<{ n: number }>("SELECT count(*) AS n FROM usage WHERE outcome = 'ok'");
+  const [row] = await session.sql<{ n: number }>("SELECT ifnull(sum(answered), 0) AS n FROM usage");
   const finished = count(events, "llm_finish");
   return row?.n === finished ? null : `I9: ${row?.n} answered calls in the ledger, ${finished} finished`;
 };

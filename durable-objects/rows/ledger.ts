@@ -1,0 +1,79 @@
+import type { LedgerRow } from "../../src/agent/state/records.ts";
+import type { Archive } from "../../src/session/command.ts";
+import { readLogBackwards } from "./event-log.ts";
+
+/** The ledger has a row for each model attempt, which stands in the log; a table holds the sums that are asked for. */
+
+const addUsage = `INSERT INTO usage VALUES ((SELECT count(*) FROM usage), ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (agent, provider, model) DO UPDATE SET calls = calls + 1, answered = answered + excluded.answered,
+    input = input + excluded.input, output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+    cache_write = cache_write + excluded.cache_write, total = total + excluded.total, cost = cost + excluded.cost,
+    estimated = max(estimated, excluded.estimated)`;
+
+/** Adds attempts to the sums of their agents and models; the cost of some is unknown, and so is their sum. */
+export const writeSums = (sql: SqlStorage, ledger: readonly LedgerRow[]): void => {
+  for (const { agent, provider, model, outcome, usage, cost, estimated } of ledger) {
+    const { input, output, cacheRead, cacheWrite, total } = usage;
+    const answered = outcome === "ok" ? 1 : 0;
+    const figures = [answered, input, output, cacheRead, cacheWrite, total, cost, estimated ? 1 : 0];
+    sql.exec(addUsage, agent, provider, model, ...figures);
+  }
+};
+
+interface SumRow extends Record<string, SqlStorageValue> {
+  readonly agent: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly calls: number;
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+  readonly total: number;
+  readonly cost: number | null;
+  readonly estimated: number;
+}
+
+export const readSums = (sql: SqlStorage): ReturnType<Archive["usage"]> =>
+  sql
+    .exec<SumRow>("SELECT * FROM usage ORDER BY n")
+    .toArray()
+    .map(({ agent, provider, model, calls, cost, estimated, ...row }) => {
+      const { input, output, cache_read: cacheRead, cache_write: cacheWrite, total } = row;
+      const usage = { input, output, cacheRead, cacheWrite, total };
+      return { agent, provider, model, calls, usage, cost, estimated: estimated === 1 };
+    });
+
+/** Holds a row of the ledger with a number that orders it among all others. */
+interface LedgerEntry {
+  readonly n: number;
+  readonly row: LedgerRow;
+}
+
+/** Exceeds the number of rows that one commit adds. */
+const rowsPerCommit = 4_096;
+
+/** Yields the rows of the ledger, the newest first, on demand. */
+export function* readLedger(sql: SqlStorage): Generator<LedgerEntry> {
+  for (const { first, ledger } of readLogBackwards(sql))
+    for (const [index, json] of [...ledger.entries()].reverse())
+      yield { n: first * rowsPerCommit + index, row: JSON.parse(json) as LedgerRow };
+}
+
+/** Lists the calls of a turn that left, in order. A thread's attempts of a turn stand beside each other. */
+export const readSeenRows = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> => {
+  const found: LedgerEntry[] = [];
+  for (const entry of readLedger(sql)) {
+    const { row } = entry;
+    if (row.run === run && row.turn === turn) found.unshift(entry);
+    else if (found[0]?.row.thread === row.thread) break;
+  }
+  return found.filter(({ row }) => row.saw !== undefined);
+};
+
+/** Finds the thread's newest answered call before a place in the ledger. */
+export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
+  for (const { n, row } of readLedger(sql))
+    if (n < before && row.thread === thread && row.outcome === "ok" && row.saw !== undefined) return row;
+  return null;
+};
