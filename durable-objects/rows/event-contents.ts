@@ -68,7 +68,7 @@ export const storedData = (sources: EventSources, event: SessionEvent, data: str
 };
 
 /** Matches a reference: what it is, the place of the message, and the rest. */
-const referencePattern = /^([mnr])(\d+) (.*)$/;
+const referencePattern = /^([mnr])(\d+) (.*)$/s;
 
 interface Reference {
   readonly thread: string;

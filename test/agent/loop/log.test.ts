@@ -32,7 +32,7 @@ const tools = [
       { type: "text", text: "one" },
       { type: "text", text: '{"output":null}' },
     ],
-    details: { output: null },
+    details: { output: null, line: "\u2028" },
   }),
 ];
 
