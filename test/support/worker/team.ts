@@ -134,7 +134,7 @@ replies:
     replies: `
 scenes:
   - name: again
-    when: { times: 40 }
+    when: { times: 60 }
     reply: [{ call: print, args: { size: 60000 } }]
   - name: over
     reply: [{ text: "All is printed." }]`,
