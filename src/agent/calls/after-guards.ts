@@ -6,7 +6,7 @@ import type { Call } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf, assign } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** After-guards add notes to a call's result once it is in the history, and may end the run. */
 
@@ -144,14 +144,15 @@ export const recordsForGuard = (
 
 /** Guards forget what they stored for one input or for one run. */
 export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
-  const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
   const thread = threadOf(draft, threadId);
-  const { guards, recordMarks } = thread;
-  const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
-  assign(thread, {
-    guards: Object.fromEntries(kept),
-    ...(by === "run" ? {} : { recordMarks: { ...recordMarks, input: recordMarks.next, compaction: null } }),
-  });
+  const gone = new Set<string>(
+    agentOf(draft, threadId).guards.flatMap(({ guard }) => (guard.state?.reset === by ? guard.kind : [])),
+  );
+  const kept = Object.entries(thread.guards).filter(([kind]) => !gone.has(kind));
+  if (kept.length < Object.keys(thread.guards).length) thread.guards = Object.fromEntries(kept);
+  if (by === "run") return;
+  const { recordMarks } = thread;
+  thread.recordMarks = { ...recordMarks, input: recordMarks.next, compaction: null };
 };
 
 /** After each compaction identical calls count as a loop of their own, from the first compaction since the input. */
