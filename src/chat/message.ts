@@ -54,13 +54,17 @@ export interface ToolCallPart {
 export type ResultStatus = "ok" | "error" | "denied" | "skipped" | "cancelled" | "unknown";
 export type ContentPart = TextPart | ImagePart | DocumentPart;
 
-/** `omitted` counts the characters cut from the content; `recall` names the stored full text. */
+/**
+ * `omitted` counts the characters cut from the content; `recall` names the stored full text. `exit_code` is that of a
+ * command that ended by itself: its output is a finding, whatever the status.
+ */
 export interface ToolResultPart {
   readonly type: "tool_result";
   readonly call: string;
   readonly name: string;
   readonly status: ResultStatus;
   readonly content: readonly ContentPart[];
+  readonly exit_code?: number;
   readonly omitted?: number;
   readonly recall?: string;
 }

@@ -69,12 +69,15 @@ const settlementOf = (
   threadId: string,
   call: Call,
   {
-    output: { content, details, changes, statusText },
+    output: { content, exitCode, details, changes, statusText },
     status,
     cache,
   }: Extract<ToolOutcome, { kind: "output" }>,
 ): CallSettlement => ({
-  result: createCallResult(draft, threadId, call, status, content),
+  result: {
+    ...createCallResult(draft, threadId, call, status, content),
+    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+  },
   durationMs: cache === "hit" ? 0 : elapsedOf(draft, call),
   cached: cache === "hit",
   ...(cache === "miss" ? { missed: true } : {}),

@@ -9,7 +9,7 @@ import { editsOf, shadowOf } from "./compaction/shadow.ts";
 import { shortenMessages } from "./compaction/shorten.ts";
 import { digestText } from "./digest.ts";
 import { findNewestFrom } from "./results.ts";
-import { maskText, toolResultOf } from "./texts.ts";
+import { maskText, okResultOf } from "./texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
 const maskParams = z.strictObject({
@@ -47,8 +47,8 @@ export const observationMask = defineBuiltIn({
     const calls = given.style === "digest" ? callsById(view) : null;
     const start = shadowOf(context, size);
     const shadow = shortenMessages(start, view.slice(0, recentFrom(context, given)), (message) => {
-      const result = toolResultOf(message);
-      if (result?.status !== "ok") return null;
+      const result = okResultOf(message);
+      if (result === null) return null;
       return calls === null ? maskText(message, result) : digestText(message, result, calls.get(result.call));
     });
     const edits = editsOf(shadow);

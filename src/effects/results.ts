@@ -5,7 +5,7 @@ import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import { longestForm } from "./compaction/shadow.ts";
 import type { ShownText } from "./compaction/shadow.ts";
-import { toolResultOf } from "./texts.ts";
+import { okResultOf } from "./texts.ts";
 
 /** This file finds tool results in a view, for the effects that show something shorter. */
 
@@ -15,15 +15,15 @@ export interface OkResult {
   readonly result: ToolResultPart;
 }
 
-/** The `ok` results before an index that `may` accepts, oldest first; pinned ones are left out. */
+/** The results before an index that may be shortened and that `may` accepts, oldest first; pinned ones are left out. */
 export const findOkResults = (
   view: readonly Message[],
   end: number,
   may: (message: Message) => boolean = () => true,
 ): readonly OkResult[] =>
   view.slice(0, end).flatMap((message, index) => {
-    const result = may(message) ? toolResultOf(message) : null;
-    return result?.status === "ok" && !isBlockPinned(view, index) ? [{ message, result }] : [];
+    const result = may(message) ? okResultOf(message) : null;
+    return result !== null && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 
 /** The index of the `count`-th newest message of a role, from which everything is recent; 0 if there are fewer. */

@@ -14,7 +14,7 @@ import type { Shadow } from "./compaction/shadow.ts";
 import { shortenMessages } from "./compaction/shorten.ts";
 import { summariseFull, isWorthwhile } from "./compaction/summarise.ts";
 import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
-import { truncateEnd, toolResultOf } from "./texts.ts";
+import { truncateEnd, okResultOf } from "./texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
 /** Recent messages stay whole, earlier results are cut, and one running summary stands for the rest. */
@@ -49,8 +49,8 @@ const zonesOf = (
 
 const truncateResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow => {
   const shorter = (message: Message): string | null => {
-    const result = toolResultOf(message);
-    if (result?.status !== "ok") return null;
+    const result = okResultOf(message);
+    if (result === null) return null;
     const text = textOf(result.content);
     const cut = truncateEnd(text, max);
     return cut === text ? null : cut;

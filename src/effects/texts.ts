@@ -54,3 +54,9 @@ export const toolResultOf = ({ role, parts }: Pick<Message, "role" | "parts">): 
   const part = role === "tool" ? parts[0] : undefined;
   return part?.type === "tool_result" ? part : null;
 };
+
+/** The result in a tool message if it is `ok` or of a command that ended by itself; errors are never shortened. */
+export const okResultOf = (message: Pick<Message, "role" | "parts">): ToolResultPart | null => {
+  const result = toolResultOf(message);
+  return result?.status === "ok" || result?.exit_code !== undefined ? result : null;
+};

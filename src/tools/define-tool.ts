@@ -15,6 +15,8 @@ export type WorkspaceUse = "none" | "read" | "write";
 export interface ToolOutput {
   readonly content: string | readonly ContentPart[];
   readonly isError?: boolean;
+  /** The exit code of a command that ended by itself. */
+  readonly exitCode?: number;
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   /** By default `error` if `isError`, else `ok`; `unknown` means that the outcome was lost. */

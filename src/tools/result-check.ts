@@ -21,6 +21,7 @@ const outputSchema = z.object({
     error: "neither text nor a list of text, image and document parts",
   }),
   isError: z.boolean().optional(),
+  exitCode: z.int().optional(),
   status: z.enum(["ok", "error", "denied", "skipped", "cancelled", "unknown"]).optional(),
   statusText: z.string().optional(),
   changes: z.array(changeSchema).optional(),

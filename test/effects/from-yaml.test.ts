@@ -59,6 +59,23 @@ describe("shrinking", () => {
     expect(resultsIn(requests()[2])).toEqual([`${words("a").slice(0, 10)}… [trimmed]`, words("b")]);
   });
 
+  test("EF-12 EF-17: a command's own exit code is trimmed like a success, and counted as a failure", async () => {
+    const { bench, requests } = await run({
+      effects: [
+        "- { kind: trim_tool_results, params: { max_result_length: 10, preserve_recent: 1 } }",
+        "- { kind: reflection, params: { failure_threshold: 2 } }",
+      ].join("\n"),
+      turns: [[use("redden", { name: "a" })], [use("redden", { name: "b" })], read("c"), done],
+    });
+    expect(resultsIn(requests()[3])).toEqual([
+      `${words("a").slice(0, 10)}… [trimmed]`,
+      words("b"),
+      words("c"),
+    ]);
+    expect(notesIn(requests()[2], "reflection")).toHaveLength(1);
+    expect(results(bench)[0]).toBe(`error: ${words("a")}`);
+  });
+
   test("EF-13: observation_mask", async () => {
     const { bench, requests } = await run({
       effects: "- { kind: observation_mask, params: { threshold: 0.3, recent_window: 2 } }",

@@ -39,6 +39,12 @@ describe("EF-13: what is masked", () => {
     expect(results(after)).toEqual([long, line, long]);
   });
 
+  test("EF-13: a command that ended by itself is masked, whatever its exit code", () => {
+    const steps = [human("Go"), use(`${long}\n[exit 1]`, { status: "error", exit: 1 }), use(long)];
+    expect(results(masked(steps).after)).toEqual([line, long]);
+    expect(results(masked(steps, { style: "digest" }).after)[0]).toMatch(/^\[read: exit 1, last line: begin/);
+  });
+
   test("EF-13 ★: a result that the line would not shorten stays as it is", () => {
     const { chat, after } = masked([human("Go"), use("ok"), use(long)]);
     expect(after).toEqual(chat);

@@ -30,11 +30,12 @@ test("EF-40: shorter results, errors and pinned ones stay", () => {
     human("Go"),
     use("x".repeat(299)),
     use(long, { status: "error" }),
+    use(long, { status: "error", exit: 1 }),
     { calls: [{ result: long }], pinned: true },
     use("x".repeat(300)),
     use(long),
   ];
-  expect(results(steps).map((text) => moved.test(text))).toEqual([false, false, false, true, false]);
+  expect(results(steps).map((text) => moved.test(text))).toEqual([false, false, true, false, true, false]);
 });
 
 test("EF-40: lengths are characters", () => {

@@ -47,6 +47,16 @@ describe("EF-14: zones", () => {
     expectValid(chat);
   });
 
+  test("a command that ended by itself is cut, whatever its exit code; an error stays", async () => {
+    const failed = [0, 1].map((n) =>
+      use(`${n} ${prose(2_000)}`, { status: "error", ...(n === 0 ? { exit: 1 } : {}) }),
+    );
+    const view = chatOf([human("The goal."), use(prose(2_000)), ...failed, use(prose(2_000))]);
+    const { chat } = await slid(view, { ...zones, medium_zone: 4 });
+    expect(shown(chat[2])).toMatch(/^0 prose .*… \[trimmed\]$/);
+    expect(shown(chat[4])).toBe(shown(view[6]));
+  });
+
   test("the summary has no Current State and no Next Steps", async () => {
     const { calls } = await slid(seven(), zones);
     expect(calls[0]?.system).toContain("## Goal");

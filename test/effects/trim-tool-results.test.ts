@@ -44,6 +44,12 @@ test("EF-12: an error result is never trimmed, nor one that was denied, skipped,
   expect(results(after)).toEqual([...statuses.map(() => long), "0123456789… [trimmed]"]);
 });
 
+test("EF-12: a command that ended by itself is trimmed, whatever its exit code", () => {
+  const steps = [human("Go"), use(long, { status: "error", exit: 1 }), use(long, { status: "error" })];
+  const { after } = trimmed(steps, { max_result_length: 10, preserve_recent: 0 });
+  expect(results(after)).toEqual(["0123456789… [trimmed]", long]);
+});
+
 test("EF-12: a short result stays, and one that the mark would make longer", () => {
   const steps = [human("Go"), use("0123456789"), use("01234567890"), use(long)];
   const { after } = trimmed(steps, { max_result_length: 10, preserve_recent: 0 });

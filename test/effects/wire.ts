@@ -22,7 +22,7 @@ const named = z.strictObject({
   line: z.number().default(0).describe("Line."),
 });
 
-/** `long` says much, `fail` fails, `edit` changes a file, `danger` is there to be hidden. */
+/** `long` says much, `fail` fails, `redden` is a command whose tests fail, `edit` changes a file, `danger` is there to be hidden. */
 const kit: Toolbox = {
   name: "kit",
   description: "Tools of a test.",
@@ -40,6 +40,13 @@ const kit: Toolbox = {
       params: named,
       safety: "read",
       run: ({ name }) => ({ content: `failed: no ${name}`, isError: true }),
+    }),
+    defineTool({
+      name: "redden",
+      description: "Runs tests that fail.",
+      params: named,
+      safety: "read",
+      run: ({ name }) => ({ content: `${name} ${"word ".repeat(200)}end`, isError: true, exitCode: 1 }),
     }),
     defineTool({
       name: "edit",

@@ -17,6 +17,7 @@ test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an
   );
   expect(await call("exec_run", { command: "true" })).toMatchObject({
     details: { exit_code: 0, reason: "exited" },
+    exitCode: 0,
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { truncateMiddle, maskText, toolResultOf } from "../texts.ts";
+import { truncateMiddle, maskText, okResultOf, toolResultOf } from "../texts.ts";
 import { withTexts } from "./shadow.ts";
 import type { Shadow, ShownText } from "./shadow.ts";
 
@@ -31,8 +31,8 @@ export const maskResults = (shadow: Shadow, edge: number): Shadow => {
   const { view } = shadow.context;
   const end = Math.max(0, Math.min(edge, view.length - newestMessages));
   return shortenMessages(shadow, view.slice(0, end), (message) => {
-    const result = toolResultOf(message);
-    return result?.status === "ok" ? maskText(message, result) : null;
+    const result = okResultOf(message);
+    return result === null ? null : maskText(message, result);
   });
 };
 

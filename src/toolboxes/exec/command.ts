@@ -124,8 +124,10 @@ function outputOfExit(
 ): ToolOutput {
   if (exit === null || exit.reason === "lost") return unknownOutcome;
   const text = resultText(output, exit.exitCode);
-  const details = { exit_code: exit.exitCode, reason: exit.reason, duration_ms: exit.durationMs };
-  if (exit.reason === "exited") return { content: text, isError: !okCodes.includes(exit.exitCode), details };
+  const { exitCode } = exit;
+  const details = { exit_code: exitCode, reason: exit.reason, duration_ms: exit.durationMs };
+  if (exit.reason === "exited")
+    return { content: text, isError: !okCodes.includes(exitCode), exitCode, details };
   return { content: `${sentences[exit.reason](exit.durationMs)}\n${text}`, isError: true, details };
 }
 

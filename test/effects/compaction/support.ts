@@ -41,6 +41,8 @@ export interface Step {
     readonly args?: string;
     readonly result: string;
     readonly status?: ResultStatus;
+    /** The exit code of a command that ended by itself. */
+    readonly exit?: number;
     readonly media?: boolean;
   }[];
   readonly from?: "human" | "agent" | "effect";
@@ -89,9 +91,17 @@ export const chatOf = (steps: readonly Step[]): readonly Message[] => {
       args,
     }));
     add("assistant", "agent", [...(say === "" ? [] : [said(say)]), ...asked], pinned && calls.length === 0);
-    for (const [index, { tool = "read", result, status = "ok", media: seen = false }] of calls.entries()) {
-      const content: ContentPart[] = [{ type: "text", text: result }, ...(seen ? [image] : [])];
-      const part: Part = { type: "tool_result", call: ids[index] ?? "", name: tool, status, content };
+    for (const [index, { tool = "read", status = "ok", ...given }] of calls.entries()) {
+      const content: ContentPart[] = [{ type: "text", text: given.result }, ...(given.media ? [image] : [])];
+      const exit = given.exit === undefined ? {} : { exit_code: given.exit };
+      const part: Part = {
+        type: "tool_result",
+        call: ids[index] ?? "",
+        name: tool,
+        status,
+        content,
+        ...exit,
+      };
       add("tool", "agent", [part], pinned && index === 0);
     }
   }
