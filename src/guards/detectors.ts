@@ -125,10 +125,12 @@ const pollLevel = (
 
 const findPingPong = (
   judged: JudgedKey,
-  calls: readonly ComparedCall[],
+  sequences: readonly (readonly ComparedCall[])[],
   settings: DetectorSettings,
 ): LoopFinding | null => {
-  const tail = settings.ping_pong ? findAlternation(calls, judged) : null;
+  if (!settings.ping_pong) return null;
+  const tails = sequences.map((calls) => findAlternation(calls, judged));
+  const tail = tails.reduce((best, each) => ((each?.count ?? 0) > (best?.count ?? 0) ? each : best), null);
   if (tail === null || tail.count < settings.warning_threshold) return null;
   const stuck = tail.count >= settings.critical_threshold && (settings.strict || tail.stable);
   return {
@@ -141,13 +143,15 @@ const findPingPong = (
 
 /**
  * Lists the findings if `judged` follows `calls`, which include the earlier calls of its reply, in detector order.
- * `carried` is the streak of its key that was counted beyond the window.
+ * `carried` is the streak of its key that was counted beyond the window; `attempted` are the calls with the refused ones
+ * among them, which an alternation may go on from.
  */
 export const detectLoops = (
   judged: JudgedKey,
   calls: readonly ComparedCall[],
   carried: number,
   settings: DetectorSettings,
+  attempted: readonly ComparedCall[] = calls,
 ): readonly LoopFinding[] => {
   const repeats = countRepeats(calls, judged) + 1;
   const streak = settings.strict ? repeats : streakOf(calls, judged) + 1;
@@ -160,7 +164,7 @@ export const detectLoops = (
   const level = repeatLevel(judged, counts, settings);
   add("generic_repeat", level, level === "critical" ? streak : repeats);
   add("known_poll_no_progress", pollLevel(judged, counts, settings), streak);
-  const alternating = findPingPong(judged, calls, settings);
+  const alternating = findPingPong(judged, [calls, attempted], settings);
   return alternating === null ? found : [...found, alternating];
 };
 

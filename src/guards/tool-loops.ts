@@ -4,7 +4,7 @@ import type { GuardFacts, JudgedCall, DetectedLoop, GuardVerdict } from "../agen
 import { isForgotten, nextPoll } from "./backoff.ts";
 import { extendStreak, countEndedCalls, findStreak, streakLength } from "./counts.ts";
 import { detectLoops, isSameCall, callKeyOf, countRepeats, worstOf } from "./detectors.ts";
-import type { LoopFinding, ComparedCall } from "./detectors.ts";
+import type { CallKey, LoopFinding, ComparedCall } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
@@ -22,21 +22,30 @@ type ToolLoopState = {
   readonly polls: Readonly<Record<string, Poll>>;
   /** Warnings that were given: detector, floor(count / threshold), key. */
   readonly warned: readonly string[];
-  readonly vetoes: number;
+  /** The calls of the refused reply up to the one that was judged, and the newest record before them. */
+  readonly refused: { readonly after: number; readonly calls: readonly CallKey[] } | null;
 };
 
-const noToolLoops: ToolLoopState = { counts: "", upTo: 0, polls: {}, warned: [], vetoes: 0 };
+const noToolLoops: ToolLoopState = { counts: "", upTo: 0, polls: {}, warned: [], refused: null };
 
 const mostKept = 64;
 
 /** Calls that were skipped or cancelled do not count towards a loop. */
 const didRun = ({ status }: CallRecord): boolean => status !== "skipped" && status !== "cancelled";
 
-const openCall = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): ComparedCall => ({
+const openCall = ({ tool, args }: CallKey): ComparedCall => ({
   tool,
   args,
   outcome: null,
 });
+
+/** The records with the refused calls among them; without them, if their place has left the window. */
+const withRefused = (records: readonly CallRecord[], { refused }: ToolLoopState): readonly ComparedCall[] => {
+  if (refused === null) return records;
+  const at = records.findLastIndex(({ n }) => n <= refused.after) + 1;
+  if (at === 0) return records;
+  return [...records.slice(0, at), ...refused.calls.map(openCall), ...records.slice(at)];
+};
 
 /** The earlier streak of a call, counted beyond the window. */
 const carriedStreak = (
@@ -108,10 +117,14 @@ const stopVerdictOf = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<T
 });
 
 /** The first critical finding refuses the reply, the second ends the run, and the breaker ends it at once. */
-const refuseOrStop = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<ToolLoopState> => {
-  if (loop.detector === "global_circuit_breaker" || state.vetoes > 0) return stopVerdictOf(loop, state);
+const refuseOrStop = (
+  loop: DetectedLoop,
+  state: ToolLoopState,
+  refused: NonNullable<ToolLoopState["refused"]>,
+): GuardVerdict<ToolLoopState> => {
+  if (loop.detector === "global_circuit_breaker" || state.refused !== null) return stopVerdictOf(loop, state);
   const reason = `${loop.message}. No call of this reply was run. Do something else, or end with what you know: the next such call ends the run.`;
-  return { do: "veto", reason, loop, state: { ...state, vetoes: state.vetoes + 1 } };
+  return { do: "veto", reason, loop, state: { ...state, refused } };
 };
 
 const bucketOf = ({ detector, count, key }: LoopFinding, threshold: number): string =>
@@ -221,9 +234,15 @@ export const toolLoops = defineGuard({
     const stuck = stuckAfterCompaction(call, records, context);
     if (stuck !== null) return stopVerdictOf(stuck, state);
     const carried = carriedStreak(call, records, state, context, params.strict);
-    const found = detectLoops(call, [...records, ...earlier.map(openCall)], carried, params);
+    const before = earlier.map(openCall);
+    const attempted = [...withRefused(records, state), ...before];
+    const found = detectLoops(call, [...records, ...before], carried, params, attempted);
     const worst = worstOf(found);
-    if (worst?.level === "critical") return refuseOrStop(loopOf(call, worst, params.strict), state);
+    if (worst?.level === "critical")
+      return refuseOrStop(loopOf(call, worst, params.strict), state, {
+        after: history.at(-1)?.n ?? 0,
+        calls: [...before, call].map(({ tool, args }) => ({ tool, args })),
+      });
     return { ...warnOnce(call, found, params, state), ...holdPoll(call, state, params, now) };
   },
   after: (record, history, { params, state, now }) => {

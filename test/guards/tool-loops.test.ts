@@ -205,6 +205,32 @@ describe("EF-32: back and forth", () => {
     ]);
   });
 
+  test("EF-33 ★: what was vetoed stands in the alternation: the call that goes on with it ends the run", async () => {
+    const [one, two] = [same("one"), same("two")];
+    const { bench } = await run(script(...pingPong(30), done), { tools: [one.tool, two.tool] });
+    expect(one.ran() + two.ran()).toBe(19);
+    expect(loops(bench).slice(2)).toEqual(["ping_pong critical 20", "ping_pong critical 21"]);
+    expect(denied(bench)).toEqual([20, 21]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  test("EF-33: the vetoed call once more ends the run as well", async () => {
+    const [one, two] = [same("one"), same("two")];
+    const replies = script(...pingPong(20), calls("two {a: 1}"), done);
+    const { bench } = await run(replies, { tools: [one.tool, two.tool] });
+    expect(loops(bench).slice(2)).toEqual(["ping_pong critical 20", "ping_pong critical 20"]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  test("EF-33: something else after the veto is no alternation, whatever comes behind it", async () => {
+    const [one, two, three] = [same("one"), same("two"), changing("three")];
+    const others = ["three {a: 1}", "one {a: 1}", "two {a: 1}", "one {a: 1}"].map((call) => calls(call));
+    const replies = script(...pingPong(20), ...others, done);
+    const { bench } = await run(replies, { tools: [one, two, three].map(({ tool }) => tool) });
+    expect(loops(bench).filter((loop) => loop.includes("critical"))).toEqual(["ping_pong critical 20"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  });
+
   test("one side changing: never critical", async () => {
     const [one, two] = [same("one"), changing("two")];
     const { bench } = await run(script(...pingPong(50), done), { tools: [one.tool, two.tool] });
