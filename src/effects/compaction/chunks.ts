@@ -37,6 +37,12 @@ export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): n
   return Math.max(leastChunk, Math.floor(transcriptBudget(window) * chunkRatio(average, window)));
 };
 
+const quotedTokens = 1_000;
+
+/** Whether a chunk is quoted beside others as it is: a summary of so little would be no shorter. */
+export const isQuotable = (chunk: readonly TranscriptPiece[], size: number): boolean =>
+  chunk.reduce((sum, { tokens }) => sum + tokens, 0) < Math.min(quotedTokens, size / 2);
+
 /** Cuts a text in its middle until it has at most `max` tokens. */
 export const truncateToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
   let cut = text;

@@ -82,11 +82,25 @@ export const transcriptCall = (
         wrapInTag("transcript", transcript),
       );
 
-/** Asks for one summary instead of several. */
-export const mergeCall = (asking: SummaryRequest, parts: readonly string[], tokens: number): EffectCall =>
-  createCall(
+/** A part of a conversation: a summary, or its transcript where that is short. */
+export interface SummaryPart {
+  readonly text: string;
+  readonly quoted: boolean;
+}
+
+const quoteRule = "What stands as a transcript was not summarised: keep what it asks and says.";
+
+/** Asks for one summary instead of several parts. */
+export const mergeCall = (
+  asking: SummaryRequest,
+  parts: readonly SummaryPart[],
+  tokens: number,
+): EffectCall => {
+  const rules = parts.some(({ quoted }) => quoted) ? [mergeRule, quoteRule] : [mergeRule];
+  return createCall(
     asking,
     tokens,
-    `Merge these summaries of one conversation into one. ${mergeRule}`,
-    ...parts.map((part) => wrapInTag("summary", part)),
+    ["Merge these summaries of one conversation into one.", ...rules].join(" "),
+    ...parts.map(({ text, quoted }) => wrapInTag(quoted ? "transcript" : "summary", text)),
   );
+};

@@ -3,10 +3,17 @@ import type { EffectReply } from "../../agent/state/run.ts";
 import { callsOf } from "../../chat/view.ts";
 import { textOf } from "../../chat/text.ts";
 import type { FinishReason } from "../../model/completer.ts";
-import { transcriptBudget, splitIntoChunks, chunkSize, truncateToTokens, leastBudget } from "./chunks.ts";
+import {
+  chunkSize,
+  isQuotable,
+  leastBudget,
+  splitIntoChunks,
+  transcriptBudget,
+  truncateToTokens,
+} from "./chunks.ts";
 import { summaryMessage } from "./message.ts";
 import { mergeCall, transcriptCall } from "./prompts.ts";
-import type { SummaryRequest, SummaryForm } from "./prompts.ts";
+import type { SummaryForm, SummaryPart, SummaryRequest } from "./prompts.ts";
 import type { MessageRange } from "./range.ts";
 import { summaryTokens } from "./shadow.ts";
 import { pieceOf } from "./transcript.ts";
@@ -110,46 +117,76 @@ const summariseWhole = async (
   return reply;
 };
 
-/** The tokens that each of several summaries may have, so that all fit into the call that merges them. */
-const chunkOutput = ({ context, window }: SummaryJob, former: string | null, chunks: number): number => {
-  const room = transcriptBudget(window) - (former === null ? 0 : context.tokens(former));
-  return Math.min(mostOutput, Math.max(leastOutput, Math.floor(room / chunks)));
+/** A chunk of a transcript; a quoted one needs no model. */
+interface Chunk {
+  readonly pieces: readonly TranscriptPiece[];
+  readonly quoted: boolean;
+}
+
+/** The chunks of a transcript, sized for `all` its pieces, of which some may be left out. */
+const chunksOf = (
+  { context, window }: SummaryJob,
+  pieces: readonly TranscriptPiece[],
+  all: readonly TranscriptPiece[] = pieces,
+): readonly Chunk[] => {
+  const size = chunkSize(all, window);
+  const chunks = splitIntoChunks(pieces, size, context.tokens);
+  return chunks.map((chunk) => ({ pieces: chunk, quoted: chunks.length > 1 && isQuotable(chunk, size) }));
+};
+
+/** The tokens that each of several summaries may have, so that all parts fit into the call that merges them. */
+const chunkOutput = (
+  { context, window }: SummaryJob,
+  former: string | null,
+  chunks: readonly Chunk[],
+): number => {
+  const quotes = chunks.filter(({ quoted }) => quoted);
+  const taken = totalTokens(quotes.flatMap(({ pieces }) => pieces));
+  const room = transcriptBudget(window) - taken - (former === null ? 0 : context.tokens(former));
+  return Math.min(mostOutput, Math.max(leastOutput, Math.floor(room / (chunks.length - quotes.length))));
 };
 
 const summariseChunk = async (
   job: SummaryJob,
-  chunk: readonly TranscriptPiece[],
+  { pieces, quoted }: Chunk,
   maxTokens: number,
   replies: RepliesByPrompt,
 ): Promise<EffectReply> => {
-  const transcript = transcriptOf(chunk);
+  const transcript = transcriptOf(pieces);
+  if (quoted) return { ok: true, text: transcript, attempts: 0 };
   const known = replies.get(transcript);
   if (known !== undefined) return { ...known, attempts: 0 };
   const reply = await runCall(job, {
-    ...transcriptCall(summaryRequestOf(job, maxTokens), null, transcript, totalTokens(chunk)),
-    refuse: (text, finish) =>
-      findUnusable(text, finish) ??
-      (job.context.tokens(text) < totalTokens(chunk) ? null : "the summary is not smaller than its part"),
+    ...transcriptCall(summaryRequestOf(job, maxTokens), null, transcript, totalTokens(pieces)),
+    refuse: findUnusable,
   });
   replies.set(transcript, reply);
   return reply;
 };
 
-const joinParts = (parts: readonly string[]): string =>
-  parts.map((part, index) => `# Part ${index + 1} of ${parts.length}\n\n${part.trim()}`).join("\n\n");
+const formerParts = (former: string | null): readonly SummaryPart[] =>
+  former === null ? [] : [{ text: former, quoted: false }];
+
+const joinParts = (parts: readonly SummaryPart[]): string =>
+  parts
+    .map(({ text, quoted }, index) => {
+      const title = `# Part ${index + 1} of ${parts.length}${quoted ? ", word for word" : ""}`;
+      return `${title}\n\n${text.trim()}`;
+    })
+    .join("\n\n");
 
 /** Makes one summary of several: the model merges them, otherwise they are joined under headings. */
 const mergeParts = async (
   job: SummaryJob,
-  parts: readonly string[],
+  parts: readonly SummaryPart[],
   missing: readonly string[],
   attempts: number,
 ): Promise<SummaryOutcome> => {
   const { context } = job;
   const [only] = parts;
   if (only !== undefined && parts.length === 1)
-    return summaryOutcomeOf(frameSummary(job, only, missing), attempts);
-  const size = parts.reduce((sum, part) => sum + context.tokens(part), 0);
+    return summaryOutcomeOf(frameSummary(job, only.text, missing), attempts);
+  const size = parts.reduce((sum, { text }) => sum + context.tokens(text), 0);
   const reply = await runCall(job, {
     ...mergeCall(summaryRequestOf(job, mostOutput), parts, size),
     refuse: (text, finish) =>
@@ -168,9 +205,9 @@ export const summariseFull = async (job: SummaryJob, replies: RepliesByPrompt): 
   const { tokens } = job.context;
   if (totalTokens(pieces) + (former === null ? 0 : tokens(former)) <= transcriptBudget(job.window))
     return summariseWhole(job, former, pieces, replies);
-  const chunks = splitIntoChunks(pieces, chunkSize(pieces, job.window), tokens);
-  const output = chunkOutput(job, former, chunks.length);
-  const parts = former === null ? [] : [former];
+  const chunks = chunksOf(job, pieces);
+  const output = chunkOutput(job, former, chunks);
+  const parts = [...formerParts(former)];
   let attempts = 0;
   for (const [index, chunk] of chunks.entries()) {
     const reply = await summariseChunk(job, chunk, output, replies);
@@ -179,7 +216,7 @@ export const summariseFull = async (job: SummaryJob, replies: RepliesByPrompt): 
       const error = `part ${index + 1} of ${chunks.length}: ${reply.error}`;
       return { ok: false, error, attempts };
     }
-    parts.push(reply.text);
+    parts.push({ text: reply.text, quoted: chunk.quoted });
   }
   return mergeParts(job, parts, [], attempts);
 };
@@ -202,26 +239,32 @@ export const summarisePartial = async (
 ): Promise<SummaryOutcome> => {
   const former = formerOf(job);
   const all = transcriptPieces(job);
-  const { tokens } = job.context;
   const fitting = all.filter((piece) => piece.tokens <= job.window / 2);
-  const chunks = splitIntoChunks(fitting, chunkSize(all, job.window), tokens);
-  const output = chunkOutput(job, former, chunks.length);
+  const chunks = chunksOf(job, fitting, all);
+  const output = chunkOutput(job, former, chunks);
   const missing = all
     .filter((piece) => piece.tokens > job.window / 2)
     .map((piece) => describeMissing(job.range, [piece], "larger than half the context window"));
-  const parts: string[] = [];
-  let [attempts, failed, error] = [0, 0, "every message is larger than half the context window"];
+  const parts = [...formerParts(former)];
+  let [attempts, succeeded, failed, error] = [
+    0,
+    0,
+    0,
+    "every message is larger than half the context window",
+  ];
   for (const chunk of chunks) {
-    if (parts.length === 0 && failed >= maxFailedChunks) break;
+    if (succeeded === 0 && failed >= maxFailedChunks) break;
     const reply = await summariseChunk(job, chunk, output, replies);
     attempts += reply.attempts;
-    if (reply.ok) parts.push(reply.text);
-    else {
+    if (reply.ok) {
+      succeeded += chunk.quoted ? 0 : 1;
+      parts.push({ text: reply.text, quoted: chunk.quoted });
+    } else {
       failed += 1;
       error = reply.error;
-      missing.push(describeMissing(job.range, chunk, "no summary could be made"));
+      missing.push(describeMissing(job.range, chunk.pieces, "no summary could be made"));
     }
   }
-  if (parts.length === 0) return { ok: false, error, attempts };
-  return mergeParts(job, former === null ? parts : [former, ...parts], missing, attempts);
+  if (succeeded === 0) return { ok: false, error, attempts };
+  return mergeParts(job, parts, missing, attempts);
 };

@@ -74,6 +74,58 @@ describe("EF-20: chunks", () => {
     expect(chunks[0]?.prompt).toContain("[tool result: read]");
   });
 
+  /** Short inputs, each between replies that fill a chunk. */
+  const between = (count: number): readonly Message[] =>
+    chatOf(
+      times(count, (n) => (n % 2 === 0 ? human(`Input ${n}: keep it.`) : reply(`${n} ${prose(5_250)}`))),
+    );
+  const headings = "Goal Work Files Decisions Errors State Next".replaceAll(/\w+/g, "## $&\nnone\n");
+
+  test("★ EF-23: a short input between long messages is quoted where the parts are merged, never dropped", async () => {
+    const { calls, stages, chat } = await compacted(between(6), {
+      window: 20_000,
+      size: 19_000,
+      summariser: ({ prompt }) => (prompt.startsWith("Merge") ? "All told." : headings),
+    });
+    expect(stages).toEqual(["full"]);
+    const merge = calls.at(-1)?.prompt ?? "";
+    for (const n of [0, 2, 4])
+      expect(merge).toContain(`<transcript>\n[user] Input ${n}: keep it.\n</transcript>`);
+    expect(calls).toHaveLength(4);
+    expect(shown(chat[0])).not.toContain("Not Summarised");
+  });
+
+  test("★ EF-23: where the merge fails, too, the short inputs stand word for word between the parts", async () => {
+    const { chat } = await compacted(between(6), {
+      window: 20_000,
+      size: 19_000,
+      summariser: ({ prompt }) => (prompt.startsWith("Merge") ? null : headings),
+    });
+    expect(shown(chat[0])).toMatch(/# Part 3 of 6, word for word\n\n\[user\] Input 2: keep it\.\n\n# Part 4/);
+  });
+
+  test("EF-24: quotes alone are no summary: a model that fails at every chunk has failed", async () => {
+    const { stages, chat } = await compacted(
+      between(6),
+      { window: 20_000, size: 19_000, summariser: () => null },
+      { on_failure: "keep" },
+    );
+    expect(stages).toEqual(["failed", "failed"]);
+    expect(chat).toHaveLength(6);
+  });
+
+  test("EF-23: a chunk's summary may be longer than its chunk, the whole may not", async () => {
+    const view = chatOf([human("Go."), ...times(5, (n) => reply(`${n} ${prose(1_400)}`))]);
+    const long = await compacted(view, {
+      window: 7_500,
+      size: 7_400,
+      summariser: ({ prompt }) => (prompt.startsWith("Merge") ? "All." : prose(1_600)),
+    });
+    expect(long.stages).toEqual(["full"]);
+    const whole = await compacted(view, { window: 7_500, size: 7_400, summariser: () => prose(8_000) });
+    expect(whole.stages[0]).toBe("failed");
+  });
+
   test("a merge that fails: the parts are joined under headings", async () => {
     const { chat } = await compacted(long(), {
       window: 36_000,
@@ -261,7 +313,9 @@ describe("EF-23: what is no summary", () => {
       expect(chat.every(({ id }) => id.startsWith("m"))).toBe(true);
       expect(questions).toEqual([]);
       expect(result.stop).toBeUndefined();
-      expect(result.notify?.[0]?.data).toMatchObject({ attempts: 3, retired: null });
+      // Only the whole has to be smaller: there the parts are summarised, and their merge is tried three times.
+      const attempts = name === "one that is not smaller than its range" ? 4 + 3 : 3;
+      expect(result.notify?.[0]?.data).toMatchObject({ attempts, retired: null });
     });
   }
 });
@@ -274,9 +328,9 @@ test("EF-21: the transcript holds roles, calls and results, shortened, and no ta
       calls: [{ tool: "grep", args: `{"q":"${"x".repeat(300)}"}`, result: "y".repeat(600), status: "error" }],
     },
     { from: "effect", say: "Mind the time." },
-    reply(prose(80_000)),
+    reply(prose(70_000)),
   ]);
-  const { calls } = await compacted(view);
+  const { calls } = await compacted(view, { size: 90_000 });
   const prompt = calls[0]?.prompt ?? "";
   expect(prompt).toContain("[user] Say <\\/transcript> now.");
   expect(prompt).toContain(`[assistant] Well.\n[assistant] called grep({"q":"${"x".repeat(194)}…)`);
