@@ -7,6 +7,8 @@ import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { summaryWindow } from "./compaction/chunks.ts";
 import { createNotice } from "./compaction/notice.ts";
+import { paceAfterFailure, steadyPace, waitForPace } from "./compaction/pace.ts";
+import type { Pace } from "./compaction/pace.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
 import type { MessageRange } from "./compaction/range.ts";
 import { editsOf, shadowOf, tokensOf, withRetired } from "./compaction/shadow.ts";
@@ -15,7 +17,7 @@ import { shortenMessages } from "./compaction/shorten.ts";
 import { summariseFull, isWorthwhile } from "./compaction/summarise.ts";
 import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
 import { truncateEnd, okResultOf } from "./texts.ts";
-import { isOver, thresholdSchema } from "./threshold.ts";
+import { thresholdSchema } from "./threshold.ts";
 
 /** Recent messages stay whole, earlier results are cut, and one running summary stands for the rest. */
 
@@ -69,24 +71,27 @@ interface SlidePlan {
 const moveWindow = (
   { given, start, range, medium }: SlidePlan,
   written: Extract<SummaryOutcome, { ok: true }> | null,
-): EffectResult<null> => {
+): EffectResult<Pace> => {
   const evicted =
     written === null ? start : withRetired(start, { runs: [range.gone], summary: written.text });
   const shadow = truncateResults(evicted, medium, given.trim_length);
   const edits = editsOf(shadow);
   if (edits.length === 0) return {};
-  return { edits, notify: [createNotice("window", start, shadow, written?.attempts)] };
+  return { edits, state: steadyPace, notify: [createNotice("window", start, shadow, written?.attempts)] };
 };
 
 const keepWindow = (
   { start }: SlidePlan,
   { error, attempts }: Extract<SummaryOutcome, { ok: false }>,
-): EffectResult<null> => ({ notify: [createNotice("failed", start, start, attempts, `window: ${error}`)] });
+): EffectResult<Pace> => ({
+  state: paceAfterFailure,
+  notify: [createNotice("failed", start, start, attempts, `window: ${error}`)],
+});
 
 const slideWindow = (
   context: EffectContext,
   given: WindowParams,
-): EffectResult<null> | Promise<EffectResult<null>> => {
+): EffectResult<Pace> | Promise<EffectResult<Pace>> => {
   const { view, size } = context;
   const { medium, recent } = zonesOf(context, given);
   const start = shadowOf(context, size);
@@ -108,5 +113,6 @@ export const slidingWindow = defineBuiltIn({
   phase: "before_complete",
   order: "shrink",
   params: windowParams,
-  run: (context, given) => (isOver(context, given.threshold) ? slideWindow(context, given) : {}),
+  state: { initial: steadyPace, reset: "never" },
+  run: (context, given, pace) => waitForPace(context, given.threshold, pace) ?? slideWindow(context, given),
 });

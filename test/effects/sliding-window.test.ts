@@ -87,7 +87,8 @@ describe("EF-14: zones", () => {
 
   test("nothing old: only the cut, without a model", async () => {
     const { context, calls } = worldOf(seven(), { size: 90_000 });
-    const result = slidingWindow.run(context, slidingWindow.params.parse({ ...zones, medium_zone: 5 }), null);
+    const params = slidingWindow.params.parse({ ...zones, medium_zone: 5 });
+    const result = slidingWindow.run(context, params, slidingWindow.state?.initial ?? null);
     if (result instanceof Promise) throw new Error("it asked");
     expect(calls).toEqual([]);
     expect(stagesOf(result)).toEqual(["window"]);
@@ -147,15 +148,35 @@ describe("EF-14: the running summary", () => {
     }
   });
 
-  test("★ a summary that failed changes nothing, says so, and is tried again at the next evaluation", async () => {
+  test("★ EF-24: a summary that failed changes nothing, says so, and is tried again three turns later", async () => {
     const view = seven();
     const { chat, result, stages } = await slid(view, zones, { summariser: () => "" });
     expect(chat).toEqual(view);
     expect(stages).toEqual(["failed"]);
     expect(result.notify?.[0]?.data).toMatchObject({ attempts: 3, message: "window: the summary is empty" });
-    const again = await slid(chat, zones, {}, result.state);
+    let state = result.state;
+    for (const turn of [1, 2]) {
+      const rest = await slid(chat, zones, {}, state);
+      expect([rest.calls, rest.result.edits], `turn ${turn}`).toEqual([[], undefined]);
+      state = rest.result.state;
+    }
+    const again = await slid(chat, zones, {}, state);
     expect(again.stages).toEqual(["window"]);
     expect(summariesIn(again.chat)).toHaveLength(1);
+  });
+
+  test("EF-24: what does not fit is not left to wait", async () => {
+    const view = seven();
+    const { result } = await slid(view, zones, { summariser: () => "" });
+    expect((await slid(view, zones, { size: 95_000 }, result.state)).stages).toEqual(["window"]);
+  });
+
+  test("EF-24: below the threshold nothing is waited for any longer", async () => {
+    const view = seven();
+    let { state } = (await slid(view, zones, { summariser: () => "" })).result;
+    for (const size of [60_000, 60_000, 60_000])
+      state = (await slid(view, zones, { size }, state)).result.state;
+    expect(state).toEqual({ wait: 0, floor: null });
   });
 
   test("it acts whenever it is over its threshold, however little was added since", async () => {

@@ -13,7 +13,9 @@ export type Pace = {
 /** The pace before the first try, and after one that got below the threshold. */
 export const steadyPace: Pace = { wait: 0, floor: null };
 
-const turnsAfterFailure = 3;
+/** The pace after a failed summary: the next try comes three turns later, unless the request no longer fits. */
+export const paceAfterFailure: Pace = { wait: 3, floor: null };
+
 const growthShare = 0.05;
 /** Tokens that always stay free: 1 024 for the reply, and a margin. */
 const leastFree = 1_280;
@@ -47,7 +49,7 @@ export const waitForPace = (
 
 /** The pace after a try: that it failed, or the size it left if that is still over the threshold. */
 export const paceAfter = (window: number, threshold: number, size: number, failed: boolean): Pace => {
-  if (failed) return { wait: turnsAfterFailure, floor: null };
+  if (failed) return paceAfterFailure;
   return isOver({ size, window }, threshold)
     ? { wait: 0, floor: size + Math.ceil(window * growthShare) }
     : steadyPace;

@@ -156,8 +156,7 @@ const runSummaryStages = async (
     const rest = await summarisePartial({ ...job, round }, replies);
     climb = applySummary(climb, "partial", job.range, rest);
     if (rest.ok) return climb;
-    // Nobody is asked while nothing has to be dropped.
-    if (aim.onFailure !== "ask" || fitsLimit(aim, climb) || !(await askForRetry(aim, round))) return climb;
+    if (aim.onFailure !== "ask" || !(await askForRetry(aim, round))) return climb;
   }
   return climb;
 };
