@@ -82,8 +82,10 @@ const handleEmptyReply = (draft: Draft, threadId: string): void => {
   const { counters } = runOf(draft, threadId);
   counters.empty += 1;
   const { empty } = counters;
-  if (empty < mostInARow)
-    requestAnotherTurn(draft, threadId, "Your reply was empty. Answer, or call a tool.");
+  const text = agentOf(draft, threadId).toolsDisabled
+    ? "Your reply had no text. Answer in words."
+    : "Your reply was empty. Answer, or call a tool.";
+  if (empty < mostInARow) requestAnotherTurn(draft, threadId, text);
   else if (counters.toolRan) concludeRun(draft, threadId, "end_turn");
   else failRun(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };

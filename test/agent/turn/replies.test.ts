@@ -385,6 +385,14 @@ describe("SE-14: shaped answers", () => {
 describe("SE-21: no tools", () => {
   const none = { agent: "options: { tool_access: none }" };
 
+  test("SE-13 SE-21: a reply of nothing but dropped calls is asked again without a word of tools", async () => {
+    const { bench } = await run(`replies: [{ reply: [{ call: look }] }, ${done}]`, none);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(bench.requests[1]?.messages.map(textsOf).at(-1)).toBe(
+      '<note from="runtime">Your reply had no text. Answer in words.</note>',
+    );
+  });
+
   test("SE-21: nothing is declared, and calls are dropped before anything is stored", async () => {
     const three = "{ reply: [{ text: Trying. }, { call: fire }, { call: look }, { call: put }] }";
     const { bench, probe } = await run(`replies: [${three}]`, none);
