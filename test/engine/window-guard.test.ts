@@ -17,7 +17,7 @@ agents:
 
 const env = { MODEL: "given" };
 const warnings = (windows: readonly Record<string, unknown>[]): readonly unknown[] =>
-  windows.map(({ limit }) => limit);
+  windows.map(({ window }) => window);
 
 test.each(["8000", "15999"])(
   "★ EF-30: a run under a window of %s ends as context_window_too_small before any call",
@@ -48,7 +48,7 @@ test("EF-30: 16 000 warns once, in the first run that has it, and the run goes o
   const bench = await benchOf(team("16000"), { env }, {});
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(warnings(eventsOf(bench, "context_window_warning"))).toEqual([16_000]);
-  expect(lastEvent(bench, "context_window_warning")).toEqual({ utilization: 0, tokens: 0, limit: 16_000 });
+  expect(lastEvent(bench, "context_window_warning")).toEqual({ kind: "small_window", window: 16_000 });
   bench.crash();
   expect(await say(bench, "Again")).toMatchObject({ state: "completed" });
   expect(eventsOf(bench, "context_window_warning")).toHaveLength(1);

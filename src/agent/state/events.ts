@@ -200,7 +200,14 @@ interface EventData {
   ask_expired: { readonly ask: string; readonly applied: Json };
   ask_cancelled: { readonly ask: string };
   file_change: FileChange & { readonly tool: string; readonly message: string | null };
-  context_window_warning: { readonly utilization: number; readonly tokens: number; readonly limit: number };
+  context_window_warning:
+    | {
+        readonly kind: "utilization";
+        readonly utilization: number;
+        readonly tokens: number;
+        readonly limit: number;
+      }
+    | { readonly kind: "small_window"; readonly window: number };
   status_update: { readonly text: string };
   effect_applied: {
     readonly kind: string;

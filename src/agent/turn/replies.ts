@@ -66,6 +66,7 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   const over = limit > 0 && utilization >= threshold;
   if (over && !thread.warnedUtilization)
     emit(draft, threadId, "context_window_warning", {
+      kind: "utilization",
       utilization,
       tokens: contextTokens(thread.lastUsage),
       limit,

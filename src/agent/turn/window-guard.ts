@@ -1,7 +1,5 @@
-import { contextTokens } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, threadOf, runOf } from "../transaction/draft.ts";
-import { utilizationOf } from "../transaction/estimate.ts";
+import { agentOf, emit, runOf } from "../transaction/draft.ts";
 
 /**
  * The window guard checks a run at its start: a window below `minimum` ends the run before any call, one below
@@ -17,9 +15,6 @@ export const guardContextWindow = (draft: Draft, threadId: string): void => {
     return;
   }
   if (draft.state.windowWarned === true) return;
-  const thread = threadOf(draft, threadId);
-  const utilization = utilizationOf(thread, window);
-  const tokens = contextTokens(thread.lastUsage);
-  emit(draft, threadId, "context_window_warning", { utilization, tokens, limit: window });
+  emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
   draft.state.windowWarned = true;
 };

@@ -153,7 +153,7 @@ describe("SE-36: the window", () => {
       `replies: [${used(2_000, 110_000, "look")}, ${used(2_000, 115_000, "look")}, ${used(2_000, 116_000)}]`,
     );
     expect(dataOf(bench, "context_window_warning")).toEqual([
-      { utilization: 0.875, tokens: 112_000, limit: 128_000 },
+      { kind: "utilization", utilization: 0.875, tokens: 112_000, limit: 128_000 },
     ]);
     expect(dataOf(bench, "turn_metrics")[0]?.utilization).toBe(0.875);
     expect(lastResult(bench).context_utilization).toBe(118_000 / 128_000);
