@@ -7,8 +7,9 @@ import type { SyntaxIndex, Node, Use } from "./syntax.ts";
  * Writes the meter (`src/sandbox/worker/meter.ts`) into the code of the embedded shell, which has none: each round of a
  * loop pays for its work, async functions and their loops give way when it is time, and what is stored in a variable is
  * counted. A function that loops and is called only where the caller can wait becomes async, so that it gives way, too.
- * Text is inserted at positions of the syntax tree, nothing else of the code changes. Code that has not the expected
- * shape is an error of the build.
+ * In the same way, a redirection that the file system refuses is made to fail its own command, where the shell would end
+ * the whole script. Text is inserted at positions of the syntax tree, nothing else of the code changes. Code that has not
+ * the expected shape is an error of the build.
  */
 
 interface Insertion {
@@ -129,6 +130,36 @@ const passings = (code: string, { catches }: SyntaxIndex): Insertion[] =>
     return [...named, { at: body.start + 1, text: `$meter.passOn(${name});` }];
   });
 
+/** The first node of a type below a node, itself included. */
+const firstOf = (node: Node, type: string): Node | undefined =>
+  node.type === type
+    ? node
+    : childrenOf(node)
+        .map((child) => firstOf(child, type))
+        .find((each) => each !== undefined);
+
+/** The error without its POSIX name, system call and path: `permission denied`. */
+const reasonOf = (error: string): string =>
+  `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"")}`;
+
+/**
+ * Where a redirection's file cannot be opened, the shell knows an error of the command, but throws where it is an output:
+ * `catch (error) { if (!quiet) throw error; return { error: failure("", `bash: ${path}: …`, 1) }; }`.
+ */
+const findRefusals = (code: string, { catches }: SyntaxIndex): Insertion[] =>
+  catches.flatMap((node) => {
+    const { param, body } = node as unknown as { param: Node | null; body: Node };
+    const statements = nodesIn(body["body"]);
+    const [test, answer] = statements;
+    if (param === null || answer === undefined || statements.length !== 2) return [];
+    if (test?.type !== "IfStatement" || !codeOf(code, answer).includes("cannot open redirect target"))
+      return [];
+    const failure = firstOf(answer, "CallExpression")?.["callee"];
+    const [path] = nodesIn(firstOf(answer, "TemplateLiteral")?.["expressions"]);
+    const message = `\`bash: \${${codeOf(code, path)}}: ${reasonOf(codeOf(code, param))}\\n\``;
+    return [{ at: body.start + 1, text: `return{error:${codeOf(code, failure)}("",${message},1)};` }];
+  });
+
 /** Inserts texts at positions; those for one place keep their order. */
 const insertAll = (code: string, insertions: Insertion[]): string => {
   let from = 0;
@@ -144,12 +175,12 @@ const survey = (code: string) => {
   const found = findIn(program);
   const asyncable = findAsyncable(program, found);
   const [stores, asides] = [findStores(code, found), findAsides(code, found)];
-  return { found, asyncable, stores, asides, engine: findEngine(found) };
+  return { found, asyncable, stores, asides, engine: findEngine(found), refusals: findRefusals(code, found) };
 };
 
 const writeMeter = (
   code: string,
-  { found, asyncable, stores, asides, engine }: ReturnType<typeof survey>,
+  { found, asyncable, stores, asides, engine, refusals }: ReturnType<typeof survey>,
 ): string => {
   const starts = found.functions
     .filter((node) => isAsync(node) || asyncable.has(node))
@@ -167,6 +198,7 @@ const writeMeter = (
     ...found.loops.map(({ node }) => ({ at: (node["body"] as Node).end, text: "}" })),
     ...payments(found, engine, asyncable),
     ...passings(code, found),
+    ...refusals,
     ...starts.map(({ start }) => ({ at: start + 1, text: giveWay })),
     ...[...asyncable.keys()].map((node) => ({ at: node.start, text: "async " })),
     ...stores.map(({ value, state }) => ({ at: value.start, text: `$meter.hold(${state},` })),
@@ -183,10 +215,12 @@ export const instrument = (code: string): string => writeMeter(code, survey(code
 /** The same for the module of the shell itself, which must have the expected shape. */
 export const instrumentShell = (code: string): string => {
   const surveyed = survey(code);
-  const { found, asyncable, stores, asides, engine } = surveyed;
+  const { found, asyncable, stores, asides, engine, refusals } = surveyed;
   if (engine === null) throw new Error("the code of the shell has no regex engine where one is expected");
   const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length, asides.length];
   if ([1500, 200, 100, 100, 3].some((least, index) => (shape[index] ?? 0) < least))
     throw new Error(`the code of the shell has not the expected shape: ${shape.join(", ")}`);
+  if (refusals.length !== 1)
+    throw new Error("the code of the shell opens the files of redirections where that is not expected");
   return writeMeter(code, surveyed);
 };

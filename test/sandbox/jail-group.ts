@@ -270,6 +270,30 @@ export function jailGroup(connect: () => Fetcher): void {
     expect(none.code).not.toBe(0);
   });
 
+  test("TB-31: a refused redirection fails its own command, and the script goes on, as in sh", async () => {
+    const { run } = bench(connect);
+    for (const [script, expected] of [
+      ["echo x > closed; echo rc=$?", /^rc=[12]\n$/],
+      ["echo x >> closed; echo rc=$?", /^rc=[12]\n$/],
+      ["ls nothing 2> closed; echo rc=$?", /^rc=[12]\n$/],
+      ["> closed; echo rc=$?", /^rc=[12]\n$/],
+      ["echo a; echo x > closed && echo yes || echo no; echo end", /^a\nno\nend\n$/],
+      ["if echo x > closed; then echo yes; else echo no; fi", /^no\n$/],
+      ["for i in 1 2; do echo $i > closed; echo i=$i; done", /^i=1\ni=2\n$/],
+      ["{ echo in; echo side; } > closed; echo rc=$?", /^rc=[12]\n$/],
+      ["(echo in) > closed; echo rc=$?", /^rc=[12]\n$/],
+      ["f() { echo in; }; f > closed; echo rc=$?", /^rc=[12]\n$/],
+      ["echo x | cat > closed; echo rc=$?", /^rc=[12]\n$/],
+      ["a=$(echo x > closed; echo inside); echo a=$a", /^a=inside\n$/],
+      ["sh -c 'echo x > closed; echo inside'; echo rc=$?", /^inside\nrc=0\n$/],
+      ["set -e; echo x > closed; echo never", /^$/],
+    ] as const) {
+      const { stdout, stderr } = await run(script, { writablePaths: ["src/**"] });
+      expect(stdout, script).toMatch(expected);
+      expect(stderr, script).toMatch(/closed: .*permission denied/i);
+    }
+  });
+
   test("TB-32: commands see PATH HOME LANG TZ and the sandbox's env, nothing of the host", async () => {
     const { raw, run } = bench(connect);
     await raw("PUT", "", { body: JSON.stringify({ env: { NODE_ENV: "test" } }) });
