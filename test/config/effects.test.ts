@@ -197,3 +197,11 @@ test("the README's table of effects is the one of the definitions (npx limpet ex
   expect(readme).toContain(effectsTable());
   for (const kind of effectKinds) expect(effectsTable()).toContain(`| \`${kind}\` |`);
 });
+
+test("CF-14: a context_threshold is 0 or below 1: at 1 nothing would be compacted in time", async () => {
+  const threshold = (value: string) => team({ agent: `    options: { context_threshold: ${value} }` });
+  expect(await complaints(threshold("1"))).toEqual([
+    "config/acme/team.yaml:9:35 error out_of_range agents[0].options.context_threshold: the value must be less than 1",
+  ]);
+  expect(await complaints(threshold("0.99"))).toEqual([]);
+});

@@ -14,7 +14,7 @@ const wholeFile = "The file";
 const valueText = (value: unknown): string =>
   `\`${typeof value === "string" && value !== "" ? value : JSON.stringify(value)}\``;
 
-const numberText = ({ type, minimum, exclusiveMinimum, maximum }: JsonSchema): string => {
+const numberText = ({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum }: JsonSchema): string => {
   const word = type === "integer" ? "whole number" : "number";
   const least =
     typeof minimum === "number"
@@ -22,7 +22,8 @@ const numberText = ({ type, minimum, exclusiveMinimum, maximum }: JsonSchema): s
       : typeof exclusiveMinimum === "number"
         ? ` above ${exclusiveMinimum}`
         : "";
-  return `${word}${least}${typeof maximum === "number" ? ` to ${maximum}` : ""}`;
+  const below = typeof exclusiveMaximum === "number" ? `, below ${exclusiveMaximum}` : "";
+  return `${word}${least}${typeof maximum === "number" ? ` to ${maximum}` : below}`;
 };
 
 const textText = ({ pattern, maxLength }: JsonSchema): string => {

@@ -44,7 +44,10 @@ const turnKeys = {
 
 const contextKeys = {
   context_window: count(1).optional().describe("Context tokens where neither provider nor model say so."),
-  context_threshold: fraction({ zero: true })
+  context_threshold: z
+    .number()
+    .min(0)
+    .lt(1)
     .default(0.8)
     .describe("Share of the window at which the chat is compacted; 0 = never."),
   context_window_warning_threshold: fraction()
