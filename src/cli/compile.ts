@@ -1,9 +1,14 @@
+import { join } from "node:path";
 import type { CompiledTeam } from "../config/build/compile.ts";
 import { compileTeam } from "../config/build/compile.ts";
 import type { Diagnostic } from "../config/document/diagnostics.ts";
+import { childOf, itemsOf } from "../config/document/located.ts";
+import { extensionOffset } from "../config/extension-agents.ts";
 import { formatDiagnostics, maximumShown } from "../config/document/diagnostics.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { loadExtensions, readTeamFiles } from "../config/build/files.ts";
+import { readTeamFiles, teamFolder } from "../config/build/files.ts";
+import { placeInExtensions } from "./extension-places.ts";
+import { loadExtensions } from "./load-extensions.ts";
 import type { Terminal } from "./usage.ts";
 
 /** This file compiles a team folder of the disk and prints what was found. */
@@ -13,9 +18,16 @@ interface CompiledFolder extends CompiledTeam {
   readonly extensions: ExtensionModule | undefined;
 }
 
+/** How many agents the team file lists; those of the extensions follow them. */
+const countOwnAgents = ({ draft }: CompiledTeam): number =>
+  itemsOf(childOf(draft?.root, "agents")).filter(({ at }) => at !== extensionOffset).length;
+
 export const compileFolder = async (root: string, name: string): Promise<CompiledFolder> => {
   const extensions = await loadExtensions(root, name);
-  return { ...compileTeam(readTeamFiles(root, name), { name, extensions }), extensions };
+  const compiled = compileTeam(readTeamFiles(root, name), { name, extensions });
+  const file = join(teamFolder(root, name), "extensions.ts");
+  const diagnostics = await placeInExtensions(compiled.diagnostics, file, countOwnAgents(compiled));
+  return { ...compiled, diagnostics, extensions };
 };
 
 /** Prints diagnostics as text, or with `json` as one object per line. */

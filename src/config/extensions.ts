@@ -17,10 +17,16 @@ import { builtInToolboxes, builtInTools } from "./known.ts";
 
 /** This file reads what a team's `extensions.ts` exports; the build loads it. */
 
-/** The loaded module, or the reason why it could not be loaded. */
+/** Line and column in the file, from 1. */
+export interface ModulePlace {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The loaded module, or the reason why it could not be loaded and where in the file that is, if that is known. */
 export type ExtensionModule =
   | { readonly exports: Readonly<Record<string, unknown>> }
-  | { readonly error: string };
+  | { readonly error: string; readonly place?: ModulePlace | undefined };
 
 export interface ExtensionNames {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;

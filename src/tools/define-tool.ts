@@ -192,6 +192,24 @@ const refuseToRun = (): never => {
   throw new Error("the session does what this tool asks; it is not run");
 };
 
+const safeties: readonly unknown[] = ["read", "idempotent", "reattach", "unsafe"] satisfies Safety[];
+const workspaceUses: readonly unknown[] = ["none", "read", "write"] satisfies WorkspaceUse[];
+
+/** What is wrong with words that only types forbid, which a team's own tools are not checked by. */
+const wordProblem = ({
+  safety,
+  workspace,
+}: {
+  readonly safety?: unknown;
+  readonly workspace?: unknown;
+}): string | null => {
+  if (safety !== undefined && typeof safety !== "function" && !safeties.includes(safety))
+    return `there is no safety ${JSON.stringify(safety)}; write read, idempotent, reattach or unsafe`;
+  if (workspace !== undefined && !workspaceUses.includes(workspace))
+    return `there is no workspace use ${JSON.stringify(workspace)}; write none, read or write`;
+  return null;
+};
+
 /** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const {
@@ -211,7 +229,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
-  const problem = reachProblem(definition);
+  const problem = reachProblem(definition) ?? wordProblem(definition);
   if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
   if ((run === undefined) === (request === undefined))
     throw new Error(`tool ${name}: give either run or request`);

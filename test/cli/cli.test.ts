@@ -276,7 +276,7 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
   write("config/more/team.yaml", team());
   write("config/more/extensions.ts", "export const protocols = [];\n");
   expect((await call("validate", "more")).lines).toEqual([
-    "config/more/extensions.ts:1:1 error not_available protocols: this release cannot take protocols from extensions",
+    "config/more/extensions.ts:1:26 error not_available protocols: this release cannot take protocols from extensions",
     "  remove this export",
   ]);
 });

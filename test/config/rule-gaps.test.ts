@@ -8,7 +8,8 @@ import { callGuarded, deletes, guardedTeam, reads, secret, writes } from "../sup
 import type { Args } from "../support/guarded.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
-import { listTeams, loadExtensions, readTeamFiles } from "../../src/config/build/files.ts";
+import { listTeams, readTeamFiles } from "../../src/config/build/files.ts";
+import { loadExtensions } from "../../src/cli/load-extensions.ts";
 import { blocks } from "../support/readme.ts";
 import { compile } from "./support.ts";
 

@@ -12,7 +12,7 @@ import { arrangeDiagnostics, hasErrors, formatPath } from "../document/diagnosti
 import { readDocument } from "../document/document.ts";
 import type { TeamDraft } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
-import type { ExtensionModule } from "../extensions.ts";
+import type { ExtensionModule, ModulePlace } from "../extensions.ts";
 import { readExtensions } from "../extensions.ts";
 import type { Team } from "../team.ts";
 import { buildTeam, reachableSecrets } from "./build-team.ts";
@@ -49,9 +49,29 @@ const checkAvailability = (draft: TeamDraft): void => {
   }
 };
 
+/** Where loading the extensions failed, if it did. */
+const placeOf = ({ extensions }: CompileOptions): ModulePlace | null =>
+  extensions !== undefined && "error" in extensions ? (extensions.place ?? null) : null;
+
+/** Mistakes in a team's own definitions, which are then missing. */
+const ownMistakes: ReadonlySet<string> = new Set(["extension_invalid", "name_conflict", "not_available"]);
+
+/** What follows where definitions are missing: names are unknown, and what they would use seems unused. */
+const followUps =
+  /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/;
+
+const isFollowUp = ({ code, path }: Diagnostic): boolean =>
+  followUps.test(code) || /\.middleware\[\d+\]\.params\.check$/.test(path);
+
+/** One mistake in the extensions is one diagnostic: what only follows from it is left out until it is mended. */
+const withoutFollowUps = (found: readonly Diagnostic[]): readonly Diagnostic[] =>
+  found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
+    ? found.filter((each) => !isFollowUp(each))
+    : found;
+
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): TeamDraft | null => {
   const skills = readSkills(report, files);
-  const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1 };
+  const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1, ...placeOf(options) };
   const extensions = readExtensions(options.extensions, (code, path, message, hint) =>
     report.add(code, inExtensions, path, message, hint),
   );
@@ -92,13 +112,18 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   checkUnusedFiles(report, files);
   const draft = readDraft(files, options, report);
   if (draft === null) {
-    return { team: null, diagnostics: arrangeDiagnostics(report.found), secrets: {}, draft };
+    return {
+      team: null,
+      diagnostics: arrangeDiagnostics(withoutFollowUps(report.found)),
+      secrets: {},
+      draft,
+    };
   }
   const scripts = readScripts(draft, report, files);
   const context = readContext(report, files, draft.sections.context.max_chars);
   for (const check of draftChecks) check(draft);
   if (!hasErrors(report.found)) checkRuleGaps(draft);
-  const diagnostics = arrangeDiagnostics(report.found);
+  const diagnostics = arrangeDiagnostics(withoutFollowUps(report.found));
   const secrets = Object.fromEntries(
     [...reachableSecrets(draft)].map(([reference, paths]) => [
       reference,

@@ -12,9 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Diagnostic } from "../document/diagnostics.ts";
-import type { ExtensionModule } from "../extensions.ts";
 import type { TeamFiles } from "./files-map.ts";
 
 /** This file reads and writes team folders on disk. Everything else in the loader is pure. */
@@ -59,18 +57,6 @@ export const readTeamFiles = (root: string, team: string): TeamFiles => {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"))
     .toSorted();
   return new Map(paths.map((path) => [path, readFileSync(join(folder, path))]));
-};
-
-/** Loads `extensions.ts` if the team has one; Node strips its types. */
-export const loadExtensions = async (root: string, team: string): Promise<ExtensionModule | undefined> => {
-  const path = join(teamFolder(root, team), "extensions.ts");
-  if (!existsSync(path)) return undefined;
-  try {
-    const exports = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-    return { exports: { ...exports } };
-  } catch (error) {
-    return { error: error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it throws" };
-  }
 };
 
 const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
