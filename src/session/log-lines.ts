@@ -12,17 +12,19 @@ export interface RunLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-const startLine = (events: readonly SessionEvent[], { run, thread }: SessionEvent, content: boolean) => ({
+/** Returns which run of whom a line is about. */
+const runOfLine = ({ run, thread, agent }: SessionEvent) => ({ run, thread, agent: agent.name });
+
+const startLine = (events: readonly SessionEvent[], event: SessionEvent, content: boolean) => ({
   msg: "run_start",
   fields: {
-    run,
-    thread,
+    ...runOfLine(event),
     ...(content
       ? {
           text: events
-            .flatMap((event) =>
-              event.type === "message_added" && event.run === run && event.data.message.role === "user"
-                ? [textOf(event.data.message.parts)]
+            .flatMap(({ type, run, data }) =>
+              type === "message_added" && run === event.run && data.message.role === "user"
+                ? [textOf(data.message.parts)]
                 : [],
             )
             .join("\n"),
@@ -31,14 +33,13 @@ const startLine = (events: readonly SessionEvent[], { run, thread }: SessionEven
   },
 });
 
-const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" }>, content: boolean) => {
-  const { turns, duration_ms, cost_usd, text } = data.result;
-  const { state, reason, error } = data;
+const endLine = (event: Extract<SessionEvent, { type: "run_end" }>, content: boolean) => {
+  const { state, reason, error, result } = event.data;
+  const { turns, duration_ms, cost_usd, text } = result;
   return {
     msg: "run_end",
     fields: {
-      run,
-      thread,
+      ...runOfLine(event),
       state,
       reason,
       turns,
@@ -68,7 +69,7 @@ export const runLines = (
       return {
         level: "error",
         msg: "run_error",
-        fields: { run: event.run, thread: event.thread, code, ...(content ? { message } : {}) },
+        fields: { ...runOfLine(event), code, ...(content ? { message } : {}) },
       };
     });
   });

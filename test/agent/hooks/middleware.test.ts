@@ -163,6 +163,7 @@ describe("AG-37: logger and recovery", () => {
     const plain = JSON.stringify(bench.logs.filter(({ level }) => level === "info"));
     expect(plain).not.toContain("Secret text");
     expect(plain).toContain('"reason":"end_turn"');
+    expect(bench.logs.map(({ agent }) => agent)).toEqual(Array(4).fill("tester"));
     expect(JSON.stringify(bench.logs.filter(({ level }) => level === "debug"))).toContain("Secret text.");
   });
 
@@ -187,9 +188,10 @@ describe("AG-37: logger and recovery", () => {
     const { bench } = await run("replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }]", {
       agent: loggers,
     });
-    expect(bench.logs.filter(({ msg }) => msg === "run_error").map(({ level }) => level)).toEqual([
-      "error",
-      "error",
+    const errors = bench.logs.filter(({ msg }) => msg === "run_error");
+    expect(errors.map(({ level, agent }) => [level, agent])).toEqual([
+      ["error", "tester"],
+      ["error", "tester"],
     ]);
   });
 });
