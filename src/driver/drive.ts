@@ -2,10 +2,10 @@ import { commandsEndKey } from "../agent/calls/background-commands.ts";
 import { advanceSession } from "../agent/loop/advance.ts";
 import { nextDeadline } from "../agent/loop/deadlines.ts";
 import type { Call } from "../agent/state/call.ts";
+import { attemptId } from "../agent/state/model-call.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import { attemptId } from "../agent/turn/turns.ts";
 import { deliverOutbox, dueDeliveryKey, endCommands } from "./deliver.ts";
 import { runPreparation } from "./effect.ts";
 import type { Host } from "./host.ts";
@@ -50,7 +50,7 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
     if (run === null) return [];
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
-      return [{ key: `${id}:${attemptId(run, run.phase.attempt)}`, kind: "think", thread: id }];
+      return [{ key: `${id}:${attemptId(run, run.phase.call.attempt)}`, kind: "think", thread: id }];
     if (run.phase.at === "preparing" && run.phase.until === null && run.phase.epoch === epoch) {
       const { work, attempt, round } = run.phase;
       const what = work.kind === "effect" ? `effect ${work.index}` : work.kind;
@@ -164,7 +164,7 @@ export const createDriver = (host: Host): Driver => {
         return stop.signal();
       },
       settle,
-      places: tickets,
+      tickets,
     };
     void startWork(work, intent)
       .catch((error: unknown) => host.failed(error))

@@ -1,8 +1,9 @@
+import { loseModelCall } from "../agent/calls/model-call.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import { checkEffectResult } from "../agent/definition/checks.ts";
 import type { BoundEffect, EffectCall, EffectQuestion, EffectResult } from "../agent/definition/effect.ts";
 import { createEffectContext, failEffect, effectState } from "../agent/hooks/effects.ts";
-import { bookLostEffectCall, forceOf, preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import { forceOf, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import type { EffectReply, PreparedWork } from "../agent/state/run.ts";
 import { askForEffect } from "../agent/turn/answers.ts";
 import { finishEffect } from "../agent/turn/turns.ts";
@@ -126,7 +127,7 @@ export const runPreparation = async (context: WorkContext, threadId: string): Pr
   if (end.kind === "paused") return;
   settleIfCurrent(context, work, (draft) => {
     const { bound, thread } = work;
-    bookLostEffectCall(draft, threadId, "cancelled");
+    loseModelCall(draft, threadId, "cancelled");
     if (end.kind === "result") finishEffect(draft, threadId, bound, thread.chat, end.result);
     else if (!failEffect(draft, threadId, bound, end.error))
       finishEffect(draft, threadId, bound, thread.chat, {});

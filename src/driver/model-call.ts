@@ -1,63 +1,45 @@
+import type { CostEstimate } from "../agent/budgets/bounds.ts";
+import type { LeaseOutcome } from "../agent/budgets/lease.ts";
+import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import { allTargets } from "../agent/definition/agent.ts";
-import type { Ticket } from "../agent/state/run.ts";
-import { ticketId } from "../agent/state/run.ts";
+import type { ModelCall, Ticket } from "../agent/state/model-call.ts";
+import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
-import { attemptId } from "../agent/turn/turns.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
 import type { CompleteOptions, Completion, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import { ModelError } from "../model/error.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Host } from "./host.ts";
+import { ensureLease } from "./lease.ts";
 import type { WorkContext } from "./work.ts";
 
-/** Describes a model call, whoever makes it: it asks its provider's gate for a ticket and reports its end there. */
-export interface ModelCall {
-  /** Identifies the call at the gate. */
-  readonly id: string;
-  readonly lane: ModelTarget;
-  /** Is true once the call has waited for its ticket and holds it. */
-  readonly booked: boolean;
-  /** Counts the estimated input tokens; `output` limits the output tokens. */
-  readonly input: number;
-  readonly output: number;
+/** This file makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
+
+/** Says what a call asks and what follows from it. The transitions run only while the call is the current one. */
+interface ModelCallPlan {
+  readonly thread: string;
+  readonly target: ModelTarget;
+  readonly estimate: CostEstimate;
+  readonly request: (call: ModelCall) => ModelRequest;
+  readonly onDelta?: CompleteOptions["onDelta"];
+  /** Is awaited between the end of a call that left and the transition that stores it. */
+  readonly ended?: (outcome: ModelCallOutcome) => Promise<void>;
+  /** The tenant's day does not pay for the call. */
+  readonly uncovered: (draft: Draft, call: ModelCall, how: Exclude<LeaseOutcome, "covered" | "late">) => void;
+  /** Stores a failure and returns whether the target was given up; `sent` is set if the provider saw the request. */
+  readonly fail: (
+    draft: Draft,
+    call: ModelCall,
+    failure: ModelFailure,
+    sent: (() => ModelRequest) | null,
+  ) => boolean;
+  readonly reply: (draft: Draft, call: ModelCall, reply: Completion) => void;
+  /** Is called instead of `reply` if nobody waits for the reply any more. */
+  readonly late?: () => void;
 }
-
-/** `wait`: the call leaves at `until`, or asks again then if `booked` is false. `late`: nobody needs it any more. */
-type TicketResult =
-  | { readonly is: "free" }
-  | { readonly is: "late" }
-  | { readonly is: "wait"; readonly until: number; readonly booked: boolean }
-  | { readonly is: "failed"; readonly failure: ModelFailure };
-
-/**
- * The target is given up: its ticket starts too late, and a call that waited that long would only wait as long again.
- * Our own limiter says nothing about the provider's health, so the gate does not hear of this failure.
- */
-const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: number): ModelFailure => ({
-  code: "rate_limited",
-  retryable: true,
-  retryAfterMs: Math.max(startsIn, retry.maxWait + 1),
-  provider,
-  model,
-  message: "the provider's rate limit leaves no place in time",
-});
-
-/** Asks the gate for the ticket of a call that is about to leave. */
-export const requestTicket = async (
-  { host, places, signal }: WorkContext,
-  { id, lane, booked, input, output }: ModelCall,
-): Promise<TicketResult> => {
-  if (lane.gate === null || booked) return { is: "free" };
-  if (signal.aborted) return { is: "late" };
-  const { status, startAt } = await places.ask(lane, { id, input, maxOutput: output });
-  if (signal.aborted) return { is: "late" };
-  const now = host.now();
-  if (status === "rate_limited") return { is: "failed", failure: noTicketFailure(lane, startAt - now) };
-  if (status === "booked" && startAt <= now) return { is: "free" };
-  return { is: "wait", until: startAt, booked: status === "booked" };
-};
 
 /** Describes how a call that left ended; `known` means that its provider, or the network to it, failed as expected. */
 export type ModelCallOutcome =
@@ -77,134 +59,190 @@ const settlementOf = (outcome: ModelCallOutcome): Pick<GateSettlement, "code" | 
   return { code: "ok", usage, holdUntil };
 };
 
-/** Makes a call that holds its ticket and stores its outcome; `exhausted` means that its target was given up. */
-export const runModelCall = async <T extends { readonly exhausted: boolean }>(
-  { host, places, signal }: WorkContext,
-  { id, lane }: ModelCall,
-  request: () => ModelRequest,
-  store: (outcome: ModelCallOutcome) => T | Promise<T>,
-  options: Pick<CompleteOptions, "onDelta"> = {},
-): Promise<T> => {
-  places.used(lane, id);
+/**
+ * The target is given up: its ticket starts too late, and a call that waited that long would only wait as long again.
+ * Our own limiter says nothing about the provider's health, so the gate does not hear of this failure.
+ */
+const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: number): ModelFailure => ({
+  code: "rate_limited",
+  retryable: true,
+  retryAfterMs: Math.max(startsIn, retry.maxWait + 1),
+  provider,
+  model,
+  message: "the provider's rate limit leaves no place in time",
+});
+
+/** Changes the state if the call is still under way, and else calls `late`. */
+type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () => void) => void;
+
+/** Returns whether the tenant's day pays for the call; if not, the call waits, or nobody needs it any more. */
+const ensureCovered = async (
+  work: WorkContext,
+  { thread, estimate, uncovered }: ModelCallPlan,
+  isCurrent: (session: Session) => boolean,
+  store: StoreOutcome,
+): Promise<boolean> => {
+  const lease = await ensureLease(work, thread, estimate, isCurrent);
+  if (lease !== "covered" && lease !== "late") store((draft, call) => uncovered(draft, call, lease));
+  return lease === "covered";
+};
+
+/** Returns whether the call holds its ticket now; if not, it waits for it or failed, or nobody needs it any more. */
+const takeTicket = async (
+  { host, tickets, signal }: WorkContext,
+  { thread, target, fail }: ModelCallPlan,
+  { ticket: { id, booked }, input, reservation }: ModelCall,
+  store: StoreOutcome,
+): Promise<boolean> => {
+  if (target.gate === null || booked) return true;
+  if (signal.aborted) return false;
+  const { status, startAt } = await tickets.ask(target, { id, input, maxOutput: reservation.output });
+  if (signal.aborted) return false;
+  const now = host.now();
+  if (status === "booked" && startAt <= now) return true;
+  store((draft, call) => {
+    const ticket = { ...call.ticket, booked: status === "booked" };
+    if (status === "rate_limited") fail(draft, call, noTicketFailure(target, startAt - now), null);
+    else pauseStep(draft, thread, startAt, "gate", { ticket });
+  });
+  return false;
+};
+
+/** Sends the request of a call that holds its ticket, and stores the outcome; the gate learns how it ended. */
+const sendCall = async (
+  { host, tickets, signal }: WorkContext,
+  { target, request, onDelta, ended, fail, reply, late }: ModelCallPlan,
+  call: ModelCall,
+  store: StoreOutcome,
+): Promise<void> => {
+  const { id } = call.ticket;
+  tickets.used(target, id);
   let outcome: ModelCallOutcome;
   try {
-    outcome = {
-      ok: true,
-      reply: await lane.completer.complete(request(), { signal, timers: host, ...options }),
-    };
+    const options = { signal, timers: host, ...(onDelta === undefined ? {} : { onDelta }) };
+    outcome = { ok: true, reply: await target.completer.complete(request(call), options) };
   } catch (error) {
-    outcome = failedOutcome(lane, error);
+    outcome = failedOutcome(target, error);
   }
   let exhausted = false;
   try {
-    const stored = await store(outcome);
-    ({ exhausted } = stored);
-    return stored;
+    await ended?.(outcome);
+    if (outcome.ok) store((draft, now) => reply(draft, now, outcome.reply), late);
+    else
+      store((draft, now) => {
+        exhausted = fail(draft, now, outcome.failure, outcome.known ? () => request(now) : null);
+      });
   } finally {
-    places.ended(lane, id, { ...settlementOf(outcome), exhausted });
+    reportCallEnd(host, target, id, { ...settlementOf(outcome), exhausted });
   }
+};
+
+/** Makes the call that the thread's state says is under way, and stores its outcome unless that comes too late. */
+export const makeModelCall = async (work: WorkContext, plan: ModelCallPlan): Promise<void> => {
+  const callOf = ({ threads }: Session): ModelCall | null => modelCallOf(threads[plan.thread]?.run ?? null);
+  const { id } = callOf(work.host.read())?.ticket ?? { id: null };
+  const current = (session: Session): ModelCall | null => {
+    const call = callOf(session);
+    return call?.ticket.id === id ? call : null;
+  };
+  const store: StoreOutcome = (change, late) =>
+    work.settle((draft) => {
+      const call = current(draft.state);
+      if (call === null) late?.();
+      else change(draft, call);
+    });
+  if (!(await ensureCovered(work, plan, (session) => current(session) !== null, store))) return;
+  const call = current(work.host.read());
+  if (call !== null && (await takeTicket(work, plan, call, store))) await sendCall(work, plan, call, store);
 };
 
 /** Holds a session's tickets at the gates: calls that asked for them use them, and all others are given back. */
 export interface Tickets {
   /** Asks for a call's ticket, which is given back unless the state goes on to want it. */
   readonly ask: (
-    lane: ModelTarget,
+    target: ModelTarget,
     request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
   ) => Promise<ReserveAnswer>;
   /** Marks a ticket as used, because its call leaves now. */
-  readonly used: (lane: ModelTarget, id: string) => void;
-  /** Notifies the gate that a call which left has ended. */
-  readonly ended: (lane: ModelTarget, id: string, outcome: Omit<GateSettlement, "model">) => void;
+  readonly used: (target: ModelTarget, id: string) => void;
   /** Gives back the tickets that the state does not want any more. */
-  readonly review: (session: Pick<Session, "id" | "threads">) => void;
+  readonly review: (session: Pick<Session, "threads">) => void;
   /** Gives back every ticket of a removed session, including those that are still being asked for. */
   readonly leave: () => void;
 }
 
 type TicketRef = Pick<Ticket, "provider" | "id">;
 
-/** Returns the ticket that a thread's call waits for. */
-const awaitedTicketOf = (
-  { id: session }: Pick<Session, "id">,
-  { id: thread, run }: Thread,
-): TicketRef | null => {
-  if (run?.phase.at === "preparing") return run.phase.place ?? null;
-  if (run?.phase.at !== "waiting" || run.phase.why !== "gate") return null;
-  const { attempt, lanes } = run.phase;
-  const provider = lanes.list[lanes.current]?.provider ?? "";
-  return { provider, id: ticketId(session, thread, attemptId(run, attempt)) };
-};
+type GateTarget = Pick<ModelTarget, "provider" | "model" | "gate">;
 
-/** Returns the ticket of the call that a thread is making. */
-const takenTicketOf = (
-  { id: session }: Pick<Session, "id">,
-  { id: thread, run }: Thread,
-): (TicketRef & { model: string }) | null => {
-  if (run?.phase.at === "preparing") {
-    const { calling } = run.phase;
-    return calling?.place === undefined ? null : { ...calling.place, model: calling.model };
-  }
-  if (run?.phase.at !== "thinking") return null;
-  const { attempt, lanes } = run.phase;
-  const { provider, model } = lanes.list[lanes.current] ?? { provider: "", model: "" };
-  return { provider, model, id: ticketId(session, thread, attemptId(run, attempt)) };
-};
+/** Asks a target's gate for a ticket; a target without a rate limit needs none. */
+export const reserveTicket = async (
+  host: Pick<Host, "gate">,
+  { provider, gate }: GateTarget,
+  request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
+): Promise<ReserveAnswer> =>
+  gate === null ? { status: "booked", startAt: 0 } : host.gate(provider).reserve({ ...request, ...gate });
+
+/** Reports to a target's gate how a request ended, whether or not it needed a ticket. */
+export const reportCallEnd = (
+  host: Pick<Host, "gate">,
+  { provider, model, gate }: GateTarget,
+  id: string,
+  outcome: Omit<GateSettlement, "model">,
+): void => host.gate(provider).ended(id, gate !== null, { model, ...outcome });
 
 /** Frees the slot of a call that was lost with an older isolate; the tokens it may have used stay booked. */
 const releaseLostTicket = (host: Host, thread: Thread): void => {
-  const place = takenTicketOf(host.read(), thread);
-  if (place === null) return;
-  const { provider, model, id } = place;
+  const call = modelCallOf(thread.run);
+  if (call === null) return;
+  const { provider, model } = call.target;
   // The model may have been changed since, and the targets of that call are unknown then.
   const target = allTargets(host.agent(thread.id)).find((each) => each.provider === provider);
   if (target?.gate === null) return;
-  host.gate(provider).ended(id, true, { model, code: "cancelled", exhausted: false, usage: null });
+  host
+    .gate(provider)
+    .ended(call.ticket.id, true, { model, code: "cancelled", exhausted: false, usage: null });
 };
 
 const ticketKeyOf = ({ provider, id }: TicketRef): string => `${provider} ${id}`;
 
 /** Creates the tickets of a session and reads what an older isolate left before anything changes it. */
 export const createTickets = (host: Host): Tickets => {
-  const { id, threads } = host.read();
-  const placesIn = (
-    session: Pick<Session, "id" | "threads">,
-    of: (session: Pick<Session, "id">, thread: Thread) => TicketRef | null,
-  ): readonly TicketRef[] => Object.values(session.threads).flatMap((thread) => of(session, thread) ?? []);
+  const { threads } = host.read();
+  const awaited = Object.values(threads).flatMap(({ run }) => awaitedTicketOf(run) ?? []);
   /** Holds the tickets that no call has used yet. */
-  const unused = new Map(placesIn(host.read(), awaitedTicketOf).map((place) => [ticketKeyOf(place), place]));
-  let lost = Object.values(threads).filter((thread) => takenTicketOf({ id }, thread) !== null);
+  const unused = new Map<string, TicketRef>(awaited.map((ticket) => [ticketKeyOf(ticket), ticket]));
+  let lost = Object.values(threads).filter(({ run }) => modelCallOf(run) !== null);
   let removed = false;
   const review: Tickets["review"] = (session) => {
     for (const thread of lost) releaseLostTicket(host, thread);
     lost = [];
     if (unused.size === 0) return;
     const wanted = new Set(
-      [...placesIn(session, awaitedTicketOf), ...placesIn(session, takenTicketOf)].map(ticketKeyOf),
+      Object.values(session.threads)
+        .flatMap(({ run }) => awaitedTicketOf(run) ?? modelCallOf(run)?.ticket ?? [])
+        .map(ticketKeyOf),
     );
-    for (const [key, place] of unused) {
+    for (const [key, ticket] of unused) {
       if (wanted.has(key)) continue;
-      host.gate(place.provider).release(place.id);
+      host.gate(ticket.provider).release(ticket.id);
       unused.delete(key);
     }
   };
   return {
-    ask: async ({ provider, gate }, request) => {
-      if (gate === null) return { status: "booked", startAt: 0 };
-      const place = { provider, id: request.id };
-      unused.delete(ticketKeyOf(place));
-      const answer = await host.gate(provider).reserve({ ...request, ...gate });
-      if (answer.status !== "rate_limited") unused.set(ticketKeyOf(place), place);
-      if (removed) review({ id, threads: {} });
+    ask: async (target, request) => {
+      const ticket = { provider: target.provider, id: request.id };
+      unused.delete(ticketKeyOf(ticket));
+      const answer = await reserveTicket(host, target, request);
+      if (answer.status !== "rate_limited") unused.set(ticketKeyOf(ticket), ticket);
+      if (removed) review({ threads: {} });
       return answer;
     },
     used: ({ provider }, call) => void unused.delete(ticketKeyOf({ provider, id: call })),
-    ended: ({ provider, model, gate }, call, outcome) =>
-      host.gate(provider).ended(call, gate !== null, { model, ...outcome }),
     review,
     leave: () => {
       removed = true;
-      review({ id, threads: {} });
+      review({ threads: {} });
     },
   };
 };

@@ -1,41 +1,36 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/reserve.ts";
 import { validGrants } from "../agent/calls/judge.ts";
-import { modelOverrideFor, buildTurnRequest, createContextSnapshot } from "../agent/context/request.ts";
+import { buildTurnRequest, createContextSnapshot } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { Delta, DeltaKind } from "../agent/state/delta.ts";
-import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
-import type { Phase, Run } from "../agent/state/run.ts";
-import { ticketId, purposeOf } from "../agent/state/run.ts";
-import type { Session } from "../agent/state/session.ts";
+import type { ModelCall } from "../agent/state/model-call.ts";
+import { attemptId } from "../agent/state/model-call.ts";
+import type { ContextSnapshot } from "../agent/state/records.ts";
+import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { emit, runOf } from "../agent/transaction/draft.ts";
-import { requestTokens } from "../agent/transaction/estimate.ts";
-import { failAttempt, pauseAttemptForTicket, handleUncoveredAttempt } from "../agent/turn/attempts.ts";
+import type { ThinkingPhase } from "../agent/transaction/targets.ts";
+import type { OpenedItem } from "../agent/turn/attempts.ts";
+import { failAttempt, handleUncoveredAttempt, itemId, openItems } from "../agent/turn/attempts.ts";
 import { applyReply } from "../agent/turn/replies.ts";
-import type { OpenedItem } from "../agent/turn/turns.ts";
-import { attemptId, itemId, openItems } from "../agent/turn/turns.ts";
 import type { Part } from "../chat/message.ts";
 import { preview } from "../chat/text.ts";
 import { buildView } from "../chat/view.ts";
-import type { Completion, ItemDelta, ModelRequest } from "../model/completer.ts";
+import type { ItemDelta, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Host } from "./host.ts";
-import { ensureLease } from "./lease.ts";
-import type { ModelCall, ModelCallOutcome } from "./model-call.ts";
-import { runModelCall, requestTicket } from "./model-call.ts";
+import { makeModelCall } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
 
 /** This file makes one model attempt, from the stored intent to the stored outcome. */
 
-type AttemptPhase = Extract<Phase, { at: "thinking" }>;
-
 interface ModelAttempt {
   readonly thread: Thread;
   readonly run: Run;
-  readonly phase: AttemptPhase;
+  readonly phase: ThinkingPhase;
   readonly agent: Agent;
-  readonly lane: ModelTarget;
+  readonly target: ModelTarget;
 }
 
 const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | null => {
@@ -44,33 +39,26 @@ const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | nu
   const { run } = thread;
   const phase = thread.run.phase;
   const agent = host.agent(threadId);
-  const target = agent.lanes[phase.lanes.current];
-  return target === undefined ? null : { thread, run, phase, agent, lane: target };
-};
-
-/** Returns whether the attempt is still the current one; outcomes of any other are late and change nothing. */
-const isAttemptCurrent = (session: Session, { thread, run, phase }: ModelAttempt): boolean => {
-  const now = session.threads[thread.id]?.run;
-  if (now?.phase.at !== "thinking") return false;
-  return attemptId(now, now.phase.attempt) === attemptId(run, phase.attempt);
+  const target = agent.lanes[phase.chain.current];
+  return target === undefined ? null : { thread, run, phase, agent, target };
 };
 
 const requestOf = (
   { host }: WorkContext,
-  { thread, run, phase, agent, lane }: ModelAttempt,
+  { thread, run, agent, target }: ModelAttempt,
   messages: ModelRequest["messages"],
-  maxTokens: number,
+  { input, reservation, attempt, purpose }: ModelCall,
 ): ModelRequest =>
   buildTurnRequest({
     agent,
-    lane,
+    lane: target,
     depth: thread.depth,
     light: run.light,
     hidden: run.hidden,
     schema: run.outputSchema,
     previous: thread.previousNewest,
     messages,
-    maxTokens,
+    maxTokens: allowedOutput(target, input, reservation.output),
     media: (blob) => host.media(blob),
     context: {
       session: host.read().id,
@@ -79,50 +67,11 @@ const requestOf = (
       run: run.id,
       turn: run.turn,
       call: thread.calls,
-      attempt: phase.attempt,
-      purpose: purposeOf(run),
+      attempt,
+      purpose,
       ...(thread.chat.length === thread.nextPos ? {} : { partial: true }),
     },
   });
-
-/** Returns whether the tenant's day pays for the attempt; if not, the attempt waits or its run ends. */
-const ensureAttemptCovered = async (work: WorkContext, attempt: ModelAttempt): Promise<boolean> => {
-  const { thread, run, agent, lane } = attempt;
-  const estimate = estimateCost(lane, requestTokens(agent, thread, run));
-  const how = await ensureLease(work, thread.id, estimate, (session) => isAttemptCurrent(session, attempt));
-  if (how === "covered" || how === "late") return how === "covered";
-  work.settle((draft) => {
-    if (isAttemptCurrent(draft.state, attempt)) handleUncoveredAttempt(draft, thread.id, how);
-  });
-  return false;
-};
-
-/** Takes the attempt's ticket at the gate; returns false if the attempt has to wait for it or gets none. */
-const obtainTicket = async (work: WorkContext, attempt: ModelAttempt, call: ModelCall): Promise<boolean> => {
-  const placed = await requestTicket(work, call);
-  if (placed.is === "free" || placed.is === "late") return placed.is === "free";
-  work.settle((draft) => {
-    if (!isAttemptCurrent(draft.state, attempt)) return;
-    if (placed.is === "failed") failAttempt(draft, attempt.thread.id, placed.failure);
-    else pauseAttemptForTicket(draft, attempt.thread.id, placed.until, placed.booked);
-  });
-  return false;
-};
-
-type AttemptResult = ReturnType<typeof failAttempt>;
-
-const storeReply = (
-  { host, settle }: WorkContext,
-  attempt: ModelAttempt,
-  reply: Completion,
-  saw: ContextSnapshot,
-): void => {
-  const { thread, run, phase } = attempt;
-  settle((draft) => {
-    if (isAttemptCurrent(draft.state, attempt)) applyReply(draft, thread.id, reply, saw);
-    else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
-  });
-};
 
 /** Returns the digest of the body that a failed attempt sent, or null if the provider cannot build it again. */
 const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string | null => {
@@ -131,21 +80,6 @@ const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string
   } catch {
     return null;
   }
-};
-
-/** Stores a failure and returns whether its model target was given up. */
-const storeFailure = (
-  { host, settle }: WorkContext,
-  attempt: ModelAttempt,
-  failure: ModelFailure,
-  saw: () => Pick<LedgerRow, "saw">,
-): AttemptResult => {
-  let stored: AttemptResult = { exhausted: false };
-  const seen = isAttemptCurrent(host.read(), attempt) ? saw() : {};
-  settle((draft) => {
-    if (isAttemptCurrent(draft.state, attempt)) stored = failAttempt(draft, attempt.thread.id, failure, seen);
-  });
-  return stored;
 };
 
 const failBrokenHistory = (draft: Draft, threadId: string): void => {
@@ -167,7 +101,7 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
   }
   const beginsRun = run.turn === 1 && !run.repair;
   const news = repairs.filter(({ pos }) => beginsRun || pos > thread.seen);
-  if (news.length > 0 && attempt.phase.attempt === 1) {
+  if (news.length > 0 && attempt.phase.call.attempt === 1) {
     const named = news.slice(0, mostNamed).map(({ kind, message }) => `${kind} at ${message}`);
     const what = [...named, ...(news.length > mostNamed ? [`${news.length - mostNamed} more`] : [])].join(
       ", ",
@@ -180,72 +114,49 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
   return messages;
 };
 
+/** A reply of fewer tokens than this is not worth a request that fills the window. */
 const leastOutput = 1_024;
 
-/** Returns the output tokens that the budget and the window leave, or null if the window leaves too few. */
-const outputLimitFor = (
-  work: WorkContext,
-  { thread, run, phase, agent, lane }: ModelAttempt,
-): number | null => {
-  const { output } = findAttempt(work, thread.id)?.phase.hold ?? phase.hold;
-  const room = allowedOutput(lane, requestTokens(agent, thread, run), Infinity);
-  return room < leastOutput ? null : Math.min(output, room);
-};
-
-const overflowFailure = ({ lane }: ModelAttempt): ModelFailure => ({
+const overflowFailure = ({ provider, model, window }: ModelTarget): ModelFailure => ({
   code: "context_overflow",
   retryable: false,
-  provider: lane.provider,
-  model: lane.model,
-  message: `the history does not fit the model's context window of ${lane.window} tokens`,
+  provider,
+  model,
+  message: `the history does not fit the model's context window of ${window} tokens`,
 });
 
 /** Makes the attempt that the state asks for, and stores its outcome unless it comes too late. */
 export const runModelAttempt = async (work: WorkContext, threadId: string): Promise<void> => {
   const attempt = findAttempt(work, threadId);
   if (attempt === null) return;
-  const { thread, run, phase, agent, lane } = attempt;
-  const session = work.host.read();
-  const from = { edit: session.nextEdit - 1, override: modelOverrideFor(session, thread) };
-  const snapshot = createContextSnapshot(agent, thread, run, { ...from, held: phase.hold.output });
-  const call: ModelCall = {
-    id: ticketId(session.id, threadId, attemptId(run, phase.attempt)),
-    lane,
-    booked: phase.booked,
-    input: requestTokens(agent, thread, run),
-    output: phase.hold.output,
-  };
+  const { thread, run, phase, agent, target } = attempt;
+  const { host, settle } = work;
   const messages = prepareMessages(work, attempt);
-  if (
-    messages === null ||
-    !(await ensureAttemptCovered(work, attempt)) ||
-    !(await obtainTicket(work, attempt, call))
-  )
-    return;
-  const maxTokens = outputLimitFor(work, attempt);
-  if (maxTokens === null) {
-    work.settle((draft) => {
-      if (isAttemptCurrent(draft.state, attempt)) failAttempt(draft, threadId, overflowFailure(attempt));
-    });
-    return;
-  }
-  const stream = openStream(work.host, threadId, run, phase.attempt);
-  const request = (): ModelRequest => requestOf(work, attempt, messages, maxTokens);
-  const saw = { ...snapshot, max_tokens: maxTokens };
-  const stored = async (outcome: ModelCallOutcome): Promise<AttemptResult> => {
-    stream.close();
-    if (!outcome.ok) {
-      const { failure, known } = outcome;
-      return storeFailure(work, attempt, failure, () =>
-        known ? { saw: { ...saw, hash: hashSentBody(lane, request()) } } : {},
-      );
-    }
-    const { reply } = outcome;
-    await refreshGrants(work.host, agent, thread, reply.parts);
-    storeReply(work, attempt, reply, saw);
-    return { exhausted: false };
-  };
-  await runModelCall(work, call, request, stored, { onDelta: stream.take });
+  if (messages === null) return;
+  if (allowedOutput(target, phase.call.input, Infinity) < leastOutput)
+    return settle((draft) => void failAttempt(draft, threadId, overflowFailure(target)));
+  const stream = openStream(host, threadId, run, phase.call.attempt);
+  const sawOf = (call: ModelCall): ContextSnapshot =>
+    createContextSnapshot(agent, thread, run, { from: phase.from, call });
+  await makeModelCall(work, {
+    thread: threadId,
+    target,
+    estimate: estimateCost(target, phase.call.input),
+    request: (call) => requestOf(work, attempt, messages, call),
+    onDelta: stream.take,
+    ended: async (outcome) => {
+      stream.close();
+      if (outcome.ok) await refreshGrants(host, agent, thread, outcome.reply.parts);
+    },
+    uncovered: (draft, _, how) => handleUncoveredAttempt(draft, threadId, how),
+    fail: (draft, call, failure, sent) => {
+      const hash = sent === null ? null : hashSentBody(target, sent());
+      return failAttempt(draft, threadId, failure, sent === null ? {} : { saw: { ...sawOf(call), hash } });
+    },
+    reply: (draft, call, reply) => applyReply(draft, threadId, reply, sawOf(call)),
+    late: () =>
+      host.late({ thread: threadId, run: run.id, step: attemptId(run, phase.call.attempt), code: "ok" }),
+  });
 };
 
 /** Sends the live text of one attempt to the watchers: it merges many provider reads into one frame per item. */
@@ -310,7 +221,7 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
     host.update((draft) => {
       const now = draft.state.threads[threadId]?.run;
       if (now?.phase.at !== "thinking") return;
-      if (attemptId(now, now.phase.attempt) === attemptId(run, attempt))
+      if (attemptId(now, now.phase.call.attempt) === attemptId(run, attempt))
         openItems(draft, threadId, fresh.map(toOpenedItem));
     });
   };

@@ -13,7 +13,7 @@ export interface WorkContext {
   readonly gone: LazyAbort;
   /** Holds the signal of `stop`. */
   readonly signal: AbortSignal;
-  readonly places: Tickets;
+  readonly tickets: Tickets;
   /** Stores an outcome and everything that follows from it in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }

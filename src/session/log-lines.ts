@@ -88,7 +88,7 @@ const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.
 /** Returns when a thread's attempt began. */
 const attemptStartedAt = (before: Session, thread: string, now: number): number => {
   const phase = before.threads[thread]?.run?.phase;
-  return phase?.at === "thinking" ? phase.startedAt : now;
+  return phase?.at === "thinking" ? phase.call.startedAt : now;
 };
 
 /** Returns the step that an event ends. A failed attempt is a warning; an error that nobody retries is an error. */

@@ -126,7 +126,7 @@ agents: [{ name: helper, effects: [] }]`,
     bench.send("Hi");
     const { run } = bench.state().threads["main"] ?? {};
     const [start] = eventsOf(bench, "llm_request_start");
-    const hold = run?.phase.at === "thinking" ? run.phase.hold : null;
+    const hold = run?.phase.at === "thinking" ? run.phase.call.reservation : null;
     return (hold?.tokens ?? 0) - (hold?.output ?? 0) - Number(start?.["estimated_tokens"] ?? 0);
   };
   expect(await held("claude-haiku-4-5", ", reasoning: { effort: medium }")).toBe(8_192);

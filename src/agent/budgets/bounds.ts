@@ -9,6 +9,7 @@ import type {
   TeamBudgets,
 } from "../state/budget.ts";
 import { fromApiAmount, limitNames, budgetKinds } from "../state/budget.ts";
+import { modelCallOf } from "../state/model-call.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -46,10 +47,8 @@ export const lineageOf = ({ threads }: Session, threadId: string): readonly Thre
 };
 
 /** The model call that a run is making reserves this; null if it makes none. */
-export const reservationOf = (run: Run | null): BudgetReservation | null => {
-  if (run?.phase.at === "thinking") return run.phase.hold;
-  return run?.phase.at === "preparing" ? (run.phase.calling?.hold ?? null) : null;
-};
+export const reservationOf = (run: Run | null): BudgetReservation | null =>
+  modelCallOf(run)?.reservation ?? null;
 
 const applyRaises = (
   bounds: readonly Bound[],

@@ -10,7 +10,7 @@ import type {
 import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { threadOf, runOf } from "../transaction/draft.ts";
+import { runOf } from "../transaction/draft.ts";
 import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
 import {
   sumReservations,
@@ -181,11 +181,11 @@ const createLeaseRequest = (
   };
 };
 
-const putReservation = (draft: Draft, threadId: string, hold: BudgetReservation): void => {
-  const { run } = threadOf(draft, threadId);
-  if (run?.phase.at === "thinking") runOf(draft, threadId).phase = { ...run.phase, hold };
-  if (run?.phase.at === "preparing" && run.phase.calling !== null)
-    runOf(draft, threadId).phase = { ...run.phase, calling: { ...run.phase.calling, hold } };
+const changeReservation = (draft: Draft, threadId: string, reservation: BudgetReservation): void => {
+  const run = runOf(draft, threadId);
+  const { phase } = run;
+  if ((phase.at === "thinking" || phase.at === "preparing") && phase.call !== null)
+    run.phase = { ...phase, call: { ...phase.call, reservation } };
 };
 
 /** The new lease pays for the call; if it is smaller than requested, the reply is made shorter. */
@@ -198,7 +198,7 @@ const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate
   const output = Math.min(hold.output, ...most);
   const lowered =
     output < hold.output && output >= leastOutputOf(estimate) ? createReservation(estimate, output) : hold;
-  putReservation(draft, threadId, markLeased(draft, threadId, lowered));
+  changeReservation(draft, threadId, markLeased(draft, threadId, lowered));
 };
 
 const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({

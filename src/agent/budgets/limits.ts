@@ -43,13 +43,13 @@ const checkBudgetBeforeEffects = (
   draft: Draft,
   thread: Thread,
   agent: Agent,
-  lane: number,
+  index: number,
   run: Pick<Run, "light" | "hidden">,
   shrinks: boolean,
 ): BudgetCheck => {
-  const check = checkTurnBudget(draft, thread.id, agent, lane, requestTokens(agent, thread, run));
+  const check = checkTurnBudget(draft, thread.id, agent, index, requestTokens(agent, thread, run));
   if (check.is === "free" || !shrinks) return check;
-  const least = checkTurnBudget(draft, thread.id, agent, lane, leastRequestTokens(agent, thread, run.light));
+  const least = checkTurnBudget(draft, thread.id, agent, index, leastRequestTokens(agent, thread, run.light));
   return least.is === "free" ? least : check;
 };
 
@@ -61,7 +61,7 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   const turns = findTurnLimit(draft, threadId);
   if (turns !== null) return turns;
   const agent = agentOf(draft, threadId);
-  const { current } = nextAttempt(draft, threadId, run).lanes;
+  const { current } = nextAttempt(draft, threadId, run).chain;
   const { before, ladder } = agent.effects;
   const shrinks =
     run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && ladder !== null));
@@ -111,7 +111,7 @@ export const awaitBudget = (draft: Draft, threadId: string): void => {
   if (phase.at !== "waiting" || phase.until > draft.moment.now) return;
   run.phase = {
     ...phase,
-    booked: false,
+    ticket: null,
     why: "budget",
     until: draft.moment.now + recheckMs,
   };

@@ -8,8 +8,8 @@ import type {
   TenantShare,
 } from "../state/budget.ts";
 import { limitNames, budgetKinds, addAmounts, toApiAmount } from "../state/budget.ts";
+import type { ModelCall } from "../state/model-call.ts";
 import type { LedgerRow } from "../state/records.ts";
-import { purposeOf } from "../state/run.ts";
 import { addUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -152,31 +152,18 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
   draft.state.dropped = [...dropped, mark];
 };
 
-/** The attempt of the current phase is booked in the ledger, on the session, on its run and those above it. */
+/** An attempt at a model call is booked in the ledger, on the session, on its run and those above it. */
 export const bookAttempt = (
   draft: Draft,
   threadId: string,
+  { purpose, attempt, target: { provider, model } }: ModelCall,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
-    Partial<Pick<LedgerRow, "model" | "provider" | "purpose" | "attempt" | "saw">>,
+    Partial<Pick<LedgerRow, "provider" | "model" | "saw">>,
 ): void => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
-  const { provider, model } = run.lane;
-  const purpose = purposeOf(run);
+  const { agent } = threadOf(draft, threadId);
+  const { id: run, turn } = runOf(draft, threadId);
   const at = draft.moment.now;
-  draft.ledger.push({
-    at,
-    thread: threadId,
-    agent: thread.agent,
-    run: run.id,
-    turn: run.turn,
-    attempt,
-    purpose,
-    provider,
-    model,
-    ...row,
-  });
+  draft.ledger.push({ at, thread: threadId, agent, run, turn, attempt, purpose, provider, model, ...row });
   const { cumulative, cost, calls, estimated } = draft.state.usage;
   draft.state.usage = {
     cumulative: addUsage(cumulative, row.usage),

@@ -3,10 +3,11 @@ import type { ModelRequest } from "../../model/completer.ts";
 import { allowedOutput } from "../budgets/reserve.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import type { ContextSnapshot } from "../state/records.ts";
-import type { Phase, Run } from "../state/run.ts";
+import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { requestTokens } from "../transaction/estimate.ts";
+import type { ThinkingPhase } from "../transaction/targets.ts";
 
 /** A request of a turn is made of these facts. */
 interface RequestFacts {
@@ -56,11 +57,7 @@ export const createContextSnapshot = (
   agent: Agent,
   thread: Thread,
   run: Run,
-  {
-    edit,
-    override,
-    held,
-  }: { readonly edit: number; readonly override: string | null; readonly held: number },
+  { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
   const { depth, nextPos, previousNewest } = thread;
   const { light, hidden, hiders, outputSchema, lane } = run;
@@ -71,7 +68,7 @@ export const createContextSnapshot = (
     pos: nextPos - 1,
     size,
     window,
-    max_tokens: allowedOutput(lane, size, held),
+    max_tokens: allowedOutput(lane, size, call.reservation.output),
     lane: { provider, model },
     depth,
     light,
@@ -82,19 +79,4 @@ export const createContextSnapshot = (
     schema: outputSchema,
     hash: null,
   };
-};
-
-/** The context snapshot of the attempt under way is rebuilt, though the session may have changed since. */
-export const snapshotOfAttempt = (
-  session: Session,
-  agent: Agent,
-  thread: Thread,
-  run: Run,
-  { from, hold }: Extract<Phase, { at: "thinking" }>,
-): ContextSnapshot => {
-  const { edit, override } = from ?? {
-    edit: session.nextEdit - 1,
-    override: modelOverrideFor(session, thread),
-  };
-  return createContextSnapshot(agent, thread, run, { edit, override, held: hold.output });
 };

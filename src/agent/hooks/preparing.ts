@@ -1,15 +1,11 @@
 import type { Json, Message } from "../../chat/message.ts";
 import { cancelAsk } from "../asks/asks.ts";
-import { bookAttempt, bookLostTime } from "../budgets/spend.ts";
+import { pauseStep } from "../calls/model-call.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
-import type { BudgetReservation } from "../state/budget.ts";
-import type { EffectMemo, ForceReason, PreparedWork, Ticket, PreparingPhase, Run } from "../state/run.ts";
-import { ticketId } from "../state/run.ts";
+import type { EffectMemo, ForceReason, PreparedWork, PreparingPhase, Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
-import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf } from "../transaction/draft.ts";
-import { findTarget } from "../transaction/targets.ts";
+import { runOf, threadOf } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 
 /** A question of an effect is not answered: its default holds, and the effect goes on. */
@@ -17,7 +13,7 @@ export const skipQuestion = (draft: Draft, threadId: string): void => {
   const ask = preparingPhaseOf(threadOf(draft, threadId).run)?.ask ?? null;
   if (ask === null) return;
   cancelAsk(draft, threadId, ask.id);
-  pausePreparing(draft, threadId, draft.moment.now, "ask");
+  pauseStep(draft, threadId, draft.moment.now, "ask");
 };
 
 /** These transitions begin, pause, resume and answer an effect that needs a model or a person. */
@@ -44,8 +40,8 @@ export const startPreparing = (draft: Draft, threadId: string, work: PreparedWor
     until: null,
     why: "retry",
     ask: null,
-    calling: null,
-    place: null,
+    call: null,
+    ticket: null,
     memo: {},
     stop: null,
   };
@@ -87,86 +83,12 @@ export const resumePreparing = (draft: Draft, threadId: string): void => {
   changePreparing(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
 };
 
-/** The effect pauses until the given time. */
-export const pausePreparing = (
-  draft: Draft,
-  threadId: string,
-  until: number,
-  why: PreparingPhase["why"],
-  on: Partial<Pick<PreparingPhase, "ask" | "place">> = {},
-): void => changePreparing(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
-
-/** The gate grants its ticket later or (`booked` false) has to be asked again then: it waits without a timer. */
-export const pauseEffectForTicket = (
-  draft: Draft,
-  threadId: string,
-  startAt: number,
-  booked: boolean,
-): void => {
-  const place = preparingPhaseOf(runOf(draft, threadId))?.calling?.place ?? null;
-  pausePreparing(draft, threadId, startAt, "gate", { place: place && { ...place, booked } });
-};
-
 /** A call or question of the effect has its reply, or the number of its tries so far. */
 export const keepMemo = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
-  changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
+  changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, call: null });
   runOf(draft, threadId).counters.deadAttempts = 0;
-};
-
-/** The next model call uses the ticket that it waited for, or a new one named by its event. */
-const nextTicket = ({ state, events }: Draft, threadId: string, provider: string): Ticket => {
-  const waited = preparingPhaseOf(state.threads[threadId]?.run ?? null)?.place;
-  if (waited?.provider === provider) return waited;
-  return {
-    provider,
-    id: ticketId(state.id, threadId, `effect.${state.head + events.length}`),
-    booked: false,
-  };
-};
-
-/** A model call of an effect is about to leave (purpose `compaction`). */
-export const startEffectCall = (
-  draft: Draft,
-  threadId: string,
-  { provider, model }: { readonly provider: string; readonly model: string },
-  tokens: number,
-  hold: BudgetReservation,
-): void => {
-  const purpose = "compaction";
-  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
-  const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
-  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
-  const place = nextTicket(draft, threadId, provider);
-  const calling = { provider, model, tokens, hold, startedAt: draft.moment.now, place };
-  changePreparing(draft, threadId, { calling, place: null });
-};
-
-/** The call under way is lost: it is booked with at least its prompt and its time. */
-export const bookLostEffectCall = (
-  draft: Draft,
-  threadId: string,
-  outcome: "interrupted" | "cancelled",
-): void => {
-  const phase = preparingPhaseOf(threadOf(draft, threadId).run);
-  if (phase?.calling === null || phase === null) return;
-  const { provider, model, tokens, startedAt } = phase.calling;
-  const usage = { ...noUsage, input: tokens, total: tokens };
-  const target = findTarget(draft, threadId, phase.calling);
-  const cost = target?.cost(usage) ?? null;
-  bookAttempt(draft, threadId, {
-    outcome,
-    usage,
-    estimated: true,
-    cost,
-    provider,
-    model,
-    purpose: "compaction",
-    attempt: 1,
-  });
-  bookLostTime(draft, threadId, startedAt, target);
-  changePreparing(draft, threadId, { calling: null });
 };
 
 /** An effect has to be awaited. A stop of an earlier one ends the run only when the phase is done. */

@@ -1,13 +1,13 @@
 import { cancelAsk } from "../asks/asks.ts";
 import { stopCommands } from "../calls/background-commands.ts";
+import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/start.ts";
-import { bookLostEffectCall, preparingPhaseOf } from "../hooks/preparing.ts";
+import { preparingPhaseOf } from "../hooks/preparing.ts";
 import type { Run } from "../state/run.ts";
 import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { appendMessage, runOf, threadOf } from "../transaction/draft.ts";
-import { abortAttempt } from "../turn/turns.ts";
 
 /** These transitions ask a run, and everything below it, to end. */
 
@@ -87,7 +87,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
     .map((item) => draft.moment.shown(item))
     .map((item) => (item?.kind === "text" ? item.text : ""))
     .join("");
-  abortAttempt(draft, threadId, "cancelled", null);
+  loseModelCall(draft, threadId, "cancelled");
   run.phase = { at: "ready" };
   if (/\S/.test(partial))
     appendMessage(draft, threadId, {
@@ -102,7 +102,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
 export const dropPreparing = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const ask = preparingPhaseOf(run)?.ask ?? null;
-  bookLostEffectCall(draft, threadId, "cancelled");
+  loseModelCall(draft, threadId, "cancelled");
   if (ask !== null) cancelAsk(draft, threadId, ask.id);
   run.phase = { at: "ready" };
 };

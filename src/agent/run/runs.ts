@@ -8,6 +8,7 @@ import { closeLease } from "../budgets/lease.ts";
 import { findExhaustedBudget } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
+import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/start.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
@@ -40,7 +41,7 @@ import { noUsage } from "../state/usage.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain } from "../transaction/targets.ts";
-import { abortAttempt, appendResults, closeTurn } from "../turn/turns.ts";
+import { appendResults, closeTurn } from "../turn/turns.ts";
 import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
 import { runResultOf } from "./result.ts";
@@ -244,7 +245,7 @@ const lastAnswerId = (thread: Thread, run: Run): string | null => {
 
 const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  if (run.phase.at === "thinking") abortAttempt(draft, threadId, "cancelled", null);
+  if (run.phase.at === "thinking") loseModelCall(draft, threadId, "cancelled");
   if (run.phase.at === "preparing") dropPreparing(draft, threadId);
   if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask.id);
   if (run.phase.at !== "acting") return;

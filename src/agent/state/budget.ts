@@ -1,5 +1,3 @@
-import type { Ticket } from "./run.ts";
-
 /** These types describe what may be spent and what was spent. */
 
 export type BudgetKind = "tokens" | "cost" | "time" | "calls";
@@ -85,16 +83,6 @@ export interface BudgetReservation {
   readonly output: number;
   /** The tenant's day pays for it: none of its kinds is bounded, or the lease covers it. */
   readonly leased: boolean;
-}
-
-/** This is what the ledger needs of an effect's model call if the call is lost. */
-export interface ModelCallInFlight {
-  readonly provider: string;
-  readonly model: string;
-  readonly tokens: number;
-  readonly hold: BudgetReservation;
-  readonly startedAt: number;
-  readonly place: Ticket;
 }
 
 /** Events show a limit in these figures: cost in USD, time in milliseconds. */

@@ -2,9 +2,10 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { FallbackChain } from "../../model/retry.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
-import type { BudgetReservation, ModelCallInFlight, RunBudget } from "./budget.ts";
+import type { RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
+import type { ModelCall, Ticket } from "./model-call.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
@@ -133,18 +134,6 @@ export const purposeOf = ({ repair, announces }: Pick<Run, "repair" | "announces
   return announces ? "announce" : "turn";
 };
 
-/** A ticket holds the position of a model call at its provider's gate. */
-export interface Ticket {
-  readonly provider: string;
-  readonly id: string;
-  /** The gate has granted it and need not be asked again. */
-  readonly booked: boolean;
-}
-
-/** The id names a call for its provider's gate. */
-export const ticketId = (session: string, thread: string, call: string): string =>
-  `${session}:${thread}:${call}`;
-
 /** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
@@ -219,10 +208,10 @@ export interface PreparingPhase {
   readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
   /** The effect waits for this open question, whose answer is stored under `key`. */
   readonly ask: { readonly id: string; readonly key: string } | null;
-  /** The ledger needs this of the model call under way if the call is lost. */
-  readonly calling: ModelCallInFlight | null;
+  /** The work is making this model call. */
+  readonly call: ModelCall | null;
   /** The model call waits for this ticket; null if none does. */
-  readonly place: Ticket | null;
+  readonly ticket: Ticket | null;
   /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
   /** An earlier effect of the phase ends the run with this, once the phase is done. */
@@ -233,13 +222,10 @@ export type Phase =
   | { readonly at: "ready" }
   | {
       readonly at: "thinking";
-      readonly attempt: number;
       readonly epoch: number;
-      readonly startedAt: number;
-      readonly lanes: FallbackChain;
-      readonly booked: boolean;
+      readonly chain: FallbackChain;
+      readonly call: ModelCall;
       readonly items: readonly string[];
-      readonly hold: BudgetReservation;
       /** These were the newest edit of the session and the model override of the thread when it began. */
       readonly from: { readonly edit: number; readonly override: string | null };
     }
@@ -247,8 +233,9 @@ export type Phase =
       readonly at: "waiting";
       readonly attempt: number;
       readonly until: number;
-      readonly lanes: FallbackChain;
-      readonly booked: boolean;
+      readonly chain: FallbackChain;
+      /** The attempt waits for this ticket; null if for none. */
+      readonly ticket: Ticket | null;
       readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }

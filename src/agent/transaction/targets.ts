@@ -22,6 +22,8 @@ export const findTarget = (
 
 export type ThinkingPhase = Extract<Phase, { at: "thinking" }>;
 
+export type WaitingPhase = Extract<Phase, { at: "waiting" }>;
+
 /** A turn that begins now uses this fallback chain. */
 export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
   const { health, now } = draft.moment;
@@ -37,12 +39,13 @@ const hasSameTargets = ({ list }: FallbackChain, targets: Agent["lanes"]): boole
   list.length === targets.length &&
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);
 
+/** The next attempt of a turn goes on with the chain of its wait, and has its ticket. */
 export const nextAttempt = (
   draft: Draft,
   threadId: string,
   { phase }: Run,
-): Pick<ThinkingPhase, "attempt" | "lanes" | "booked"> => {
-  if (phase.at === "waiting" && hasSameTargets(phase.lanes, agentOf(draft, threadId).lanes)) return phase;
+): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
+  if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft, threadId).lanes)) return phase;
   const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : 1;
-  return { attempt, lanes: turnFallbackChain(draft, threadId), booked: false };
+  return { attempt, chain: turnFallbackChain(draft, threadId), ticket: null };
 };

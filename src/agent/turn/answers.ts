@@ -6,8 +6,9 @@ import { lineageOf } from "../budgets/bounds.ts";
 import { changeRunBudget, raiseLimit, reportReachedLimit, describeLimit, stopRun } from "../budgets/spend.ts";
 import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
 import { grantsOf } from "../calls/judge.ts";
+import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
-import { keepMemo, preparingPhaseOf, pausePreparing } from "../hooks/preparing.ts";
+import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
 import type { Ask, AskDecision } from "../state/ask.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import { limitNames, limitKindOf, toApiAmount } from "../state/budget.ts";
@@ -57,7 +58,7 @@ export const askForEffect = (
   const asker = askerOf(threadOf(draft, threadId));
   const ask = openAsk(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
   keepMemo(draft, threadId, key, fallback);
-  pausePreparing(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+  pauseStep(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
 };
 
 /** An effect's question has its answer, or its default: the effect goes on. */
@@ -65,7 +66,7 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   const phase = preparingPhaseOf(threadOf(draft, ask.thread).run);
   if (phase?.ask?.id !== ask.id) return false;
   if (text !== null) keepMemo(draft, ask.thread, phase.ask.key, text);
-  pausePreparing(draft, ask.thread, draft.moment.now, "ask");
+  pauseStep(draft, ask.thread, draft.moment.now, "ask");
   return true;
 };
 
@@ -238,9 +239,9 @@ const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
     const { phase } = run;
-    if (phase.at === "preparing") runOf(draft, id).phase = { ...phase, place: null };
+    if (phase.at === "preparing") runOf(draft, id).phase = { ...phase, ticket: null };
     if (phase.at === "waiting" && phase.why === "gate")
-      runOf(draft, id).phase = { ...phase, booked: false, why: "retry" };
+      runOf(draft, id).phase = { ...phase, ticket: null, why: "retry" };
   }
 };
 

@@ -2,18 +2,75 @@ import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
 import type { LeaseOutcome } from "../budgets/lease.ts";
-import { bookAttempt } from "../budgets/spend.ts";
+import { checkTurnBudget } from "../budgets/reserve.ts";
+import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
+import { modelOverrideFor } from "../context/request.ts";
+import { targetAt } from "../definition/agent.ts";
 import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
+import { attemptId } from "../state/model-call.ts";
 import type { LedgerRow } from "../state/records.ts";
-import { noUsage } from "../state/usage.ts";
+import type { Run } from "../state/run.ts";
+import { purposeOf } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf } from "../transaction/draft.ts";
-import { findTarget } from "../transaction/targets.ts";
+import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { requestTokens } from "../transaction/estimate.ts";
+import { findTarget, nextAttempt } from "../transaction/targets.ts";
 import { handleReachedLimit } from "./answers.ts";
-import { abortAttempt } from "./turns.ts";
 
-/** Attempts without a reply are retried later, moved to another model target, or end the run. */
+/** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */
+
+/** The intent to ask the model is stored with its cost before anything leaves; without budget the run waits. */
+export const startAttempt = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { attempt, chain, ticket: waited } = nextAttempt(draft, threadId, run);
+  const agent = agentOf(draft, threadId);
+  const { now, epoch } = draft.moment;
+  const input = requestTokens(agent, thread, run);
+  const check = checkTurnBudget(draft, threadId, agent, chain.current, input);
+  if (check.is !== "free") {
+    run.phase = { at: "waiting", attempt, until: now, chain, ticket: null, why: "budget" };
+    return;
+  }
+  run.lane = targetAt(agent, chain.current);
+  const facts = { purpose: purposeOf(run), target: run.lane, attempt, input };
+  const sizes = { messages: thread.chat.length, tools: agent.specs.length - run.hidden.length };
+  const place = { waited, name: attemptId(run, attempt) };
+  const call = startModelCall(draft, threadId, { ...facts, ...sizes, ...place }, check.hold);
+  const from = { edit: draft.state.nextEdit - 1, override: modelOverrideFor(draft.state, thread) };
+  run.phase = { at: "thinking", epoch, chain, call, items: [], from };
+};
+
+/** A reply opens these items in order while it streams. */
+export interface OpenedItem {
+  readonly id: string;
+  readonly kind: "text" | "reasoning" | "tool_input";
+  readonly preview: string;
+  readonly call: { readonly id: string; readonly name: string } | null;
+}
+
+export const itemId = (run: Run, attempt: number, index: number): string =>
+  `${attemptId(run, attempt)}.${index}`;
+
+/** The stream shows something new of the current attempt. */
+export const openItems = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
+  const run = runOf(draft, threadId);
+  if (run.phase.at !== "thinking") return;
+  const { phase } = run;
+  const fresh = items.filter(({ id }) => !phase.items.includes(id));
+  if (fresh.length === 0) return;
+  for (const { id: item, kind, preview, call } of fresh) {
+    const scope = { attempt: phase.call.attempt, item };
+    if (kind === "text") emit(draft, threadId, "llm_text", { preview }, scope);
+    else if (kind === "reasoning") emit(draft, threadId, "llm_reasoning", { preview }, scope);
+    else {
+      const { id, name } = call ?? { id: "", name: "" };
+      emit(draft, threadId, "llm_tool_prepare", { call: id, tool: name }, { ...scope, call: id });
+    }
+  }
+  run.phase = { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] };
+};
 
 const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   rate_limited: "provider_rate_limited",
@@ -23,32 +80,27 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   context_overflow: "context_length_exceeded",
 };
 
+const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
+
 /** If the failed attempt left, `sent` holds what it saw. Returns whether its model target was given up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
   failure: ModelFailure,
   sent: Pick<LedgerRow, "saw"> = {},
-): { readonly exhausted: boolean } => {
-  const { phase, lane } = runOf(draft, threadId);
-  if (phase.at !== "thinking") return { exhausted: false };
+): boolean => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return false;
+  const { call, chain } = phase;
   const { now, fraction } = draft.moment;
-  const policy = findTarget(draft, threadId, lane)?.retry ?? noRetry;
-  const after = decideAfterFailure(failure, phase.lanes, policy, now, fraction);
-  const { usage = noUsage, cost = 0, billed = false } = failure;
-  bookAttempt(draft, threadId, {
-    outcome: failure.code,
-    usage,
-    estimated: billed,
-    cost,
-    ...sent,
-  });
-  abortAttempt(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
-  if (failure.code === "context_overflow" && compactOverflow(draft, threadId, phase.attempt + 1))
-    return { exhausted: false };
+  const policy = findTarget(draft, threadId, call.target)?.retry ?? noRetry;
+  const after = decideAfterFailure(failure, chain, policy, now, fraction);
+  bookFailedCall(draft, threadId, call, failure, sent, after.kind === "retry" ? after.at : null);
+  const attempt = call.attempt + 1;
+  if (failure.code === "context_overflow" && compactOverflow(draft, threadId, attempt)) return false;
   if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
-  else retryAttempt(draft, threadId, failure, phase.attempt + 1, after);
-  return { exhausted: after.exhausted };
+  else retryAttempt(draft, threadId, failure, attempt, after);
+  return after.exhausted;
 };
 
 /** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
@@ -61,8 +113,6 @@ export const compactOverflow = (draft: Draft, threadId: string, attempt: number)
   return true;
 };
 
-const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
-
 /** Another attempt follows: later with the same model target, or at once with the next. */
 const retryAttempt = (
   draft: Draft,
@@ -71,14 +121,14 @@ const retryAttempt = (
   attempt: number,
   after: Exclude<FailureDecision, { kind: "fail" }>,
 ): void => {
-  const { lanes } = after;
-  const until = after.kind === "retry" ? after.at : draft.moment.now;
+  const { lanes: chain } = after;
   if (after.kind === "next_lane") {
-    const to = lanes.list[after.index];
+    const to = chain.list[after.index];
     const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
     emit(draft, threadId, "provider_failover", { ...names, code });
   }
-  runOf(draft, threadId).phase = { at: "waiting", attempt, until, lanes, booked: false, why: "retry" };
+  const until = after.kind === "retry" ? after.at : draft.moment.now;
+  pauseStep(draft, threadId, until, "retry", { attempt, chain });
 };
 
 const giveUpRun = (
@@ -88,23 +138,9 @@ const giveUpRun = (
   { code, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
-  const ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error } as const;
   const run = runOf(draft, threadId);
   run.phase = { at: "ready" };
-  run.ending = ending;
-};
-
-/** The attempt's ticket comes later or (`booked` false) has to be requested again then: it waits without a timer. */
-export const pauseAttemptForTicket = (
-  draft: Draft,
-  threadId: string,
-  startAt: number,
-  booked: boolean,
-): void => {
-  const { phase } = runOf(draft, threadId);
-  if (phase.at !== "thinking") return;
-  const { attempt, lanes } = phase;
-  runOf(draft, threadId).phase = { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" };
+  run.ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error };
 };
 
 /** After so many failures in a row to get an answer from the team, a run is given up. */
@@ -119,20 +155,16 @@ export const handleUncoveredAttempt = (
   threadId: string,
   how: Exclude<LeaseOutcome, "covered" | "late">,
 ): void => {
-  const { phase, counters } = runOf(draft, threadId);
-  if (phase.at !== "thinking") return;
+  const run = runOf(draft, threadId);
   if (typeof how !== "string") {
-    runOf(draft, threadId).phase = { at: "ready" };
+    run.phase = { at: "ready" };
     handleReachedLimit(draft, how);
     return;
   }
-  const { attempt, lanes } = phase;
-  const dead = counters.deadAttempts + (how === "unreachable" ? 1 : 0);
+  const dead = run.counters.deadAttempts + (how === "unreachable" ? 1 : 0);
+  run.counters.deadAttempts = dead;
   const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
-  const until = draft.moment.now + pause;
-  counters.deadAttempts = dead;
-  runOf(draft, threadId).phase = { at: "waiting", attempt, until, lanes, booked: false, why: "retry" };
-  if (dead < mostUnanswered) return;
-  const error = "the tenant's budget could not be read";
-  runOf(draft, threadId).stop = { reason: "storage_error", error };
+  pauseStep(draft, threadId, draft.moment.now + pause, "retry");
+  if (dead >= mostUnanswered)
+    run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
 };

@@ -1,19 +1,19 @@
 import type { Mark, Part, ToolCallPart } from "../../chat/message.ts";
 import { cleanText, hasContent, preview } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
-import { inputSeemsTruncated } from "../../model/usage.ts";
-import { bookAttempt, bookSpending } from "../budgets/spend.ts";
+import { bookReply, reportTruncatedInput } from "../calls/model-call.ts";
 import { runAfterEffects } from "../hooks/effects.ts";
+import type { ModelCall } from "../state/model-call.ts";
+import { modelCallOf } from "../state/model-call.ts";
 import type { ContextSnapshot } from "../state/records.ts";
-import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
-import type { OpenedItem } from "./turns.ts";
-import { itemId, openItems } from "./turns.ts";
+import type { OpenedItem } from "./attempts.ts";
+import { itemId, openItems } from "./attempts.ts";
 
 /** A whole reply of the model is stored here. */
 
@@ -29,22 +29,17 @@ const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly Op
   });
 
 /** Every reply has usage, cost and events, whatever it says. */
-const bookReply = (draft: Draft, threadId: string, reply: Completion, snapshot: ContextSnapshot): void => {
+const countReply = (
+  draft: Draft,
+  threadId: string,
+  call: ModelCall,
+  reply: Completion,
+  snapshot: ContextSnapshot,
+): void => {
   const run = runOf(draft, threadId);
-  const saw = { ...snapshot, hash: reply.requestHash ?? null };
   const { usage, cost, estimated, provider, model } = reply;
-  const cost_usd = toUsd(cost);
-  const request_id = reply.requestId ?? null;
-  const timing = { first_byte_ms: reply.firstByteMs, duration_ms: reply.totalMs };
-  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
-  emit(
-    draft,
-    threadId,
-    "llm_finish",
-    { finish_reason: reply.finish, usage, cost_usd, provider, model, request_id, ...timing },
-    { attempt },
-  );
-  bookAttempt(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
+  const saw = { ...snapshot, hash: reply.requestHash ?? null };
+  bookReply(draft, threadId, call, reply, { provider, model, saw });
   const thread = threadOf(draft, threadId);
   const newest = thread.chat.at(-1);
   thread.lastUsage = usage;
@@ -55,7 +50,6 @@ const bookReply = (draft: Draft, threadId: string, reply: Completion, snapshot: 
   thread.previousNewest = newest?.id ?? null;
   run.reply = { provider, model, usage, cost, estimated };
   run.counters.deadAttempts = 0;
-  bookSpending(draft, threadId, { time: reply.totalMs });
 };
 
 const warnOfWindow = (draft: Draft, threadId: string): void => {
@@ -117,11 +111,13 @@ export const applyReply = (
   snapshot: ContextSnapshot,
 ): void => {
   const run = runOf(draft, threadId);
-  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
+  const call = modelCallOf(run);
+  if (call === null) return;
+  const { attempt } = call;
   openItems(draft, threadId, itemsOfReply(run, attempt, reply));
-  bookReply(draft, threadId, reply, snapshot);
+  countReply(draft, threadId, call, reply, snapshot);
   reportDroppedParameters(draft, threadId, reply);
-  reportTruncatedInput(draft, threadId, reply, snapshot.size);
+  reportTruncatedInput(draft, threadId, call, reply);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
@@ -158,20 +154,4 @@ const resetStreaks = (
   if (!wasCut || !acts) counters.cutCalls = 0;
   if (!wasCut || acts) counters.cutText = 0;
   if (visible) counters.empty = 0;
-};
-
-/** A silently cut input is reported once per run. `estimate` is the sent request's size in tokens. */
-export const reportTruncatedInput = (
-  draft: Draft,
-  threadId: string,
-  { usage, model }: Completion,
-  estimate: number,
-): void => {
-  const run = runOf(draft, threadId);
-  if (run.counters.inputDoubted) return;
-  if (!inputSeemsTruncated(usage, estimate)) return;
-  const seen = usage.input + usage.cacheRead + usage.cacheWrite;
-  const message = `${model} reports ${seen} input tokens where about ${estimate} were sent; the server may have cut the input`;
-  emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
-  run.counters.inputDoubted = true;
 };

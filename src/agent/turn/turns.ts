@@ -1,11 +1,5 @@
 import type { Json, Message } from "../../chat/message.ts";
-import { estimateText } from "../../chat/tokens.ts";
-import { markLeased } from "../budgets/lease.ts";
-import { checkTurnBudget } from "../budgets/reserve.ts";
-import { bookAttempt, bookLostTime, reportUnpricedModel } from "../budgets/spend.ts";
 import { appendPendingNotes } from "../context/edits.ts";
-import { modelOverrideFor, snapshotOfAttempt } from "../context/request.ts";
-import { targetAt } from "../definition/agent.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
 import { startBriefing } from "../hooks/briefing.ts";
 import { runBeforeEffects } from "../hooks/effects.ts";
@@ -22,16 +16,13 @@ import {
 import { repeatAgentMessages } from "../inputs/announce.ts";
 import { joinSteeringInputs } from "../inputs/inputs.ts";
 import { toUsd } from "../state/records.ts";
-import type { Run } from "../state/run.ts";
-import { callsOfRun, purposeOf } from "../state/run.ts";
-import { noUsage } from "../state/usage.ts";
+import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendResult, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
-import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
-import type { ThinkingPhase } from "../transaction/targets.ts";
-import { nextAttempt, findTarget } from "../transaction/targets.ts";
+import { utilizationOf } from "../transaction/estimate.ts";
+import { startAttempt } from "./attempts.ts";
 
-/** These transitions start, abort and close a turn. */
+/** These transitions start and close a turn. */
 
 const openTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
@@ -110,102 +101,6 @@ export const finishEffect = (
   // The same request again would be refused again.
   else if (run.overflows < mostOverflows) startOverflowCompaction(draft, threadId, mostOverflows, attempt);
   else failContextOverflow(draft, threadId);
-};
-
-/** The intent to ask the model is stored with its cost before anything leaves; without budget the run waits. */
-const startAttempt = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  const thread = threadOf(draft, threadId);
-  const { attempt, lanes, booked } = nextAttempt(draft, threadId, run);
-  const agent = agentOf(draft, threadId);
-  const target = targetAt(agent, lanes.current);
-  const { provider, model } = target;
-  const { now, epoch } = draft.moment;
-  const tokens = requestTokens(agent, thread, run);
-  const check = checkTurnBudget(draft, threadId, agent, lanes.current, tokens);
-  if (check.is !== "free") {
-    run.phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" };
-    return;
-  }
-  const hold = markLeased(draft, threadId, check.hold);
-  const from = { edit: draft.state.nextEdit - 1, override: modelOverrideFor(draft.state, thread) };
-  if (agent.lanes[lanes.current]?.cost(noUsage) === null) reportUnpricedModel(draft, threadId, model);
-  run.phase = { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from };
-  run.lane = target;
-  const purpose = purposeOf(run);
-  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
-  const request = {
-    messages: thread.chat.length,
-    tools: agent.specs.length - run.hidden.length,
-    estimated_tokens: tokens,
-    bytes: tokens * 4,
-  };
-  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...request }, { attempt });
-};
-
-/** A reply opens these items in order while it streams. */
-export interface OpenedItem {
-  readonly id: string;
-  readonly kind: "text" | "reasoning" | "tool_input";
-  readonly preview: string;
-  readonly call: { readonly id: string; readonly name: string } | null;
-}
-
-/** An attempt is named within its session; a repair turn is not counted, so its number is separate. */
-export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number): string =>
-  `${id}.${turn}${repair ? `r${counters.repairs}` : ""}.${attempt}`;
-
-export const itemId = (run: Run, attempt: number, index: number): string =>
-  `${attemptId(run, attempt)}.${index}`;
-
-/** The stream shows something new of the current attempt. */
-export const openItems = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
-  const run = runOf(draft, threadId);
-  if (run.phase.at !== "thinking") return;
-  const { phase } = run;
-  const fresh = items.filter(({ id }) => !phase.items.includes(id));
-  if (fresh.length === 0) return;
-  const { attempt } = phase;
-  for (const { id, kind, preview, call } of fresh) {
-    if (kind === "text") emit(draft, threadId, "llm_text", { preview }, { attempt, item: id });
-    else if (kind === "reasoning") emit(draft, threadId, "llm_reasoning", { preview }, { attempt, item: id });
-    else
-      emit(
-        draft,
-        threadId,
-        "llm_tool_prepare",
-        { call: call?.id ?? "", tool: call?.name ?? "" },
-        { attempt, item: id, call: call?.id ?? "" },
-      );
-  }
-  run.phase = { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] };
-};
-
-/** An attempt ended without a reply: what it showed is void. */
-export const abortAttempt = (draft: Draft, threadId: string, code: string, retryAt: number | null): void => {
-  const { phase } = runOf(draft, threadId);
-  if (phase.at !== "thinking") return;
-  const place = { attempt: phase.attempt };
-  emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
-  if (code === "interrupted" || code === "cancelled") bookLostAttempt(draft, threadId, code, phase);
-  bookLostTime(draft, threadId, phase.startedAt, findTarget(draft, threadId, runOf(draft, threadId).lane));
-};
-
-/** A lost attempt costs its prompt and what it has shown, at most what it was allowed to write. */
-const bookLostAttempt = (
-  draft: Draft,
-  threadId: string,
-  outcome: "interrupted" | "cancelled",
-  phase: ThinkingPhase,
-): void => {
-  const [thread, run] = [threadOf(draft, threadId), runOf(draft, threadId)];
-  const saw = snapshotOfAttempt(draft.state, agentOf(draft, threadId), thread, run, phase);
-  const target = findTarget(draft, threadId, run.lane);
-  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
-  const output = Math.min(shown, saw.max_tokens + (target?.thinking ?? 0));
-  const usage = { ...noUsage, input: saw.size, output, total: saw.size + output };
-  const cost = target?.cost(usage) ?? null;
-  bookAttempt(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 
 /** The results of a reply are appended in call order once every call is done; repeats have no effect. */

@@ -1,9 +1,8 @@
 import * as z from "zod";
-import { buildTurnRequest, snapshotOfAttempt } from "../../agent/context/request.ts";
+import { buildTurnRequest, createContextSnapshot } from "../../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../../agent/definition/agent.ts";
 import type { CallerConstraints } from "../../agent/state/child.ts";
 import type { ContextSnapshot } from "../../agent/state/records.ts";
-import { purposeOf } from "../../agent/state/run.ts";
 import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
@@ -81,18 +80,18 @@ const findCallInFlight = (
   const { run, agent: name } = thread;
   const { phase } = thread.run;
   const agent = agentOf(name, phase.from.override, thread.child?.standing ?? null);
+  const { attempt, purpose, target, startedAt } = phase.call;
   const row: RecordedCall = {
-    at: phase.startedAt,
+    at: startedAt,
     thread: thread.id,
     agent: name,
     run: run.id,
     turn,
-    attempt: phase.attempt,
-    purpose: purposeOf(run),
-    provider: run.lane.provider,
-    model: run.lane.model,
+    attempt,
+    purpose,
+    ...target,
     outcome: "in_flight",
-    saw: snapshotOfAttempt(state, agent, thread, run, phase),
+    saw: createContextSnapshot(agent, thread, run, phase),
   };
   return [{ row, n: Number.MAX_SAFE_INTEGER }];
 };

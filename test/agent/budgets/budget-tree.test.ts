@@ -225,7 +225,7 @@ describe("EF-39: one account for the tree", () => {
     bench.hold = true;
     await bench.steps();
     const holds = Object.values(bench.state().threads).flatMap(({ run }) =>
-      run?.phase.at === "thinking" ? [run.phase.hold.tokens] : [],
+      run?.phase.at === "thinking" ? [run.phase.call.reservation.tokens] : [],
     );
     const spent = bench.state().threads["main"]?.run?.budget.spent.tokens ?? 0;
     expect(holds.length).toBeGreaterThan(1);

@@ -193,6 +193,27 @@ describe("EF-20: model calls of an effect", () => {
     checkInvariants(crashed, []);
   });
 
+  test("EF-20 EF-37: the ledger numbers the tries of a summary, the lost one too", async () => {
+    const once = asking(1, (context) => summarise(context, ["one"]));
+    const scenes = script(failing(", attempt: 1"), summary("S"));
+    const { bench } = await play(scenes, { effects: { effects: [once] } });
+    bench.send("Go");
+    await bench.steps();
+    bench.hold = true;
+    await bench.tick(500);
+    await bench.steps();
+    bench.crash();
+    bench.hold = false;
+    await bench.idle();
+    const tries = bench.ledger().filter(({ purpose }) => purpose === "compaction");
+    expect(tries.map(({ attempt, outcome }) => `${attempt} ${outcome}`)).toEqual([
+      "1 overloaded",
+      "2 interrupted",
+      "2 ok",
+    ]);
+    checkInvariants(bench, []);
+  });
+
   test("EF-2: a range that changed meanwhile is not retired", async () => {
     const late = asking(2, async (context) => {
       const reply = await context.complete({ system: "S", prompt: "p", maxTokens: 10 });

@@ -16,7 +16,7 @@ const now = 1_000;
 
 const epoch = 3;
 
-const lanes = { current: 0, list: [], committed: false };
+const chain = { current: 0, list: [], committed: false };
 
 const reached: ReachedLimit = {
   scope: "run",
@@ -116,22 +116,27 @@ const step = (run: Run | null, more: Partial<ThreadFacts> = {}) => next(threadOf
 
 const thinking = (at = epoch): Phase => ({
   at: "thinking",
-  attempt: 1,
   epoch: at,
-  startedAt: 0,
   from: { edit: 1, override: null },
-  lanes,
-  booked: false,
+  chain,
   items: [],
-  hold: { tokens: 0, cost: 0, output: 0, leased: true },
+  call: {
+    purpose: "turn",
+    target: { provider: "", model: "" },
+    attempt: 1,
+    input: 0,
+    reservation: { tokens: 0, cost: 0, output: 0, leased: true },
+    ticket: { provider: "", id: "", booked: false },
+    startedAt: 0,
+  },
 });
 
 const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
   at: "waiting",
   attempt: 2,
   until,
-  lanes,
-  booked: false,
+  chain,
+  ticket: null,
   why,
 });
 
@@ -145,8 +150,8 @@ const preparing = (until: number): Phase => ({
   until,
   why: "budget",
   ask: null,
-  calling: null,
-  place: null,
+  call: null,
+  ticket: null,
   memo: {},
   stop: null,
 });

@@ -1,0 +1,183 @@
+import { estimateText } from "../../chat/tokens.ts";
+import type { Completion } from "../../model/completer.ts";
+import type { ModelFailure } from "../../model/error.ts";
+import { inputSeemsTruncated } from "../../model/usage.ts";
+import { markLeased } from "../budgets/lease.ts";
+import { bookAttempt, bookLostTime, bookSpending, reportUnpricedModel } from "../budgets/spend.ts";
+import { createContextSnapshot } from "../context/request.ts";
+import type { ModelTarget } from "../definition/agent.ts";
+import type { BudgetReservation } from "../state/budget.ts";
+import type { ModelCall, Ticket } from "../state/model-call.ts";
+import { modelCallOf, ticketId } from "../state/model-call.ts";
+import type { LedgerRow } from "../state/records.ts";
+import { toUsd } from "../state/records.ts";
+import type { PreparingPhase, Run } from "../state/run.ts";
+import { noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import type { WaitingPhase } from "../transaction/targets.ts";
+import { findTarget } from "../transaction/targets.ts";
+
+/** These transitions start a call of a model, let it wait, and book how it ended, whoever makes it. */
+
+interface ModelCallStart extends Pick<ModelCall, "purpose" | "target" | "attempt" | "input"> {
+  /** The request has so many messages and declares so many tools. */
+  readonly messages: number;
+  readonly tools: number;
+  /** The call waited for this ticket, which it uses at the same provider; otherwise it takes one by its own name. */
+  readonly waited: Ticket | null;
+  readonly name: string;
+}
+
+/** Events of an effect's call carry no attempt, since the attempts of its turn are numbered by themselves. */
+const scopeOf = ({ purpose, attempt }: ModelCall): { readonly attempt?: number } =>
+  purpose === "compaction" ? {} : { attempt };
+
+/** The call that is about to leave, with what it may cost at worst, is announced; the caller stores it in its phase. */
+export const startModelCall = (
+  draft: Draft,
+  threadId: string,
+  { purpose, target, attempt, input, messages, tools, waited, name }: ModelCallStart,
+  reservation: BudgetReservation,
+): ModelCall => {
+  const { provider, model } = target;
+  const id = ticketId(draft.state.id, threadId, name);
+  const call: ModelCall = {
+    purpose,
+    target: { provider, model },
+    attempt,
+    input,
+    reservation: markLeased(draft, threadId, reservation),
+    ticket: waited?.provider === provider ? waited : { provider, id, booked: false },
+    startedAt: draft.moment.now,
+  };
+  if (findTarget(draft, threadId, target)?.cost(noUsage) === null)
+    reportUnpricedModel(draft, threadId, model);
+  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, scopeOf(call));
+  const sizes = { messages, tools, estimated_tokens: input, bytes: input * 4 };
+  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes }, scopeOf(call));
+  return call;
+};
+
+/** The model attempt or prepared work under way makes no call any more, and goes on at `until`. */
+export const pauseStep = (
+  draft: Draft,
+  threadId: string,
+  until: number,
+  why: WaitingPhase["why"] | PreparingPhase["why"],
+  change: Partial<Pick<WaitingPhase, "attempt" | "chain" | "ticket"> & Pick<PreparingPhase, "ask">> = {},
+): void => {
+  const run = runOf(draft, threadId);
+  const { phase } = run;
+  if (phase.at === "preparing")
+    run.phase = { ...phase, until, why, ask: null, ticket: null, call: null, ...change };
+  if (phase.at !== "thinking" || why === "ask") return;
+  const { attempt = phase.call.attempt, chain = phase.chain, ticket = null } = change;
+  run.phase = { at: "waiting", attempt, until, chain, ticket, why };
+};
+
+/** A whole reply is reported and paid for, whatever it says. */
+export const bookReply = (
+  draft: Draft,
+  threadId: string,
+  call: ModelCall,
+  reply: Completion,
+  row: Partial<Pick<LedgerRow, "provider" | "model" | "saw">> = {},
+): void => {
+  const { finish, usage, estimated, cost, provider, model, requestId, firstByteMs, totalMs } = reply;
+  emit(
+    draft,
+    threadId,
+    "llm_finish",
+    {
+      finish_reason: finish,
+      usage,
+      cost_usd: toUsd(cost),
+      provider,
+      model,
+      request_id: requestId ?? null,
+      first_byte_ms: firstByteMs,
+      duration_ms: totalMs,
+    },
+    scopeOf(call),
+  );
+  bookAttempt(draft, threadId, call, { outcome: "ok", usage, estimated, cost, ...row });
+  bookSpending(draft, threadId, { time: totalMs });
+};
+
+/** A silently cut input is reported once per run. */
+export const reportTruncatedInput = (
+  draft: Draft,
+  threadId: string,
+  { input }: ModelCall,
+  { usage, model }: Completion,
+): void => {
+  const run = runOf(draft, threadId);
+  if (run.counters.inputDoubted || !inputSeemsTruncated(usage, input)) return;
+  const seen = usage.input + usage.cacheRead + usage.cacheWrite;
+  const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;
+  emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
+  run.counters.inputDoubted = true;
+};
+
+/** What a turn's attempt showed is void. */
+const abortAttempt = (
+  draft: Draft,
+  threadId: string,
+  call: ModelCall,
+  code: LedgerRow["outcome"],
+  retryAt: number | null,
+): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at === "thinking")
+    emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, scopeOf(call));
+};
+
+/** A call failed or got no ticket. If it left, `sent` holds what it saw. */
+export const bookFailedCall = (
+  draft: Draft,
+  threadId: string,
+  call: ModelCall,
+  { code: outcome, usage = noUsage, billed: estimated = false, cost = 0 }: ModelFailure,
+  sent: Pick<LedgerRow, "saw"> = {},
+  retryAt: number | null = null,
+): void => {
+  bookAttempt(draft, threadId, call, { outcome, usage, estimated, cost, ...sent });
+  abortAttempt(draft, threadId, call, outcome, retryAt);
+  bookLostTime(draft, threadId, call.startedAt, findTarget(draft, threadId, call.target));
+};
+
+/** A lost attempt of a turn saw this, and has shown so many tokens of its reply. */
+const shownByAttempt = (
+  draft: Draft,
+  threadId: string,
+  run: Run,
+  target: ModelTarget | undefined,
+): Pick<LedgerRow, "saw"> & { readonly tokens: number } => {
+  const { phase } = run;
+  if (phase.at !== "thinking") return { tokens: 0 };
+  const saw = createContextSnapshot(agentOf(draft, threadId), threadOf(draft, threadId), run, phase);
+  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
+  return { saw, tokens: Math.min(shown, saw.max_tokens + (target?.thinking ?? 0)) };
+};
+
+/** The call under way, if any, is lost: it costs its prompt and what it has shown, at most what it might write. */
+export const loseModelCall = (
+  draft: Draft,
+  threadId: string,
+  outcome: "interrupted" | "cancelled",
+  retryAt: number | null = null,
+): void => {
+  const run = runOf(draft, threadId);
+  const call = modelCallOf(run);
+  if (call === null) return;
+  const { input, startedAt } = call;
+  const target = findTarget(draft, threadId, call.target);
+  const { tokens: output, ...saw } = shownByAttempt(draft, threadId, run, target);
+  const usage = { ...noUsage, input, output, total: input + output };
+  const cost = target?.cost(usage) ?? null;
+  abortAttempt(draft, threadId, call, outcome, retryAt);
+  bookAttempt(draft, threadId, call, { outcome, usage, estimated: true, cost, ...saw });
+  bookLostTime(draft, threadId, startedAt, target);
+  if (run.phase.at === "preparing") run.phase = { ...run.phase, call: null };
+};

@@ -1,0 +1,125 @@
+import type { Completion } from "../../model/completer.ts";
+import type { ModelFailure } from "../../model/error.ts";
+import type { CostEstimate } from "../budgets/bounds.ts";
+import { checkBudget } from "../budgets/bounds.ts";
+import type { LeaseOutcome } from "../budgets/lease.ts";
+import {
+  bookFailedCall,
+  bookReply,
+  pauseStep,
+  reportTruncatedInput,
+  startModelCall,
+} from "../calls/model-call.ts";
+import type { ModelTarget } from "../definition/agent.ts";
+import type { EffectCall } from "../definition/effect.ts";
+import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
+import type { ModelCall } from "../state/model-call.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { runOf } from "../transaction/draft.ts";
+import { handleReachedLimit } from "./answers.ts";
+
+/** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
+
+/** The intent to make the call is stored with its cost before anything leaves; without budget the effect waits. */
+export const startEffectCall = (
+  draft: Draft,
+  threadId: string,
+  key: string,
+  target: ModelTarget,
+  estimate: CostEstimate,
+): void => {
+  const phase = preparingPhaseOf(runOf(draft, threadId));
+  if (phase === null) return;
+  const check = checkBudget(draft, threadId, estimate);
+  if (check.is !== "free")
+    return pauseUnpaidCall(draft, threadId, check.is === "wait" ? "wait" : check.reached);
+  const { [key]: tries = 0 } = phase.memo;
+  const attempt = typeof tries === "number" ? tries + 1 : 1;
+  const facts = { purpose: "compaction", target, attempt, input: estimate.input } as const;
+  const place = { waited: phase.ticket, name: `effect.${draft.state.head + draft.events.length}` };
+  const start = { ...facts, messages: 1, tools: 0, ...place };
+  const call = startModelCall(draft, threadId, start, check.hold);
+  runOf(draft, threadId).phase = { ...phase, call, ticket: null };
+};
+
+/** A call waits this long for others of the tree before it checks the budget again. */
+const budgetPause = 5_000;
+
+type Unpaid = Exclude<LeaseOutcome, "covered" | "late" | "unreachable">;
+
+/** No budget allows the call: it waits for others of the tree, or its run asks for more or ends. */
+const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid): void => {
+  pauseStep(draft, threadId, draft.moment.now + (why === "wait" ? budgetPause : 0), "budget");
+  if (why !== "wait") handleReachedLimit(draft, why);
+};
+
+/** A call under way, its target, and the key under which its outcome is kept. */
+export interface EffectTry {
+  readonly key: string;
+  readonly target: ModelTarget;
+  readonly call: ModelCall;
+}
+
+/** The tenant's day does not cover the unsent call. */
+export const handleUncoveredEffectCall = (
+  draft: Draft,
+  threadId: string,
+  each: EffectTry,
+  how: Unpaid | "unreachable",
+): void => {
+  if (how !== "unreachable") return pauseUnpaidCall(draft, threadId, how);
+  const error = "the tenant's budget could not be read";
+  retryEffectCall(draft, threadId, each, { error, retryable: true });
+};
+
+const mostTries = 3;
+
+const firstPause = 500;
+
+const longestPause = 5_000;
+
+interface TryFailure extends Pick<ModelFailure, "retryable" | "retryAfterMs"> {
+  readonly error: string;
+}
+
+/** The call got no usable reply: its effect runs again later, or learns that it failed. Returns whether it failed. */
+const retryEffectCall = (
+  draft: Draft,
+  threadId: string,
+  { key, target, call: { attempt } }: EffectTry,
+  { error, retryable, retryAfterMs = 0 }: TryFailure,
+): boolean => {
+  const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempt - 1)));
+  const failed = !retryable || attempt >= mostTries || wait > target.retry.maxWait;
+  keepMemo(draft, threadId, key, failed ? { ok: false, error, attempts: attempt } : attempt);
+  if (!failed) pauseStep(draft, threadId, draft.moment.now + wait, "retry");
+  return failed;
+};
+
+/** Returns whether the model target was given up. */
+export const failEffectCall = (
+  draft: Draft,
+  threadId: string,
+  each: EffectTry,
+  failure: ModelFailure,
+): boolean => {
+  bookFailedCall(draft, threadId, each.call, failure);
+  return retryEffectCall(draft, threadId, each, { ...failure, error: failure.message });
+};
+
+/** A reply is kept, unless its effect refuses it with a reason: then it counts as a failed attempt. */
+export const storeEffectReply = (
+  draft: Draft,
+  threadId: string,
+  each: EffectTry,
+  reply: Completion,
+  refuse: EffectCall["refuse"],
+): void => {
+  const { key, call } = each;
+  bookReply(draft, threadId, call, reply);
+  reportTruncatedInput(draft, threadId, call, reply);
+  const text = reply.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const error = refuse?.(text, reply.finish) ?? null;
+  if (error === null) keepMemo(draft, threadId, key, { ok: true, text, attempts: call.attempt });
+  else retryEffectCall(draft, threadId, each, { error, retryable: true });
+};
