@@ -9,7 +9,7 @@ export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: TransactionContext["health"];
   /** Reads the health of the targets' providers at most every 30 s; the first target's model is about to be called. */
-  readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
+  readonly refresh: (targets: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
 const healthMaxAgeMs = 30_000;
@@ -95,9 +95,9 @@ export const createGates = (
       if (row === undefined || row.available || row.until === null) return { coolingUntil: 0 };
       return { coolingUntil: row.until, ...(row.reason === null ? {} : { code: row.reason }) };
     },
-    refresh: (lanes) => {
-      const [first] = lanes;
-      for (const provider of new Set(lanes.map((lane) => lane.provider)))
+    refresh: (targets) => {
+      const [first] = targets;
+      for (const provider of new Set(targets.map((target) => target.provider)))
         health.look(provider, first?.provider === provider ? first.model : null);
     },
   };

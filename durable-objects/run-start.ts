@@ -62,7 +62,7 @@ const leaseRequestOf = (
   const name = op === "create" && typeof asked === "string" ? asked : main?.agent;
   if (main === undefined || name === undefined || !engine.rules.agentNames.includes(name)) return null;
   const agent = engine.agent(name, session);
-  const [target] = agent.lanes;
+  const [target] = agent.targets;
   if (target === undefined) return null;
   const tokens = agent.system({ depth: 0, light: false }).tokens + main.tokens;
   return findRunLeaseRequest(session, engine.budgets.tenant, Date.now(), estimateCost(target, tokens));

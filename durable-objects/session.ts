@@ -146,7 +146,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     try {
       live.driver.pump();
       for (const { id, run } of Object.values(live.read().threads))
-        if (run !== null) this.#gates.refresh(live.agent(id).lanes);
+        if (run !== null) this.#gates.refresh(live.agent(id).targets);
     } catch (error) {
       this.#loader.handleFailure(error);
     }

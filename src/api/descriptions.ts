@@ -32,14 +32,14 @@ function configuredModelsOf(
   router: Router,
 ): readonly { readonly provider: string; readonly model: string }[] {
   const { providers, agents } = router.team;
-  const lanes = [
+  const targets = [
     ...providers.map(({ name: provider, model }) => ({ provider, model })),
     ...agents.map((agent) => ({ provider: agent.provider, model: modelOf(router, agent) })),
     ...providers.flatMap(({ fallbacks }) =>
-      fallbacks.map((lane) => ({ provider: lane.provider, model: modelOf(router, lane) })),
+      fallbacks.map((target) => ({ provider: target.provider, model: modelOf(router, target) })),
     ),
   ];
-  return [...new Map(lanes.map((lane) => [`${lane.provider}/${lane.model}`, lane])).values()];
+  return [...new Map(targets.map((target) => [`${target.provider}/${target.model}`, target])).values()];
 }
 
 /** Describes every model that turns may go to, with its window and the health that its provider's gate knows. */
@@ -47,12 +47,12 @@ export async function describeModels({
   router,
   objects,
 }: RequestContext): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const lanes = configuredModelsOf(router);
-  const providers = [...new Set(lanes.map(({ provider }) => provider))];
+  const targets = configuredModelsOf(router);
+  const providers = [...new Set(targets.map(({ provider }) => provider))];
   const told = await Promise.all(
     providers.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).health(null), true)),
   );
-  return lanes.map(({ provider, model }) => {
+  return targets.map(({ provider, model }) => {
     const row = told[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);
     const { available = true, reason = null, until = null } = row ?? {};
     return { provider, model, window: router.windowOf(provider, model), available, reason, until };

@@ -70,7 +70,7 @@ export const runEffectCall = async (
   const key = digest(system, prompt, maxTokens);
   const known = memoOf(context, work, key);
   if (typeof known === "object") return known;
-  const target = effectTargetOf(work.agent, work.run, work.bound.lane);
+  const target = effectTargetOf(work.agent, work.run, work.bound.target);
   if (target === undefined) return { ok: false, error: "the agent has no model", attempts: 0 };
   const { id: thread } = work.thread;
   const input = estimateText(system) + estimateText(prompt);

@@ -91,7 +91,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     watch.go();
     return pausing(reply);
   };
-  const asking = { agent, lane: bound.lane };
+  const asking = { agent, target: bound.target };
   const context = createEffectContext(host.read(), thread.id, asking, {
     phase: "before_complete",
     force: forceOf(phase.work),

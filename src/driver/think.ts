@@ -39,7 +39,7 @@ const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | nu
   const { run } = thread;
   const phase = thread.run.phase;
   const agent = host.agent(threadId);
-  const target = agent.lanes[phase.chain.current];
+  const target = agent.targets[phase.chain.current];
   return target === undefined ? null : { thread, run, phase, agent, target };
 };
 
@@ -51,7 +51,7 @@ const requestOf = (
 ): ModelRequest =>
   buildTurnRequest({
     agent,
-    lane: target,
+    target,
     depth: thread.depth,
     light: run.light,
     hidden: run.hidden,

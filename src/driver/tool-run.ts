@@ -110,7 +110,7 @@ const createToolContext = (
             callOf(draft, threadId, call.call.id).memo = host.redactor.value(memo);
         }),
     },
-    sees: agent.lanes[0]?.media ?? { images: false, documents: false },
+    sees: agent.targets[0]?.media ?? { images: false, documents: false },
     keep: attachments.keep,
     show: createLiveOutput(host, threadId, call, live),
     ...noReach,

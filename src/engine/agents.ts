@@ -139,7 +139,7 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
   const format = formatOf(agent);
   const guarding = guardsOf(parts.guards, agent, tools);
   const target = (name: string) => modelTargetTo(team, agent, name, parts.make);
-  const effects = bindEffects({ custom: parts.effects, lane: target }, agent);
+  const effects = bindEffects({ custom: parts.effects, target }, agent);
   const deeper = toolsBeyondDepth(parts, cast, variant.tools);
   const ceiling = ceilingOf(parts, cast, variant);
   const judged = { ...parts, agent, tools, client, known, beyondDepth: deeper, ceiling };
@@ -148,7 +148,7 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
     missing: null,
     prefix: agent.prefix,
     description: agent.description,
-    lanes: modelTargetsOf(team, applyCallersModel(team, cast, override), override, parts.make),
+    targets: modelTargetsOf(team, applyCallersModel(team, cast, override), override, parts.make),
     tools,
     specs,
     toolsDisabled: hasNoTools(agent),

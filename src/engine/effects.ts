@@ -12,7 +12,7 @@ export interface EffectParts {
   /** Lists the effects of the team's extensions. */
   readonly custom: readonly Effect[];
   /** Returns the target of model calls that a named provider is to make. */
-  readonly lane: (provider: string) => ModelTarget | null;
+  readonly target: (provider: string) => ModelTarget | null;
 }
 
 type AgentEffect = AgentConfig["effects"][number];
@@ -24,9 +24,9 @@ const findEffect = (custom: readonly Effect[], kind: string): Effect | undefined
 export const findUnknownEffects = (custom: readonly Effect[], { effects }: AgentConfig): readonly string[] =>
   effects.map(({ kind }) => kind).filter((kind) => findEffect(custom, kind) === undefined);
 
-const summaryTargetOf = ({ lane }: EffectParts, config: AgentEffect): ModelTarget | null =>
+const summaryTargetOf = ({ target }: EffectParts, config: AgentEffect): ModelTarget | null =>
   isOfKind("compact")(config) && config.params.summary_provider !== undefined
-    ? lane(config.params.summary_provider)
+    ? target(config.params.summary_provider)
     : null;
 
 /** Binds each effect with the key of its state: its kind, with a number from the second effect of that kind on. */
@@ -40,7 +40,7 @@ const bindEach = (parts: EffectParts, configs: readonly AgentEffect[]): readonly
     seen.set(kind, number);
     const key = number === 1 ? kind : `${kind}#${number}`;
     return [
-      { effect, params, key, custom: parts.custom.includes(effect), lane: summaryTargetOf(parts, config) },
+      { effect, params, key, custom: parts.custom.includes(effect), target: summaryTargetOf(parts, config) },
     ];
   });
 };
@@ -51,7 +51,7 @@ const defaultCompaction: BoundEffect = {
   params: compact.params.parse({}),
   key: compact.kind,
   custom: false,
-  lane: null,
+  target: null,
 };
 
 /** Binds the effects of an agent in the order in which they run. */

@@ -31,13 +31,13 @@ export interface FallbackChain {
   readonly committed: boolean;
 }
 
-/** What follows a failed attempt. `lanes` is the new state; `exhausted` says that the target was given up. */
+/** What follows a failed attempt. `chain` is the new state; `exhausted` says that the target was given up. */
 export type FailureDecision =
-  | { readonly kind: "retry"; readonly at: number; readonly lanes: FallbackChain; readonly exhausted: false }
+  | { readonly kind: "retry"; readonly at: number; readonly chain: FallbackChain; readonly exhausted: false }
   | {
-      readonly kind: "next_lane";
+      readonly kind: "next_target";
       readonly index: number;
-      readonly lanes: FallbackChain;
+      readonly chain: FallbackChain;
       readonly exhausted: boolean;
     }
   | {
@@ -46,7 +46,7 @@ export type FailureDecision =
       readonly code: ModelErrorCode;
       /** When a retry would be possible, if a wait exceeded `maxWait`. */
       readonly retryAt?: number;
-      readonly lanes: FallbackChain;
+      readonly chain: FallbackChain;
       readonly exhausted: boolean;
     };
 
@@ -65,18 +65,18 @@ export const startFallbackChain = (
 ): FallbackChain => ({
   current: Math.max(
     0,
-    list.findIndex((lane) => lane.coolingUntil <= now),
+    list.findIndex((target) => target.coolingUntil <= now),
   ),
-  list: list.map((lane) => ({ ...lane, failures: 0, malformed: 0 })),
+  list: list.map((target) => ({ ...target, failures: 0, malformed: 0 })),
   committed: false,
 });
 
 const isMalformed = (code: ModelErrorCode): boolean => codeRules[code].remedy === "retry_twice";
 
-const mayRetry = (failure: ModelFailure, lane: TargetAttempts, policy: RetryPolicy): boolean =>
+const mayRetry = (failure: ModelFailure, target: TargetAttempts, policy: RetryPolicy): boolean =>
   failure.retryable &&
-  lane.failures <= policy.maxRetries &&
-  (!isMalformed(failure.code) || lane.malformed <= mostMalformed);
+  target.failures <= policy.maxRetries &&
+  (!isMalformed(failure.code) || target.malformed <= mostMalformed);
 
 /**
  * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next target,
@@ -84,57 +84,62 @@ const mayRetry = (failure: ModelFailure, lane: TargetAttempts, policy: RetryPoli
  */
 export const decideAfterFailure = (
   failure: ModelFailure,
-  lanes: FallbackChain,
+  chain: FallbackChain,
   policy: RetryPolicy,
   now: number,
   random: () => number,
 ): FailureDecision => {
-  const before = lanes.list[lanes.current];
-  if (before === undefined) throw new RangeError(`There is no lane ${lanes.current}.`);
-  const lane: TargetAttempts = {
+  const before = chain.list[chain.current];
+  if (before === undefined) throw new RangeError(`There is no target ${chain.current}.`);
+  const target: TargetAttempts = {
     ...before,
     failures: before.failures + 1,
     malformed: before.malformed + (isMalformed(failure.code) ? 1 : 0),
     code: failure.code,
   };
-  if (!mayRetry(failure, lane, policy)) return giveUpTarget(failure, replaceCurrent(lanes, lane), now);
+  if (!mayRetry(failure, target, policy)) return giveUpTarget(failure, replaceCurrent(chain, target), now);
   const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
   const asked = failure.retryAfterMs ?? 0;
   const delay = Math.max(asked * (1 + 0.1 * random()), backoff * (0.75 + 0.5 * random()));
   if (delay > policy.maxWait)
     return giveUpTarget(
       failure,
-      replaceCurrent(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }),
+      replaceCurrent(chain, { ...target, retryAt: now + Math.max(asked, backoff) }),
       now,
     );
-  return { kind: "retry", at: now + Math.ceil(delay), lanes: replaceCurrent(lanes, lane), exhausted: false };
+  return {
+    kind: "retry",
+    at: now + Math.ceil(delay),
+    chain: replaceCurrent(chain, target),
+    exhausted: false,
+  };
 };
 
-const replaceCurrent = (lanes: FallbackChain, lane: TargetAttempts): FallbackChain => ({
-  ...lanes,
-  list: lanes.list.with(lanes.current, lane),
+const replaceCurrent = (chain: FallbackChain, target: TargetAttempts): FallbackChain => ({
+  ...chain,
+  list: chain.list.with(chain.current, target),
 });
 
 /** Gives the target up: for the next one that is not cooling, or for good. */
-const giveUpTarget = (failure: ModelFailure, lanes: FallbackChain, now: number): FailureDecision => {
+const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";
-  const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
-  const first = lanes.list[0]?.code ?? failure.code;
+  const next = chain.list.findIndex((target, index) => index > chain.current && target.coolingUntil <= now);
+  const first = chain.list[0]?.code ?? failure.code;
   if (remedy === "fail" && !failure.retryable) {
     // A failure before the last target, and a request that is too long, keep their own code.
     const own = next >= 0 || failure.code === "context_overflow";
-    return { kind: "fail", code: own ? failure.code : first, lanes, exhausted: false };
+    return { kind: "fail", code: own ? failure.code : first, chain, exhausted: false };
   }
-  if (next >= 0 && !lanes.committed) {
-    return { kind: "next_lane", index: next, lanes: { ...lanes, current: next }, exhausted };
+  if (next >= 0 && !chain.committed) {
+    return { kind: "next_target", index: next, chain: { ...chain, current: next }, exhausted };
   }
-  const waits = lanes.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
+  const waits = chain.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
   return {
     kind: "fail",
     code: first,
     ...(waits.length > 0 && { retryAt: Math.min(...waits) }),
-    lanes,
+    chain,
     exhausted,
   };
 };

@@ -36,7 +36,7 @@ export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>;
 
 /** Bounds of retries, in milliseconds. */
 export const retrySchema = z.strictObject({
-  max_wait: duration().prefault("10m").describe("The longest wait; a longer one fails the lane."),
+  max_wait: duration().prefault("10m").describe("The longest wait; a longer one fails the model target."),
 });
 
 /** Tokens and requests per minute; 0 means no limit of that kind. */
@@ -45,7 +45,9 @@ export const rateLimitSchema = z.strictObject({
   output_tpm: count().default(0).describe("Output tokens per minute; 0 = no limit."),
   rpm: count().default(0).describe("Requests per minute; 0 = no limit."),
   max_concurrent: count().default(0).describe("Calls at the same time; 0 = no limit."),
-  max_retries: count(0, 20).default(3).describe("Further attempts after the first, per lane and turn."),
+  max_retries: count(0, 20)
+    .default(3)
+    .describe("Further attempts after the first, per model target and turn."),
   base_delay: duration({ min: "1ms" })
     .prefault("1s")
     .describe("First wait before a retry; doubles each time."),

@@ -10,7 +10,7 @@ const gateOf = (provider: string): DurableObjectStub<ProviderGate> => {
   return namespace.getByName(provider);
 };
 
-test("★ MO-28: a session with a single lane tries it while it cools, and its success is told to all others", async () => {
+test("★ MO-28: a session with a single target tries it while it cools, and its success is told to all others", async () => {
   const gate = gateOf("text-script");
   await gate.report("text-model", "overloaded", false);
   expect(await gate.health(null)).toMatchObject([{ model: "text-model", available: false }]);

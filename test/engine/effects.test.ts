@@ -97,12 +97,12 @@ describe("EF-5: order and keys", () => {
   test("EF-25: what is forced is the agent's own compact, else one with defaults", async () => {
     const plain = await bound("effects: []");
     expect(plain.before).toEqual([]);
-    expect(plain.ladder).toMatchObject({ key: "compact", params: { threshold: 0.8 }, lane: null });
+    expect(plain.ladder).toMatchObject({ key: "compact", params: { threshold: 0.8 }, target: null });
     const given = await bound("effects: [{ kind: compact, params: { keep_turns: 2 } }]");
     expect(given.ladder).toBe(given.all[0]);
   });
 
-  test("EF-26: summary_provider is the lane of compact's calls", async () => {
+  test("EF-26: summary_provider is the target of compact's calls", async () => {
     const more = `
   - name: writer
     kind: scripted
@@ -112,7 +112,7 @@ agents:`;
     const list = "effects: [{ kind: compact, params: { summary_provider: writer } }, { kind: progress }]";
     const engine = await engineOf(yaml(list).replace("\nagents:", more));
     const { before } = engine.agent("tester", { tools: null, clientTools: [], model: null } as never).effects;
-    expect(before.map(({ lane }) => lane?.provider ?? null)).toEqual(["writer", null]);
+    expect(before.map(({ target }) => target?.provider ?? null)).toEqual(["writer", null]);
   });
 });
 

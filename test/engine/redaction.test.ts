@@ -150,10 +150,10 @@ test.each(["anthropic", "openai"] as const)(
 
 test("RE-15: streamed pieces are told only as far as they cannot begin a secret, and their offsets are those of what was told", async () => {
   const engine = await engineOf(team("openai"), { env: env(), toolboxes: [echoes] });
-  const [lane] = engine.agent("helper", { model: null, tools: null, clientTools: [] } as never).lanes;
+  const [target] = engine.agent("helper", { model: null, tools: null, clientTools: [] } as never).targets;
   fake.play(() => ({ speech: { chunk: 2, pieces: [{ text: `said ${echo} end` }] } }));
   const deltas: ItemDelta[] = [];
-  const reply = await lane?.completer.complete(requestOf("openai", { model: "gpt-6.1-sol" }), {
+  const reply = await target?.completer.complete(requestOf("openai", { model: "gpt-6.1-sol" }), {
     signal: new AbortController().signal,
     onDelta: (some) => void deltas.push(...some),
   });

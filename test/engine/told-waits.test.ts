@@ -10,7 +10,7 @@ providers: [{ name: p, kind: openai-compatible, model: m, base_url: "https://llm
 agents: [{ name: a }]
 `;
 
-test("MO-26: a wait that no calendar holds fails the lane with a retry_at, and the model is called once", async () => {
+test("MO-26: a wait that no calendar holds fails the target with a retry_at, and the model is called once", async () => {
   for (const [name, value] of [
     ["retry-after", "1e306"],
     ["retry-after", "1e15"],

@@ -199,15 +199,15 @@ const observed = (engine: Engine, sent: Sent): Engine => {
   const known = new Map<Agent, Agent>();
   const watch = (agent: Agent): Agent => ({
     ...agent,
-    lanes: agent.lanes.map((lane) => ({
-      ...lane,
+    targets: agent.targets.map((target) => ({
+      ...target,
       completer: {
-        ...lane.completer,
+        ...target.completer,
         complete: async (request, options) => {
           sent.requests.push(request);
           const problem = invalidity(request.messages);
           if (problem !== null) sent.invalid.push(`${problem} in ${JSON.stringify(request.messages)}`);
-          const reply = await lane.completer.complete(request, options);
+          const reply = await target.completer.complete(request, options);
           await held(sent, options.signal);
           return reply;
         },

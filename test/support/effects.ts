@@ -10,7 +10,7 @@ const bind = (effects: readonly Effect[], custom: boolean): readonly BoundEffect
     params: {},
     key: `${effect.kind}#${index}`,
     custom,
-    lane: null,
+    target: null,
   }));
 
 export interface TestEffects {

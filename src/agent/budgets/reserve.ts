@@ -45,11 +45,11 @@ export const estimateCost = (
 export const checkTurnBudget = (
   budgets: BudgetState,
   threadId: string,
-  { lanes }: Agent,
+  { targets }: Agent,
   index: number,
   input: number,
 ): BudgetCheck => {
-  const target = lanes[index];
+  const target = targets[index];
   if (target === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0, leased: true } };
   return checkBudget(budgets, threadId, estimateCost(target, input));
 };

@@ -12,7 +12,7 @@ import type { ThinkingPhase } from "../transaction/targets.ts";
 /** A request of a turn is made of these facts. */
 interface RequestFacts {
   readonly agent: Agent;
-  readonly lane: ModelTarget;
+  readonly target: ModelTarget;
   readonly depth: number;
   readonly light: boolean;
   /** Effects took these tools out of the turn. */
@@ -29,19 +29,20 @@ interface RequestFacts {
 
 /** A turn's request is a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
-  const { agent, lane, depth, light, hidden, schema, previous, messages, maxTokens, media, context } = facts;
+  const { agent, target, depth, light, hidden, schema, previous, messages, maxTokens, media, context } =
+    facts;
   const { text } = agent.system({ depth, light });
   return {
-    model: lane.model,
+    model: target.model,
     system: text,
     messages,
     tools: hidden.length === 0 ? agent.specs : agent.specs.filter(({ name }) => !hidden.includes(name)),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
-    ...lane.sampling,
+    ...target.sampling,
     ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
     ...(schema === null ? {} : { responseFormat: { type: "json_schema", schema } }),
-    cache: lane.cache,
+    cache: target.cache,
     ...(previous === null ? {} : { previousNewest: previous }),
     media,
     context,
@@ -60,16 +61,16 @@ export const createContextSnapshot = (
   { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
   const { depth, nextPos, previousNewest } = thread;
-  const { light, hidden, hiders, outputSchema, lane } = run;
-  const { provider, model, window } = lane;
+  const { light, hidden, hiders, outputSchema, target } = run;
+  const { provider, model, window } = target;
   const size = requestTokens(agent, thread, run);
   return {
     edit,
     pos: nextPos - 1,
     size,
     window,
-    max_tokens: allowedOutput(lane, size, call.reservation.output),
-    lane: { provider, model },
+    max_tokens: allowedOutput(target, size, call.reservation.output),
+    target: { provider, model },
     depth,
     light,
     override,

@@ -69,7 +69,7 @@ export interface Agent {
   readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
-  readonly lanes: readonly ModelTarget[];
+  readonly targets: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
   /** `tool_access` is set: no tool is declared, and every call is dropped. */
@@ -132,23 +132,26 @@ export interface Agent {
 
 /** Runs remember a model target by its provider, model and window. */
 export const targetAt = (agent: Agent, index: number): Pick<ModelTarget, "provider" | "model" | "window"> => {
-  const { provider, model, window } = agent.lanes[index] ?? { provider: "", model: "", window: 0 };
+  const { provider, model, window } = agent.targets[index] ?? { provider: "", model: "", window: 0 };
   return { provider, model, window };
 };
 
 /** These are the model targets of an agent's turns and of its effects' own model calls. */
-export const allTargets = ({ lanes, effects }: Pick<Agent, "lanes" | "effects">): readonly ModelTarget[] => [
-  ...lanes,
-  ...[...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []),
+export const allTargets = ({
+  targets,
+  effects,
+}: Pick<Agent, "targets" | "effects">): readonly ModelTarget[] => [
+  ...targets,
+  ...[...effects.before, effects.ladder].flatMap((bound) => bound?.target ?? []),
 ];
 
 /** An effect's model calls go to its own model target or else to that of the run. */
 export const effectTargetOf = (
-  { lanes }: Agent,
-  { lane: { provider, model } }: { readonly lane: Pick<ModelTarget, "provider" | "model"> },
+  { targets }: Agent,
+  { target: { provider, model } }: { readonly target: Pick<ModelTarget, "provider" | "model"> },
   own: ModelTarget | null,
 ): ModelTarget | undefined =>
-  own ?? lanes.find((target) => target.provider === provider && target.model === model) ?? lanes[0];
+  own ?? targets.find((target) => target.provider === provider && target.model === model) ?? targets[0];
 
 /**
  * The resolver returns the agent of a thread; one that this deployment lacks is `missing`. `model` replaces the
@@ -165,7 +168,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   missing,
   prefix: "🤖",
   description: "",
-  lanes: [],
+  targets: [],
   tools: new Map(),
   specs: [],
   toolsDisabled: true,

@@ -164,7 +164,7 @@ export interface BoundEffect {
   /** It comes from a team's extensions and may make at most 50 edits a phase. */
   readonly custom: boolean;
   /** Its model calls go to this model target; null means the agent's own targets. */
-  readonly lane: ModelTarget | null;
+  readonly target: ModelTarget | null;
 }
 
 /** Defines a built-in effect or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */

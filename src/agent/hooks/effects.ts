@@ -43,7 +43,7 @@ type LiveEffectInputs = Pick<EffectContext, "now" | "signal" | "complete" | "ask
 export const createEffectContext = (
   session: Session,
   threadId: string,
-  { agent, lane }: { readonly agent: Agent; readonly lane: ModelTarget | null },
+  { agent, target }: { readonly agent: Agent; readonly target: ModelTarget | null },
   live: LiveEffectInputs,
 ): EffectContext => {
   const thread = session.threads[threadId] as Thread;
@@ -60,10 +60,10 @@ export const createEffectContext = (
     estimate,
     size: Math.max(estimate, remainingContextTokens(agent, thread, run)),
     window: targetAt(agent, 0).window,
-    maxOutput: agent.lanes[0]?.maxOutput ?? 0,
+    maxOutput: agent.targets[0]?.maxOutput ?? 0,
     lastUsage: thread.lastUsage,
     get callWindow() {
-      return effectTargetOf(agent, run, lane)?.window ?? 0;
+      return effectTargetOf(agent, run, target)?.window ?? 0;
     },
     get tools() {
       return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
@@ -91,7 +91,7 @@ const idleSignal = new AbortController().signal;
 
 /** Effects with the same model target share this view until one of them changes something. */
 interface EffectView {
-  readonly lane: ModelTarget | null;
+  readonly target: ModelTarget | null;
   readonly context: EffectContext;
 }
 
@@ -102,7 +102,7 @@ const effectViewFor = (
   target: ModelTarget | null,
   last: EffectView | null,
 ): EffectView => {
-  if (last?.lane === target) return last;
+  if (last?.target === target) return last;
   const agent = agentOf(draft, threadId);
   const live = {
     phase,
@@ -112,7 +112,7 @@ const effectViewFor = (
     complete: waitForever,
     ask: waitForever,
   };
-  return { lane: target, context: createEffectContext(draft.state, threadId, { agent, lane: target }, live) };
+  return { target, context: createEffectContext(draft.state, threadId, { agent, target }, live) };
 };
 
 /** It is the stored state of an effect. */
@@ -257,7 +257,7 @@ const runEffectPhase = (
     if (at < from) continue;
     // A turn runs the compaction strategy at most once.
     if (runOf(draft, threadId).compacted && isCompactionStrategy(draft, threadId, bound.effect)) continue;
-    snapshot = effectViewFor(draft, threadId, phase, bound.lane, snapshot);
+    snapshot = effectViewFor(draft, threadId, phase, bound.target, snapshot);
     const { context } = snapshot;
     const outcome = tryEffect(context, bound, effectState(threadOf(draft, threadId), bound));
     if (!outcome.ok) {

@@ -121,7 +121,7 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     compact: begin.compact ?? null,
     wants: briefingTopicsOf(draft, thread, agent, begin),
     reply: null,
-    lane: targetAt(agent, turnFallbackChain(draft, thread.id).current),
+    target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
     missingSince: null,
   };
 };

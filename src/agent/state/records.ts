@@ -16,7 +16,7 @@ export interface ContextSnapshot {
   readonly window: number;
   readonly max_tokens: number;
   /** This provider and model were asked; the answer may name another. */
-  readonly lane: { readonly provider: string; readonly model: string };
+  readonly target: { readonly provider: string; readonly model: string };
   readonly depth: number;
   readonly light: boolean;
   /** The session's model override is kept here if it applied to the thread. */

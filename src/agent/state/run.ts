@@ -366,5 +366,5 @@ export interface Run {
   /** The metrics of the open turn come from this last completed model call. */
   readonly reply: ReplyMetrics | null;
   /** This is the model target of the newest attempt. */
-  readonly lane: { readonly provider: string; readonly model: string; readonly window: number };
+  readonly target: { readonly provider: string; readonly model: string; readonly window: number };
 }

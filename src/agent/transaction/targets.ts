@@ -27,15 +27,15 @@ export type WaitingPhase = Extract<Phase, { at: "waiting" }>;
 /** A turn that begins now uses this fallback chain. */
 export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
   const { health, now } = draft.moment;
-  const { lanes } = agentOf(draft, threadId);
+  const { targets } = agentOf(draft, threadId);
   return startFallbackChain(
-    lanes.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),
+    targets.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),
     now,
   );
 };
 
 /** It tells whether the fallback chain of a wait is still the agent's: a model override changes it. */
-const hasSameTargets = ({ list }: FallbackChain, targets: Agent["lanes"]): boolean =>
+const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boolean =>
   list.length === targets.length &&
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);
 
@@ -45,7 +45,7 @@ export const nextAttempt = (
   threadId: string,
   { phase }: Run,
 ): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
-  if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft, threadId).lanes)) return phase;
+  if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft, threadId).targets)) return phase;
   const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : 1;
   return { attempt, chain: turnFallbackChain(draft, threadId), ticket: null };
 };

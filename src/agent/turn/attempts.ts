@@ -33,8 +33,8 @@ export const startAttempt = (draft: Draft, threadId: string): void => {
     run.phase = { at: "waiting", attempt, until: now, chain, ticket: null, why: "budget" };
     return;
   }
-  run.lane = targetAt(agent, chain.current);
-  const facts = { purpose: purposeOf(run), target: run.lane, attempt, input };
+  run.target = targetAt(agent, chain.current);
+  const facts = { purpose: purposeOf(run), target: run.target, attempt, input };
   const sizes = { messages: thread.chat.length, tools: agent.specs.length - run.hidden.length };
   const place = { waited, name: attemptId(run, attempt) };
   const call = startModelCall(draft, threadId, { ...facts, ...sizes, ...place }, check.hold);
@@ -121,8 +121,8 @@ const retryAttempt = (
   attempt: number,
   after: Exclude<FailureDecision, { kind: "fail" }>,
 ): void => {
-  const { lanes: chain } = after;
-  if (after.kind === "next_lane") {
+  const { chain } = after;
+  if (after.kind === "next_target") {
     const to = chain.list[after.index];
     const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
     emit(draft, threadId, "provider_failover", { ...names, code });

@@ -54,7 +54,7 @@ const countReply = (
 
 const warnOfWindow = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
-  const limit = runOf(draft, threadId).lane.window;
+  const limit = runOf(draft, threadId).target.window;
   const utilization = utilizationOf(thread, limit);
   const threshold = agentOf(draft, threadId).warningThreshold;
   const over = limit > 0 && utilization >= threshold;

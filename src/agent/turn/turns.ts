@@ -138,7 +138,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
       usage: run.reply.usage,
       cost_usd: toUsd(run.reply.cost),
       estimated: run.reply.estimated,
-      utilization: utilizationOf(thread, run.lane.window),
+      utilization: utilizationOf(thread, run.target.window),
       cache_hits: calls.filter(({ outcome }) => outcome?.cached === true).length,
       cache_misses: calls.filter(({ outcome }) => outcome?.missed === true).length,
       duration_ms: duration,

@@ -6,10 +6,10 @@ import { agentOf, emit, runOf } from "../transaction/draft.ts";
  * `warning` is reported once in a session.
  */
 export const guardContextWindow = (draft: Draft, threadId: string): void => {
-  const [lane] = agentOf(draft, threadId).lanes;
-  if (lane === undefined || lane.fit === "fits") return;
-  const { provider, model, window } = lane;
-  if (lane.fit === "too_small") {
+  const [target] = agentOf(draft, threadId).targets;
+  if (target === undefined || target.fit === "fits") return;
+  const { provider, model, window } = target;
+  if (target.fit === "too_small") {
     const error = `the context window of ${provider}/${model} has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`;
     runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
     return;

@@ -22,8 +22,8 @@ const generateEffect = (kind: EffectKind, params: object): EffectConfig =>
 
 /** Generates the effects of an agent that lists none. */
 const generateEffects = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
-  const lane = targetShapesOf(draft, agent)[0];
-  if (lane === undefined || windowOfTarget(draft, agent, lane).tokens === 0) return [];
+  const target = targetShapesOf(draft, agent)[0];
+  if (target === undefined || windowOfTarget(draft, agent, target).tokens === 0) return [];
   const threshold = agent.options.context_threshold;
   const trim = generateEffect("trim_tool_results", {});
   return threshold === 0 ? [trim] : [trim, generateEffect("compact", { threshold })];

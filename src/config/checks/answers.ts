@@ -30,7 +30,7 @@ const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   if (schema === undefined) return refuse("it is no JSON");
   const problem = schemaProblem(schema);
   if (problem !== null) return refuse(problem.slice(0, 200));
-  if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((lane) => takesSchema(draft, lane)))
+  if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((target) => takesSchema(draft, target)))
     return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not take this schema", {
     hint: "list every property in required and set additionalProperties: false",

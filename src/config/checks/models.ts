@@ -9,17 +9,17 @@ import { judgeWindow, resolveWindow } from "../window.ts";
 
 /** This file checks windows, prices and budgets of the models that agents call. */
 
-export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, lane: TargetShape): Window =>
+export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, target: TargetShape): Window =>
   resolveWindow({
-    provider: lane.provider.value,
-    model: lane.model,
+    provider: target.provider.value,
+    model: target.model,
     agentWindow: agent.options.context_window,
     models: draft.sections.models,
     default_context_windows: draft.sections.default_context_windows,
   });
 
-const windowPath = (draft: TeamDraft, index: number, lane: TargetShape, window: Window): Path => {
-  const { provider, model } = lane;
+const windowPath = (draft: TeamDraft, index: number, target: TargetShape, window: Window): Path => {
+  const { provider, model } = target;
   const candidates: Partial<Record<Window["origin"], Path>> = {
     provider: ["providers", provider.index, "context_window"],
     model: ["models", model, "context_window"],
@@ -31,14 +31,14 @@ const windowPath = (draft: TeamDraft, index: number, lane: TargetShape, window: 
 };
 
 const checkWindow = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
-  const lane = targetShapesOf(draft, agent)[0];
-  if (lane === undefined) return;
-  const window = windowOfTarget(draft, agent, lane);
+  const target = targetShapesOf(draft, agent)[0];
+  if (target === undefined) return;
+  const window = windowOfTarget(draft, agent, target);
   const guard = agent.guards.context_window;
   const verdict = judgeWindow(window.tokens, guard);
   if (verdict === "fits") return;
-  const path = windowPath(draft, index, lane, window);
-  const what = `the context window of ${lane.model} for ${agent.name} has ${window.tokens} tokens`;
+  const path = windowPath(draft, index, target, window);
+  const what = `the context window of ${target.model} for ${agent.name} has ${window.tokens} tokens`;
   if (verdict === "small") {
     draft.report("context_window_small", path, `${what}, fewer than ${guard.warning}`);
     return;
@@ -59,7 +59,7 @@ export const limitsTeamCost = (draft: TeamDraft): boolean =>
   );
 
 const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
-  const unpriced = targetShapesOf(draft, agent).filter((lane) => priceOfTarget(draft, lane) === null);
+  const unpriced = targetShapesOf(draft, agent).filter((target) => priceOfTarget(draft, target) === null);
   const first = unpriced[0];
   if (first === undefined) return;
   if (limitsTeamCost(draft)) {

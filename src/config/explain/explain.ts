@@ -88,17 +88,17 @@ const toolRows = (
 
 const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): ExplainedValue[] => {
   const base: Path = ["agents", index];
-  return targetShapesOf(draft, value).flatMap((lane, place) => {
+  return targetShapesOf(draft, value).flatMap((target, place) => {
     const section = place === 0 ? "model" : `fallback ${place}`;
-    const window = windowOfTarget(draft, value, lane);
-    const price = priceOfTarget(draft, lane);
-    const own = nodeAt(draft.written, ["models", lane.model, "price"]) !== undefined;
+    const window = windowOfTarget(draft, value, target);
+    const price = priceOfTarget(draft, target);
+    const own = nodeAt(draft.written, ["models", target.model, "price"]) !== undefined;
     const first = place === 0;
     return [
       {
         section,
         key: "provider",
-        value: `${lane.provider.value.name} (${lane.provider.value.kind})`,
+        value: `${target.provider.value.name} (${target.provider.value.kind})`,
         origin: first
           ? value.provider === undefined
             ? "first provider"
@@ -108,7 +108,7 @@ const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): E
       {
         section,
         key: "model",
-        value: lane.model,
+        value: target.model,
         origin: first && value.model !== undefined ? originOf(draft, [...base, "model"]) : "provider",
       },
       { section, key: "window", value: window.tokens, origin: window.origin },
@@ -117,7 +117,11 @@ const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): E
         key: "price",
         value: price === null ? null : { input: price.input, output: price.output },
         origin:
-          price === null ? "not known" : own ? originOf(draft, ["models", lane.model, "price"]) : "catalogue",
+          price === null
+            ? "not known"
+            : own
+              ? originOf(draft, ["models", target.model, "price"])
+              : "catalogue",
       },
     ];
   });

@@ -68,16 +68,18 @@ const expandText = (env: Bindings, text: string): string => {
 
 /** Resolves a team's model ids, which choose windows, prices and capabilities; one with an unset variable stays. */
 export const resolveModelIds = (team: Team, env: Bindings): Team => {
-  const model = (given: string): string => expandText(env, given);
-  const lane = <L extends { readonly model?: string | undefined }>(given: L): L =>
-    given.model === undefined ? given : { ...given, model: model(given.model) };
+  const resolveTarget = <L extends { readonly model?: string | undefined }>(given: L): L =>
+    given.model === undefined ? given : { ...given, model: expandText(env, given.model) };
   return {
     ...team,
-    providers: team.providers.map((each) => ({ ...lane(each), fallbacks: each.fallbacks.map(lane) })),
+    providers: team.providers.map((each) => ({
+      ...resolveTarget(each),
+      fallbacks: each.fallbacks.map(resolveTarget),
+    })),
     agents: team.agents.map((each) => ({
-      ...lane(each),
-      delegation: lane(each.delegation),
-      ...(each.fallbacks === undefined ? {} : { fallbacks: each.fallbacks.map(lane) }),
+      ...resolveTarget(each),
+      delegation: resolveTarget(each.delegation),
+      ...(each.fallbacks === undefined ? {} : { fallbacks: each.fallbacks.map(resolveTarget) }),
     })),
   };
 };

@@ -22,9 +22,10 @@ const contextSchema = z.strictObject({
 });
 
 const findSnapshotTarget = (
-  { lanes }: Agent,
-  { lane: { provider, model } }: ContextSnapshot,
-): ModelTarget | undefined => lanes.find((target) => target.provider === provider && target.model === model);
+  { targets }: Agent,
+  { target: { provider, model } }: ContextSnapshot,
+): ModelTarget | undefined =>
+  targets.find((target) => target.provider === provider && target.model === model);
 
 const callWithChatAt = ({ archive }: ReadContext, row: RecordedCall, saw: ContextSnapshot): CallWithChat => ({
   row,
@@ -41,7 +42,7 @@ const rebuildRequest = (
   const first = state.threads[row.thread]?.firstInput ?? null;
   return buildTurnRequest({
     agent,
-    lane: target,
+    target,
     depth: saw.depth,
     light: saw.light,
     hidden: saw.hidden,

@@ -55,13 +55,13 @@ const watched = (engine: Engine, asked: number[]): Engine => ({
   agent: (...given) => {
     const agent = engine.agent(...given);
     const before = agent.effects.before.map((bound) => {
-      if (bound.lane === undefined || bound.lane === null) return bound;
-      const { completer } = bound.lane;
+      if (bound.target === undefined || bound.target === null) return bound;
+      const { completer } = bound.target;
       const complete: typeof completer.complete = (request, options) => {
         asked.push(request.maxTokens);
         return completer.complete(request, options);
       };
-      return { ...bound, lane: { ...bound.lane, completer: { ...completer, complete } } };
+      return { ...bound, target: { ...bound.target, completer: { ...completer, complete } } };
     });
     return { ...agent, effects: { ...agent.effects, before } };
   },

@@ -155,17 +155,17 @@ describe("EF-37: model time", () => {
       ...engine,
       agent: (...given) => {
         const agent = engine.agent(...given);
-        const lanes = agent.lanes.map((lane) => ({
-          ...lane,
+        const targets = agent.targets.map((target) => ({
+          ...target,
           completer: {
-            ...lane.completer,
-            complete: async (...asked: Parameters<typeof lane.completer.complete>) => ({
-              ...(await lane.completer.complete(...asked)),
+            ...target.completer,
+            complete: async (...asked: Parameters<typeof target.completer.complete>) => ({
+              ...(await target.completer.complete(...asked)),
               totalMs: (minutes[calls++] ?? 0) * 60_000,
             }),
           },
         }));
-        return { ...agent, lanes };
+        return { ...agent, targets };
       },
     };
   };

@@ -35,7 +35,7 @@ const open = async (limits: string) => {
   const findRequest = (): LeaseRequest | null => {
     const state = bench.state();
     const agent = engine.agent("tester", state);
-    const [target] = agent.lanes;
+    const [target] = agent.targets;
     if (target === undefined) throw new Error("the agent has no model");
     const tokens = agent.system({ depth: 0, light: false }).tokens + (state.threads["main"]?.tokens ?? 0);
     return findRunLeaseRequest(state, engine.budgets.tenant, bench.now(), estimateCost(target, tokens));

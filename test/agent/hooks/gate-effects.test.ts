@@ -211,7 +211,7 @@ describe("MO-29: a summary has its place at the gate", () => {
   });
 });
 
-describe("MO-28: summaries tell of their lane's health", () => {
+describe("MO-28: summaries tell of their target's health", () => {
   const others = `  - name: spare
     kind: scripted
     model: spare
@@ -227,7 +227,7 @@ describe("MO-28: summaries tell of their lane's health", () => {
       1,
     ],
     ["429 under a rate limit", { rpm: 100 }, "fail: [{ status: 429, times: 9 }], reply: [{ text: No. }]", 3],
-  ])("MO-28: %s: the lane cools for the next turn", async (_, limits, summary, tries) => {
+  ])("MO-28: %s: the target cools for the next turn", async (_, limits, summary, tries) => {
     const stage = await talked({ limits, provider, others, summary });
     await compacted(stage);
     await settled(stage.bench);

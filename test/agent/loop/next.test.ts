@@ -96,7 +96,7 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   wants: [],
   compact: null,
   reply: null,
-  lane: { provider: "p", model: "m", window: 0 },
+  target: { provider: "p", model: "m", window: 0 },
   ...more,
 });
 

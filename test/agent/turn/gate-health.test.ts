@@ -48,7 +48,7 @@ const gatesAt = (now: () => number) => {
   return createGates((name) => stub(name) as never, now);
 };
 
-const lanes = [
+const targets = [
   { provider: "script", model: "play" },
   { provider: "back", model: "back" },
 ];
@@ -85,14 +85,14 @@ const played = async (fail: string, limits = "{ max_retries: 1 }"): Promise<Benc
   bench = openBench({ engine, gates });
   bench.ok("create");
   bench.send("Go");
-  gates.refresh(lanes);
+  gates.refresh(targets);
   await bench.idle();
   for (
     let at = bench.alarm();
     at !== null && bench.state().threads["main"]?.run != null;
     at = bench.alarm()
   ) {
-    gates.refresh(lanes);
+    gates.refresh(targets);
     await bench.pass(Math.max(1, at - bench.now()));
   }
   return bench;
@@ -103,7 +103,7 @@ test.each([
   ["an overload", "status: 529", "{ max_retries: 1 }", 2],
   ["an overload under a rate limit", "status: 529", "{ max_retries: 1, rpm: 100 }", 2],
 ])(
-  "MO-27 MO-28: after %s the run's next turns start at the lane that does not cool",
+  "MO-27 MO-28: after %s the run's next turns start at the target that does not cool",
   async (_, fail, limits, tries) => {
     const bench = await played(fail, limits);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
@@ -116,7 +116,7 @@ test.each([
   },
 );
 
-test("MO-27: while the first lane cools, the next run's summary goes to the fallback", async () => {
+test("MO-27: while the first target cools, the next run's summary goes to the fallback", async () => {
   const stage = await talked({
     limits: {},
     provider: "fallbacks: [spare]",

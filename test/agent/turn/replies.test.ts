@@ -229,7 +229,7 @@ describe("SE-13: replies", () => {
     expect(bench.alarm()).toBeNull();
   });
 
-  test("MO-27: a lane that is given up is left for the next, which is said", async () => {
+  test("MO-27: a target that is given up is left for the next, which is said", async () => {
     const yaml = `
 providers:
   - { name: first, kind: scripted, model: a, context_window: 128000, fallbacks: [second], script: { script: 1, replies: [{ fail: [{ status: 401, times: 9 }], reply: [] }, { fail: [{ status: 401, times: 9 }], reply: [] }] } }
@@ -244,7 +244,7 @@ agents:
     expect(bench.ledger().map(({ outcome }) => outcome)).toEqual(["auth", "ok"]);
   });
 
-  test("MO-27: lanes that are overloaded, then refused, end the run with the first lane's code", async () => {
+  test("MO-27: targets that are overloaded, then refused, end the run with the first target's code", async () => {
     const failing = (status: number): string =>
       `script: { script: 1, replies: [{ fail: [{ status: ${status}, times: 50 }], reply: [] }] }`;
     const yaml = `

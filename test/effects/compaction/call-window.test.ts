@@ -75,7 +75,7 @@ describe("EF-20 EF-26: the window of a summary's calls", () => {
     ["full", "{ kind: compact, params: { threshold: 0.28, target: 0.1 } }"],
     ["window", "{ kind: sliding_window, params: { threshold: 0.28, recent_zone: 1, medium_zone: 0 } }"],
   ])(
-    "EF-14 EF-20: a lane that the run fell back to writes the summary: stage %s fits its window",
+    "EF-14 EF-20: a target that the run fell back to writes the summary: stage %s fits its window",
     async (stage, effect) => {
       const backup = `
   - name: backup

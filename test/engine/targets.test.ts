@@ -12,11 +12,11 @@ afterAll(() => fake.close());
 
 const newest = () => fake.requests.at(-1)?.body ?? {};
 
-/** Lanes of the entry agent as the engine builds them. */
-const lanesOf = async (yaml: string) => {
+/** Model targets of the entry agent as the engine builds them. */
+const targetsOf = async (yaml: string) => {
   const engine = await engineOf(yaml);
   const session = { tools: null, clientTools: [], model: null };
-  return engine.agent(engine.team.entry_agent, session as never).lanes;
+  return engine.agent(engine.team.entry_agent, session as never).targets;
 };
 
 const wire = (kind: "anthropic" | "openai", model: string, provider = "", agent = "", more = ""): string => `
@@ -126,7 +126,7 @@ const scriptOf = (text: string, fail = ""): string =>
   `{ script: 1, pace: { chunk: 24, delay_ms: 0 }, start: s, scenes: [{ name: s, ${fail} reply: [{ text: ${text} }] }] }`;
 const busy = "fail: [{ status: 529, times: 9 }],";
 
-test("MO-27: fallbacks are tried in order, each move is said, and the next turn begins with the first lane again", async () => {
+test("MO-27: fallbacks are tried in order, each move is said, and the next turn begins with the first target again", async () => {
   const yaml = `
 providers:
   - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b, { provider: c, model: mc-2 }], script: { script: 1, start: s, scenes: [{ name: bad, when: { input: { equals: Hi } }, ${busy} reply: [{ text: no }] }, { name: s, reply: [{ text: from a }] }] } }
@@ -158,7 +158,7 @@ agents: [{ name: helper, effects: [], fallbacks: ${fallbacks} }]`;
   expect(await say(none)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
 });
 
-test("MO-27: all lanes failed: the run ends with the first lane's code", async () => {
+test("MO-27: all targets failed: the run ends with the first target's code", async () => {
   const yaml = `
 providers:
   - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b], script: ${scriptOf("no", busy)} }
@@ -168,8 +168,8 @@ agents: [{ name: helper, effects: [] }]`;
   expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
 });
 
-test("CF-22: each lane has the window of its own provider and model", async () => {
-  const lanes = await lanesOf(`
+test("CF-22: each target has the window of its own provider and model", async () => {
+  const targets = await targetsOf(`
 providers:
   - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [{ provider: a, model: claude-haiku-4-5 }, b, c, d, { provider: d, model: listed }] }
   - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol, context_window: auto }
@@ -177,7 +177,7 @@ providers:
   - { name: d, kind: openai-compatible, base_url: "https://d.example", api_key: k, model: zero, context_window: 0 }
 models: { listed: { context_window: 48000 } }
 agents: [{ name: helper, effects: [], options: { context_window: 33000 } }]`);
-  expect(lanes.map(({ model }) => model)).toEqual([
+  expect(targets.map(({ model }) => model)).toEqual([
     "claude-sonnet-5-5",
     "claude-haiku-4-5",
     "gpt-6.1-sol",
@@ -185,13 +185,13 @@ agents: [{ name: helper, effects: [], options: { context_window: 33000 } }]`);
     "zero",
     "listed",
   ]);
-  const [sonnet, haiku, gpt, unheard, zero, listed] = lanes.map(({ window }) => window);
+  const [sonnet, haiku, gpt, unheard, zero, listed] = targets.map(({ window }) => window);
   expect([sonnet, haiku, unheard, zero, listed]).toEqual([200_000, 200_000, 33_000, 0, 48_000]);
   expect(gpt).toBeGreaterThan(128_000);
 });
 
-test("MO-26, MO-29: retry and limits of a lane are its provider's; without limits there is no gate", async () => {
-  const [a, b] = await lanesOf(`
+test("MO-26, MO-29: retry and limits of a target are its provider's; without limits there is no gate", async () => {
+  const [a, b] = await targetsOf(`
 providers:
   - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [b], retry: { max_wait: 3m }, rate_limit: { rpm: 7, input_tpm: 900, max_retries: 1, base_delay: 2s }, timeouts: { total: 4m } }
   - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol }
@@ -203,8 +203,8 @@ agents: [{ name: helper, effects: [] }]`);
   expect(b?.gate).toBeNull();
 });
 
-test("MO-36: a lane prices by its own model, the team's price before the catalogue's", async () => {
-  const [a, b] = await lanesOf(`
+test("MO-36: a target prices by its own model, the team's price before the catalogue's", async () => {
+  const [a, b] = await targetsOf(`
 providers:
   - { name: a, kind: openai-compatible, base_url: "https://a.example", api_key: k, model: house, fallbacks: [{ provider: a, model: other }] }
 models: { house: { price: { input: 3, output: 5 } } }
