@@ -1,4 +1,5 @@
 import { estimateCost } from "../agent/budgets/reserve.ts";
+import { originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import { effectTargetOf } from "../agent/definition/agent.ts";
 import type { BoundEffect, EffectCall } from "../agent/definition/effect.ts";
@@ -27,7 +28,7 @@ const requestOf = (
   { thread, run, agent }: EffectWork,
   { system, prompt }: EffectCall,
   { model, sampling, cache }: ModelTarget,
-  { attempt, purpose, reservation }: ModelCall,
+  call: ModelCall,
 ): ModelRequest => ({
   model,
   system,
@@ -44,20 +45,11 @@ const requestOf = (
   ],
   tools: [],
   toolChoice: "none",
-  maxTokens: reservation.output,
+  maxTokens: call.reservation.output,
   ...sampling,
   cache: { ...cache, mode: "off" },
   media: (blob) => host.media(blob),
-  context: {
-    session: host.read().id,
-    agent: agent.name,
-    thread: thread.id,
-    run: run.id,
-    turn: run.turn,
-    call: thread.calls,
-    attempt,
-    purpose,
-  },
+  context: originOf(host.read(), agent, thread, run, call),
 });
 
 /** Makes one model call; returns null if its time has not come, and the effect runs again then. */

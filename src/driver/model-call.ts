@@ -1,8 +1,10 @@
 import type { CostEstimate } from "../agent/budgets/bounds.ts";
-import type { LeaseOutcome } from "../agent/budgets/lease.ts";
+import type { LeaseAnswer, LeaseRefusal } from "../agent/budgets/lease.ts";
+import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../agent/budgets/lease.ts";
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import { allTargets } from "../agent/definition/agent.ts";
+import type { ReachedLimit } from "../agent/state/budget.ts";
 import type { ModelCall, Ticket } from "../agent/state/model-call.ts";
 import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
 import type { Session } from "../agent/state/session.ts";
@@ -13,7 +15,6 @@ import type { ModelFailure } from "../model/error.ts";
 import { ModelError } from "../model/error.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Host } from "./host.ts";
-import { ensureLease } from "./lease.ts";
 import type { WorkContext } from "./work.ts";
 
 /** This file makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
@@ -28,7 +29,7 @@ interface ModelCallPlan {
   /** Is awaited between the end of a call that left and the transition that stores it. */
   readonly ended?: (outcome: ModelCallOutcome) => Promise<void>;
   /** The tenant's day does not pay for the call. */
-  readonly uncovered: (draft: Draft, call: ModelCall, how: Exclude<LeaseOutcome, "covered" | "late">) => void;
+  readonly uncovered: (draft: Draft, call: ModelCall, how: LeaseRefusal) => void;
   /** Stores a failure and returns whether the target was given up; `sent` is set if the provider saw the request. */
   readonly fail: (
     draft: Draft,
@@ -72,19 +73,43 @@ const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: numb
   message: "the provider's rate limit leaves no place in time",
 });
 
+/** Returns the call while it is under way; null once nobody needs its outcome any more. */
+type CurrentCall = (session: Session) => ModelCall | null;
+
 /** Changes the state if the call is still under way, and else calls `late`. */
 type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () => void) => void;
 
-/** Returns whether the tenant's day pays for the call; if not, the call waits, or nobody needs it any more. */
-const ensureCovered = async (
-  work: WorkContext,
+/** Limits the rounds after which two threads that draw at once each hold a lease that covers them. */
+const mostRounds = 8;
+
+/**
+ * Returns whether a lease of the tenant's day covers the call; it sends no request if one already does. If none does,
+ * the call waits, or nobody needs it any more.
+ */
+const ensureLease = async (
+  { host }: WorkContext,
   { thread, estimate, uncovered }: ModelCallPlan,
-  isCurrent: (session: Session) => boolean,
+  current: CurrentCall,
   store: StoreOutcome,
 ): Promise<boolean> => {
-  const lease = await ensureLease(work, thread, estimate, isCurrent);
-  if (lease !== "covered" && lease !== "late") store((draft, call) => uncovered(draft, call, lease));
-  return lease === "covered";
+  let refusal: LeaseRefusal | null = null;
+  for (let round = 0; round < mostRounds && refusal === null; round++) {
+    if (current(host.read()) === null) return false;
+    const request = findLeaseRequest(host.read(), host.tenant.bounds, thread, estimate);
+    if (request === null) return true;
+    let answer: LeaseAnswer;
+    try {
+      answer = await host.tenant.lease(request);
+    } catch {
+      break;
+    }
+    const reached = { limit: null as ReachedLimit | null };
+    store((draft) => (reached.limit = applyLeaseAnswer(draft, thread, estimate, request, answer)));
+    const others = sumOtherReservations(host.read(), thread).tokens;
+    refusal = reached.limit !== null && others > 0 ? "wait" : reached.limit;
+  }
+  store((draft, call) => uncovered(draft, call, refusal ?? "unreachable"));
+  return false;
 };
 
 /** Returns whether the call holds its ticket now; if not, it waits for it or failed, or nobody needs it any more. */
@@ -141,7 +166,7 @@ const sendCall = async (
 export const makeModelCall = async (work: WorkContext, plan: ModelCallPlan): Promise<void> => {
   const callOf = ({ threads }: Session): ModelCall | null => modelCallOf(threads[plan.thread]?.run ?? null);
   const { id } = callOf(work.host.read())?.ticket ?? { id: null };
-  const current = (session: Session): ModelCall | null => {
+  const current: CurrentCall = (session) => {
     const call = callOf(session);
     return call?.ticket.id === id ? call : null;
   };
@@ -151,7 +176,7 @@ export const makeModelCall = async (work: WorkContext, plan: ModelCallPlan): Pro
       if (call === null) late?.();
       else change(draft, call);
     });
-  if (!(await ensureCovered(work, plan, (session) => current(session) !== null, store))) return;
+  if (!(await ensureLease(work, plan, current, store))) return;
   const call = current(work.host.read());
   if (call !== null && (await takeTicket(work, plan, call, store))) await sendCall(work, plan, call, store);
 };

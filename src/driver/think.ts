@@ -1,6 +1,6 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/reserve.ts";
 import { validGrants } from "../agent/calls/judge.ts";
-import { buildTurnRequest, createContextSnapshot } from "../agent/context/request.ts";
+import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { Delta, DeltaKind } from "../agent/state/delta.ts";
 import type { ModelCall } from "../agent/state/model-call.ts";
@@ -47,7 +47,7 @@ const requestOf = (
   { host }: WorkContext,
   { thread, run, agent, target }: ModelAttempt,
   messages: ModelRequest["messages"],
-  { input, reservation, attempt, purpose }: ModelCall,
+  call: ModelCall,
 ): ModelRequest =>
   buildTurnRequest({
     agent,
@@ -58,17 +58,10 @@ const requestOf = (
     schema: run.outputSchema,
     previous: thread.previousNewest,
     messages,
-    maxTokens: allowedOutput(target, input, reservation.output),
+    maxTokens: allowedOutput(target, call.input, call.reservation.output),
     media: (blob) => host.media(blob),
     context: {
-      session: host.read().id,
-      agent: agent.name,
-      thread: thread.id,
-      run: run.id,
-      turn: run.turn,
-      call: thread.calls,
-      attempt,
-      purpose,
+      ...originOf(host.read(), agent, thread, run, call),
       ...(thread.chat.length === thread.nextPos ? {} : { partial: true }),
     },
   });

@@ -274,8 +274,8 @@ export const beginWithLease = <T>(
   return result;
 };
 
-/** `wait`: calls under way reserve the rest. `unreachable`: no answer. `late`: the call is not made any more. */
-export type LeaseOutcome = "covered" | "wait" | "unreachable" | "late" | ReachedLimit;
+/** No lease covers a call. `wait`: calls under way reserve the rest. `unreachable`: no answer. */
+export type LeaseRefusal = "wait" | "unreachable" | ReachedLimit;
 
 /** A session that comes to rest gives its lease back with its next report to its tenant's object. */
 export const closeLease = (draft: Draft): void => {

@@ -2,6 +2,7 @@ import type { Json } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { allowedOutput } from "../budgets/reserve.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
+import type { ModelCall } from "../state/model-call.ts";
 import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
@@ -48,6 +49,15 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
     context,
   };
 };
+
+/** A call's request says where it comes from. */
+export const originOf = (
+  { id: session }: Session,
+  agent: Agent,
+  { id: thread, calls: call }: Thread,
+  { id: run, turn }: Run,
+  { attempt, purpose }: ModelCall,
+): ModelRequest["context"] => ({ session, agent: agent.name, thread, run, turn, call, attempt, purpose });
 
 /** The session's model override is returned as far as it applies to the thread. */
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>

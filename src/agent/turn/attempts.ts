@@ -1,7 +1,7 @@
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
-import type { LeaseOutcome } from "../budgets/lease.ts";
+import type { LeaseRefusal } from "../budgets/lease.ts";
 import { checkTurnBudget } from "../budgets/reserve.ts";
 import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
 import { modelOverrideFor } from "../context/request.ts";
@@ -150,11 +150,7 @@ const mostUnanswered = 10;
 const sharePause = 5_000;
 
 /** The tenant's day does not cover the unsent attempt: it waits for other calls or an answer, or its run ends. */
-export const handleUncoveredAttempt = (
-  draft: Draft,
-  threadId: string,
-  how: Exclude<LeaseOutcome, "covered" | "late">,
-): void => {
+export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: LeaseRefusal): void => {
   const run = runOf(draft, threadId);
   if (typeof how !== "string") {
     run.phase = { at: "ready" };

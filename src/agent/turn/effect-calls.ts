@@ -2,7 +2,7 @@ import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import type { CostEstimate } from "../budgets/bounds.ts";
 import { checkBudget } from "../budgets/bounds.ts";
-import type { LeaseOutcome } from "../budgets/lease.ts";
+import type { LeaseRefusal } from "../budgets/lease.ts";
 import {
   bookFailedCall,
   bookReply,
@@ -45,7 +45,7 @@ export const startEffectCall = (
 /** A call waits this long for others of the tree before it checks the budget again. */
 const budgetPause = 5_000;
 
-type Unpaid = Exclude<LeaseOutcome, "covered" | "late" | "unreachable">;
+type Unpaid = Exclude<LeaseRefusal, "unreachable">;
 
 /** No budget allows the call: it waits for others of the tree, or its run asks for more or ends. */
 const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid): void => {
@@ -65,7 +65,7 @@ export const handleUncoveredEffectCall = (
   draft: Draft,
   threadId: string,
   each: EffectTry,
-  how: Unpaid | "unreachable",
+  how: LeaseRefusal,
 ): void => {
   if (how !== "unreachable") return pauseUnpaidCall(draft, threadId, how);
   const error = "the tenant's budget could not be read";
