@@ -3,7 +3,7 @@ import { estimateText } from "../chat/tokens.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import { asModelError } from "../model/failure.ts";
 import type { Host } from "./host.ts";
-import { reportCallEnd, reserveTicket } from "./model-call.ts";
+import { reportCallEnd, reserveTicket } from "./tickets.ts";
 
 /** This file sends embedding requests through their provider's gate: each takes a ticket that is free now, or none. */
 

@@ -3,18 +3,16 @@ import type { LeaseAnswer, LeaseRefusal } from "../agent/budgets/lease.ts";
 import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../agent/budgets/lease.ts";
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
-import { allTargets } from "../agent/definition/agent.ts";
 import type { ReachedLimit } from "../agent/state/budget.ts";
-import type { ModelCall, Ticket } from "../agent/state/model-call.ts";
-import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
+import type { ModelCall } from "../agent/state/model-call.ts";
+import { modelCallOf } from "../agent/state/model-call.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { CompleteOptions, Completion, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import { ModelError } from "../model/error.ts";
-import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
-import type { Host } from "./host.ts";
+import type { GateSettlement } from "../model/gate.ts";
+import { reportCallEnd } from "./tickets.ts";
 import type { WorkContext } from "./work.ts";
 
 /** This file makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
@@ -179,95 +177,4 @@ export const makeModelCall = async (work: WorkContext, plan: ModelCallPlan): Pro
   if (!(await ensureLease(work, plan, current, store))) return;
   const call = current(work.host.read());
   if (call !== null && (await takeTicket(work, plan, call, store))) await sendCall(work, plan, call, store);
-};
-
-/** Holds a session's tickets at the gates: calls that asked for them use them, and all others are given back. */
-export interface Tickets {
-  /** Asks for a call's ticket, which is given back unless the state goes on to want it. */
-  readonly ask: (
-    target: ModelTarget,
-    request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
-  ) => Promise<ReserveAnswer>;
-  /** Marks a ticket as used, because its call leaves now. */
-  readonly used: (target: ModelTarget, id: string) => void;
-  /** Gives back the tickets that the state does not want any more. */
-  readonly review: (session: Pick<Session, "threads">) => void;
-  /** Gives back every ticket of a removed session, including those that are still being asked for. */
-  readonly leave: () => void;
-}
-
-type TicketRef = Pick<Ticket, "provider" | "id">;
-
-type GateTarget = Pick<ModelTarget, "provider" | "model" | "gate">;
-
-/** Asks a target's gate for a ticket; a target without a rate limit needs none. */
-export const reserveTicket = async (
-  host: Pick<Host, "gate">,
-  { provider, gate }: GateTarget,
-  request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
-): Promise<ReserveAnswer> =>
-  gate === null ? { status: "booked", startAt: 0 } : host.gate(provider).reserve({ ...request, ...gate });
-
-/** Reports to a target's gate how a request ended, whether or not it needed a ticket. */
-export const reportCallEnd = (
-  host: Pick<Host, "gate">,
-  { provider, model, gate }: GateTarget,
-  id: string,
-  outcome: Omit<GateSettlement, "model">,
-): void => host.gate(provider).ended(id, gate !== null, { model, ...outcome });
-
-/** Frees the slot of a call that was lost with an older isolate; the tokens it may have used stay booked. */
-const releaseLostTicket = (host: Host, thread: Thread): void => {
-  const call = modelCallOf(thread.run);
-  if (call === null) return;
-  const { provider, model } = call.target;
-  // The model may have been changed since, and the targets of that call are unknown then.
-  const target = allTargets(host.agent(thread.id)).find((each) => each.provider === provider);
-  if (target?.gate === null) return;
-  host
-    .gate(provider)
-    .ended(call.ticket.id, true, { model, code: "cancelled", exhausted: false, usage: null });
-};
-
-const ticketKeyOf = ({ provider, id }: TicketRef): string => `${provider} ${id}`;
-
-/** Creates the tickets of a session and reads what an older isolate left before anything changes it. */
-export const createTickets = (host: Host): Tickets => {
-  const { threads } = host.read();
-  const awaited = Object.values(threads).flatMap(({ run }) => awaitedTicketOf(run) ?? []);
-  /** Holds the tickets that no call has used yet. */
-  const unused = new Map<string, TicketRef>(awaited.map((ticket) => [ticketKeyOf(ticket), ticket]));
-  let lost = Object.values(threads).filter(({ run }) => modelCallOf(run) !== null);
-  let removed = false;
-  const review: Tickets["review"] = (session) => {
-    for (const thread of lost) releaseLostTicket(host, thread);
-    lost = [];
-    if (unused.size === 0) return;
-    const wanted = new Set(
-      Object.values(session.threads)
-        .flatMap(({ run }) => awaitedTicketOf(run) ?? modelCallOf(run)?.ticket ?? [])
-        .map(ticketKeyOf),
-    );
-    for (const [key, ticket] of unused) {
-      if (wanted.has(key)) continue;
-      host.gate(ticket.provider).release(ticket.id);
-      unused.delete(key);
-    }
-  };
-  return {
-    ask: async (target, request) => {
-      const ticket = { provider: target.provider, id: request.id };
-      unused.delete(ticketKeyOf(ticket));
-      const answer = await reserveTicket(host, target, request);
-      if (answer.status !== "rate_limited") unused.set(ticketKeyOf(ticket), ticket);
-      if (removed) review({ threads: {} });
-      return answer;
-    },
-    used: ({ provider }, call) => void unused.delete(ticketKeyOf({ provider, id: call })),
-    review,
-    leave: () => {
-      removed = true;
-      review({ threads: {} });
-    },
-  };
 };

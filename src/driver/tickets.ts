@@ -1,0 +1,101 @@
+import type { ModelTarget } from "../agent/definition/agent.ts";
+import { allTargets } from "../agent/definition/agent.ts";
+import type { Ticket } from "../agent/state/model-call.ts";
+import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
+import type { Session } from "../agent/state/session.ts";
+import type { Thread } from "../agent/state/thread.ts";
+import type { GateSettlement, ReserveAnswer, ReserveRequest } from "../model/gate.ts";
+import type { Host } from "./host.ts";
+
+/** This file speaks with providers' gates: it asks for tickets, gives back unused ones and reports how calls ended. */
+
+type GateTarget = Pick<ModelTarget, "provider" | "model" | "gate">;
+
+/** Asks a target's gate for a ticket; a target without a rate limit needs none. */
+export const reserveTicket = async (
+  host: Pick<Host, "gate">,
+  { provider, gate }: GateTarget,
+  request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
+): Promise<ReserveAnswer> =>
+  gate === null ? { status: "booked", startAt: 0 } : host.gate(provider).reserve({ ...request, ...gate });
+
+/** Reports to a target's gate how a request ended, whether or not it needed a ticket. */
+export const reportCallEnd = (
+  host: Pick<Host, "gate">,
+  { provider, model, gate }: GateTarget,
+  id: string,
+  outcome: Omit<GateSettlement, "model">,
+): void => host.gate(provider).ended(id, gate !== null, { model, ...outcome });
+
+/** Holds a session's tickets at the gates: calls that asked for them use them, and all others are given back. */
+export interface Tickets {
+  /** Asks for a call's ticket, which is given back unless the state goes on to want it. */
+  readonly ask: (
+    target: ModelTarget,
+    request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
+  ) => Promise<ReserveAnswer>;
+  /** Marks a ticket as used, because its call leaves now. */
+  readonly used: (target: ModelTarget, id: string) => void;
+  /** Gives back the tickets that the state does not want any more. */
+  readonly review: (session: Pick<Session, "threads">) => void;
+  /** Gives back every ticket of a removed session, including those that are still being asked for. */
+  readonly leave: () => void;
+}
+
+type TicketRef = Pick<Ticket, "provider" | "id">;
+
+/** Frees the slot of a call that was lost with an older isolate; the tokens it may have used stay booked. */
+const releaseLostTicket = (host: Host, thread: Thread): void => {
+  const call = modelCallOf(thread.run);
+  if (call === null) return;
+  const { provider, model } = call.target;
+  // The model may have been changed since, and the targets of that call are unknown then.
+  const target = allTargets(host.agent(thread.id)).find((each) => each.provider === provider);
+  if (target?.gate === null) return;
+  host
+    .gate(provider)
+    .ended(call.ticket.id, true, { model, code: "cancelled", exhausted: false, usage: null });
+};
+
+const ticketKeyOf = ({ provider, id }: TicketRef): string => `${provider} ${id}`;
+
+/** Creates the tickets of a session and reads what an older isolate left before anything changes it. */
+export const createTickets = (host: Host): Tickets => {
+  const { threads } = host.read();
+  const awaited = Object.values(threads).flatMap(({ run }) => awaitedTicketOf(run) ?? []);
+  /** Holds the tickets that no call has used yet. */
+  const unused = new Map<string, TicketRef>(awaited.map((ticket) => [ticketKeyOf(ticket), ticket]));
+  let lost = Object.values(threads).filter(({ run }) => modelCallOf(run) !== null);
+  let removed = false;
+  const review: Tickets["review"] = (session) => {
+    for (const thread of lost) releaseLostTicket(host, thread);
+    lost = [];
+    if (unused.size === 0) return;
+    const wanted = new Set(
+      Object.values(session.threads)
+        .flatMap(({ run }) => awaitedTicketOf(run) ?? modelCallOf(run)?.ticket ?? [])
+        .map(ticketKeyOf),
+    );
+    for (const [key, ticket] of unused) {
+      if (wanted.has(key)) continue;
+      host.gate(ticket.provider).release(ticket.id);
+      unused.delete(key);
+    }
+  };
+  return {
+    ask: async (target, request) => {
+      const ticket = { provider: target.provider, id: request.id };
+      unused.delete(ticketKeyOf(ticket));
+      const answer = await reserveTicket(host, target, request);
+      if (answer.status !== "rate_limited") unused.set(ticketKeyOf(ticket), ticket);
+      if (removed) review({ threads: {} });
+      return answer;
+    },
+    used: ({ provider }, call) => void unused.delete(ticketKeyOf({ provider, id: call })),
+    review,
+    leave: () => {
+      removed = true;
+      review({ threads: {} });
+    },
+  };
+};
