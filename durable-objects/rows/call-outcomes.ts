@@ -9,17 +9,18 @@ import { isResultAt, resultPlaces } from "./results.ts";
 const findDoneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
-const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
+const deleteOutcome = (sql: SqlStorage, thread: string, call: string): void =>
   deleteRows(
     sql,
-    (call) => blobOf.outcome(thread, call),
-    { key: "call", from: "outcomes WHERE thread = ?" },
+    (id) => blobOf.outcome(thread, id),
+    { key: "call", from: "outcomes WHERE thread = ? AND call = ?" },
     thread,
+    call,
   );
 
 /**
- * Writes new outcomes, and deletes those of a thread that has left its calls behind once the results stand where the
- * events look for them.
+ * Writes new outcomes. When a thread leaves its calls behind, it deletes those whose results stand where the events look
+ * for them; the others stay for good.
  */
 export const writeOutcomes = (
   sql: SqlStorage,
@@ -29,9 +30,8 @@ export const writeOutcomes = (
 ): void => {
   const known = new Set(findDoneCalls(before).map(({ call }) => call.id));
   if (known.size > 0 && thread.run?.phase.at !== "acting") {
-    const places = [...resultPlaces(before)].filter(([call]) => known.has(call));
-    if (places.every(([call, pos]) => isResultAt(written, thread.id, pos, call)))
-      deleteOutcomes(sql, thread.id);
+    for (const [call, pos] of resultPlaces(before))
+      if (known.has(call) && isResultAt(written, thread.id, pos, call)) deleteOutcome(sql, thread.id, call);
     return;
   }
   for (const { call, outcome } of findDoneCalls(thread)) {

@@ -1,14 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { defineEffect } from "../../../src/agent/definition/effect.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { Tool, ToolOutput } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench, PowerCut } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
-import { scripted } from "../../support/scripts.ts";
+import { done, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
-import { dataOf } from "./play.ts";
+import { dataOf, run } from "./play.ts";
 
 /** The log refers to content that other rows hold; whoever reads it gets what watchers were sent, byte for byte. */
 
@@ -130,4 +131,28 @@ test("RE-P14: a session that is read by an isolate that did not write it gives b
     expectSameLog(bench);
   }
   expect(dataOf(bench, "tool_call_end")).toHaveLength(80);
+});
+
+test("RE-P14: a result that stands elsewhere than its reply foretold is found for good", async () => {
+  const retirer = defineEffect({
+    kind: "retirer",
+    description: "Retires everything before the reply of turn 2.",
+    phase: "after_complete",
+    order: "shrink",
+    params: z.strictObject({}),
+    run: ({ turn, view }) =>
+      turn === 2
+        ? {
+            edits: [
+              { retire: { from: view[0]?.id ?? "", to: view.at(-2)?.id ?? "", summary: "All before." } },
+            ],
+          }
+        : {},
+  });
+  const two = "{ reply: [{ call: look, args: { name: a } }, { call: put, args: { name: b } }] }";
+  const { bench } = await run(`replies: [${two}, ${two}, ${two}, ${done}]`, {
+    effects: { effects: [retirer] },
+  });
+  expect(dataOf(bench, "effect_applied").map(({ retired }) => retired)).toEqual([expect.any(Number)]);
+  expectSameLog(bench);
 });
