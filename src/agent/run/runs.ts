@@ -175,6 +175,7 @@ export const finishRun = (
   const run = runOf(draft, threadId);
   const over = hasExceededCost(draft, threadId);
   const result = runResultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
+  const message = lastAnswerId(thread, run);
   if (end.reason === "rolled_back") rollBackRun(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
@@ -191,7 +192,7 @@ export const finishRun = (
     state: end.state,
     reason: end.reason,
     error: problem,
-    message: lastAnswerId(thread, run),
+    message,
     result,
   });
   draft.runs.push({

@@ -240,6 +240,17 @@ describe("SE-24: on_busy", () => {
     expect(bench.requests.at(-1)?.messages.map(textsOf)).toEqual(["New"]);
   });
 
+  test("SE-24 AP-28: a run that is rolled back still names the message that its result quotes", async () => {
+    const { bench, probe } = await busy(
+      `{ reply: [{ text: 'Half.' }, { call: put, args: { name: a } }] }, ${say("New.")}`,
+    );
+    const half = bench.chat().find(({ role }) => role === "assistant")?.id;
+    bench.send("New", { on_busy: "rollback" });
+    probe.calls[0]?.finish();
+    await bench.idle();
+    expect(dataOf(bench, "run_end")[0]).toMatchObject({ message: half, result: { text: "Half." } });
+  });
+
   test.each([
     ["an interrupt", "cancelled:rolled_back", ["Newer", "1", "New", "2"]],
     ["a cancel that keeps inputs", "cancelled:rolled_back", ["New", "1"]],
