@@ -21,8 +21,8 @@ export interface RunStart {
   readonly full: boolean;
   /** Makes a command's change, whose run spends from the lease that was given for it. */
   readonly apply: <T>(draft: Draft, change: (draft: Draft) => T) => T;
-  /** Gives back what was given if no change was made. */
-  readonly giveBack: () => void;
+  /** Gives back what was given unless the session, as the command leaves it, has a run. */
+  readonly giveBack: (session: Session | null) => void;
 }
 
 interface RunStartParts {
@@ -41,9 +41,12 @@ export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Sessi
   if (operation.kind === "read" || operation.mayStartRun?.(fieldsOf(params)) !== true) return false;
   if (!operation.scopes.some((scope) => principal.scopes.includes(scope))) return false;
   return needsSession(operation)
-    ? accessProblem(state, principal) === null && state?.threads["main"]?.run === null
+    ? accessProblem(state, principal) === null && state !== null && !hasRun(state)
     : state === null;
 };
+
+/** Returns whether a session has a run, of `main` or below: it keeps its place and its lease as long. */
+const hasRun = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
 
 /** A run needs nothing of its tenant, or its tenant's object does not answer: what lacks is asked for as it lacks. */
 export const emptyRunStart: RunStart = {
@@ -73,20 +76,19 @@ const startOf = (
   request: LeaseRequest | null,
   { lease, grants }: Extract<RunAnswer, { admitted: true }>,
 ): RunStart => {
-  let used = false;
   const begin = <T>(draft: Draft, change: () => T): T =>
     request === null || lease === null ? change() : beginWithLease(draft, request, lease, change);
   return {
     full: false,
     apply: (draft, change) => {
       revokeGrants(draft, grants.revoked);
-      const result = begin(draft, () => change(draft));
-      used = true;
-      return result;
+      return begin(draft, () => change(draft));
     },
-    giveBack: () => {
-      const given = lease?.ok === true ? (request?.id ?? null) : null;
-      if (!used) void withTimeout(tenant.abandon({ session: session.id, lease: given }));
+    giveBack: (after) => {
+      if (after !== null && hasRun(after)) return;
+      const { next } = (after ?? session).funds.tenant;
+      const given = lease?.ok === true && request?.id === String(next) ? request.id : null;
+      void withTimeout(tenant.abandon({ session: session.id, lease: given }));
     },
   };
 };
@@ -99,6 +101,7 @@ export const requestRunStart = async (parts: RunStartParts, call: SessionCall): 
   const answer = await withTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
   if (answer === null) return emptyRunStart;
   if (!answer.admitted) return { ...emptyRunStart, full: true };
-  grants.learn(own, answer.grants);
+  // A refused command drops no grant: the next look learns of it again.
+  if (answer.grants.revoked.length === 0) grants.learn(own, answer.grants);
   return startOf(parts, lease, answer);
 };

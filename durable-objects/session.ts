@@ -101,9 +101,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (call.host !== undefined) this.#engines.learnHost(call.host);
     if (call.op === "create") await this.#removal.finish();
     const reply = await this.#loader.contextFor(call, this.#remove).then((context) => {
-      const performed = perform(context, call);
-      context.giveBack();
-      return performed;
+      try {
+        return perform(context, call);
+      } finally {
+        context.giveBack(this.#session());
+      }
     }, problemReply);
     this.#pump();
     if (call.op === "delete") await this.#removal.finish();
