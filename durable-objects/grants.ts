@@ -3,6 +3,7 @@ import type { GrantsUpdate } from "../src/agent/calls/judge.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
+import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
@@ -43,8 +44,6 @@ export const createGrants = (
   };
 };
 
-const isBusy = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
-
 /** Wraps a session's updates: it reports a grant as soon as one is made or lost, and drops those that were revoked. */
 export const createGrantReporter = (
   grants: Pick<Grants, "look">,
@@ -56,7 +55,7 @@ export const createGrantReporter = (
     if (revoked.length > 0) door.update((draft) => revokeGrants(draft, revoked));
   };
   const told = door.read();
-  if (told.grants.length > 0 && isBusy(told)) void look().catch(failed);
+  if (told.grants.length > 0 && hasRun(told)) void look().catch(failed);
   return {
     look,
     update: (change) => {

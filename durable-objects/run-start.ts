@@ -4,6 +4,7 @@ import { beginWithLease, findRunLeaseRequest } from "../src/agent/budgets/lease.
 import type { LeaseRequest } from "../src/agent/budgets/lease.ts";
 import { revokeGrants } from "../src/agent/calls/judge.ts";
 import type { Session } from "../src/agent/state/session.ts";
+import { hasRun } from "../src/agent/state/thread.ts";
 import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { RunAnswer, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
@@ -35,7 +36,10 @@ interface RunStartParts {
   readonly session: Session;
 }
 
-/** Returns whether a command could begin a run; no other asks the tenant's object. */
+/**
+ * Returns whether a command could begin a run of a session at rest, and so asks the tenant's object. A session with a run,
+ * of `main` or below, keeps its place and its lease.
+ */
 export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Session | null): boolean => {
   const operation = findOperation(op);
   if (operation.kind === "read" || operation.mayStartRun?.(fieldsOf(params)) !== true) return false;
@@ -44,9 +48,6 @@ export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Sessi
     ? accessProblem(state, principal) === null && state !== null && !hasRun(state)
     : state === null;
 };
-
-/** Returns whether a session has a run, of `main` or below: it keeps its place and its lease as long. */
-const hasRun = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
 
 /** A run needs nothing of its tenant, or its tenant's object does not answer: what lacks is asked for as it lacks. */
 export const emptyRunStart: RunStart = {

@@ -8,9 +8,9 @@ test("a place in a bundle belongs to the module whose comment stands above it", 
   const folder = mkdtempSync(join(tmpdir(), "limpet-modules-"));
   const bundle = join(folder, "worker.js");
   const text = `import "x";
-// ../../work/limpet/node_modules/zod/src/core.js
+// ../../home/limpet/node_modules/zod/src/core.js
 const a = 1; // src/none.ts
-  // ../../work/limpet/src/agent/loop/next.ts
+  // ../../home/limpet/src/agent/loop/next.ts
 const b = 2;
 `;
   writeFileSync(bundle, text);

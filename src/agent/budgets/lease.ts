@@ -9,6 +9,7 @@ import type {
 } from "../state/budget.ts";
 import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
+import { hasRun } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
 import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
@@ -270,7 +271,7 @@ export const beginWithLease = <T>(
   const result = change();
   const { tenant: bounds } = draft.moment.budgets;
   warnOfLimits(draft, { scope: "tenant", thread: "main", bounds, spent: answer.spent });
-  if (Object.values(draft.state.threads).every(({ run }) => run === null)) closeLease(draft);
+  if (!hasRun(draft.state)) closeLease(draft);
   return result;
 };
 

@@ -37,6 +37,7 @@ import type { Run } from "../state/run.ts";
 import { mergeFiles, newCounters } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
+import { hasRun } from "../state/thread.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
@@ -213,7 +214,7 @@ export const finishRun = (
   draft.state.updatedAt = draft.moment.now;
   startNextInput(draft, threadId, run);
   keepCompaction(draft, threadId, run);
-  if (Object.values(draft.state.threads).every((each) => each.run === null)) closeLease(draft);
+  if (!hasRun(draft.state)) closeLease(draft);
 };
 
 /** The next queued input begins a run. It goes back without budget, or in a called thread, which has one task. */

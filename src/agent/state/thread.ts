@@ -47,6 +47,10 @@ export const isChildOpen = ({ child }: Thread): boolean => child !== null && !ch
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
   Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
 
+/** It tells whether any thread of a session has a run. */
+export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
+  Object.values(threads).some(({ run }) => run !== null);
+
 /** It tells whether a thread waits for its caller's answer. */
 export const isAskingCaller = ({ child, run }: Thread): boolean =>
   run !== null && (child?.question ?? null) !== null;
