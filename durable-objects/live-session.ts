@@ -7,7 +7,9 @@ import { createDriver } from "../src/driver/drive.ts";
 import { gateEmbedders } from "../src/driver/embedding.ts";
 import type { Host, TenantDay } from "../src/driver/host.ts";
 import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
+import type { TenantStores } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { agentOfThread, createCommitter } from "./committer.ts";
@@ -24,10 +26,13 @@ import { createTransactionContexts } from "./transaction-context.ts";
 
 /** Represents a session in memory: the newest stored state, and the driver that works on it. */
 export interface LiveSession {
+  /** Names the revision whose engine runs it. */
+  readonly revision: string;
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
   readonly agent: Host["agent"];
+  readonly sandbox: Host["sandbox"];
   /** Returns whether the session rested so long that `retention` deletes it. */
   readonly isPastRetention: () => boolean;
   /** Drops all work, and whatever still runs changes nothing; the rows hold the truth unless they are `removed`. */
@@ -47,10 +52,13 @@ export interface LiveSessionParts {
   readonly reflections: SharedReflections;
   /** Holds what the tenant's sessions remember. */
   readonly memory: SharedMemory;
+  /** Tells the tenant what was seen of an MCP server. */
+  readonly sawServer: TenantStores["sawServer"];
   /** Returns the notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Returns the team's `retention.session_days`; null means that sessions are kept. */
   readonly sessionDays: () => number | null;
+  readonly migration: Host["migration"];
   /** Holds the grants of the tenant's agents. */
   readonly grants: Grants;
   /** Returns milliseconds since the epoch. */
@@ -58,8 +66,8 @@ export interface LiveSessionParts {
   /** Writes a line of the log; the level defaults to info. */
   readonly log: (msg: string, fields: Readonly<Record<string, unknown>>, level?: RunLine["level"]) => void;
   readonly failed: (error: unknown) => void;
-  /** Runs in the transaction of each commit. */
-  readonly committing: () => void;
+  /** Runs in the transaction of each commit, with its model calls, the newest event before it, and whether it decides. */
+  readonly committing: (calls: number, head: number, decided: boolean) => void;
 }
 
 const catchErrors = (run: () => void, failed: (error: unknown) => void) => (): void => {
@@ -77,13 +85,22 @@ const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries
   entries: entriesOf(sql),
 });
 
-/** Returns what the tenant's sessions share. */
-const sharedStoresOf = ({
+/** Returns what a session asks of its tenant and its team, and of MCP servers. */
+const tenantPartsOf = ({
   engine,
+  lease,
+  migration,
   reflections,
   memory,
   notes,
-}: LiveSessionParts): Pick<Host, "reflections" | "memory" | "notes"> => ({
+  sawServer,
+}: LiveSessionParts): Pick<
+  Host,
+  "tenant" | "migration" | "reflections" | "memory" | "notes" | "servers"
+> => ({
+  servers: createPinnedServers(engine.servers, sawServer),
+  tenant: { bounds: engine.budgets.tenant, lease },
+  migration,
   reflections,
   memory,
   notes: (name) => {
@@ -106,9 +123,7 @@ export const createLiveSession = (
   const { read } = committer;
   let stopped = false;
   const agent: Host["agent"] = (threadId) => agentOfThread(engine, read(), threadId);
-  const failed = (error: unknown): void => {
-    if (!stopped) parts.failed(error);
-  };
+  const failed: Host["failed"] = (error) => void (stopped || parts.failed(error));
   const { update, look } = createGrantReporter(parts.grants, committer, failed);
 
   const host: Host = {
@@ -118,16 +133,18 @@ export const createLiveSession = (
     agent,
     update,
     show: (deltas) => void (stopped || watchers.show(deltas)),
+    showFrames:
+      engine.team.debug.raw === "events" ? (frames) => void (stopped || watchers.showFrames(frames)) : null,
     itemGrew: (item) => void (stopped || items.grow(item)),
     itemsClosed: items.close,
     ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
-    ...sharedStoresOf(parts),
+    ...tenantPartsOf(parts),
     embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
-    sandbox: sandboxOf(engine, committer),
+    sandbox: sandboxOf(engine, { ...committer, media: rows.media }),
+    closeBrowser: engine.closeBrowser,
     gate: gates.gate,
-    tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,
     grants: { known: parts.grants.known, look },
     late: (outcome) => void (stopped || parts.log("late_outcome", { session: read().id, ...outcome })),
@@ -137,10 +154,12 @@ export const createLiveSession = (
   };
   const driver = createDriver(host);
   return {
+    revision: engine.revision,
     read,
     update,
     driver,
     agent,
+    sandbox: () => host.sandbox(),
     isPastRetention: () => (deletionDueAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
     stop: (removed) => {
       stopped = true;

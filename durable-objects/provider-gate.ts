@@ -1,6 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ModelErrorCode } from "../src/model/error.ts";
-import { emptyGate, readHealth, release, reportOutcome, reserve, settle } from "../src/model/gate.ts";
+import {
+  emptyGate,
+  readHealth,
+  release,
+  reportOutcome,
+  reserve,
+  resetHealth,
+  settle,
+} from "../src/model/gate.ts";
 import type { GateState, ReserveAnswer, ReserveRequest, GateSettlement } from "../src/model/gate.ts";
 import type { HealthRow } from "../src/model/health.ts";
 
@@ -41,6 +49,11 @@ export class ProviderGate extends DurableObject {
     const { state, rows } = readHealth(this.#read(), this.ctx.id.name ?? "", claim, Date.now());
     this.#write(state);
     return rows;
+  }
+
+  /** Makes all models available again; sessions see it when they next ask, which is within 30 s. */
+  async resetHealth(): Promise<void> {
+    this.#write(resetHealth(this.#read()));
   }
 
   /** The first call reads the state, never the constructor; a gate that was never written to stays empty on disk. */

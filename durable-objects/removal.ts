@@ -1,13 +1,19 @@
 import { ProblemError } from "../src/session/problems.ts";
+import type { Decision } from "../src/session/decisions.ts";
+import { chunkDecisions } from "../src/session/decisions.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { SessionSummary, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
+import type { Json } from "../src/chat/message.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { shareInFlight } from "./serialize.ts";
 import { logFailure } from "./log.ts";
+import { sendSummary } from "./rows/index-report.ts";
+import { readDecisions } from "./rows/archive.ts";
+import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { withTimeout } from "./with-timeout.ts";
 
@@ -15,7 +21,7 @@ const firstPause = 2_000;
 
 /** Ends a session: its rows go at once, its index entry and its sandbox as soon as its tenant's object and the sandbox answer. */
 export interface Removal {
-  /** Removes all rows or throws; one row with the final summary stays until the tenant's object has it and the sandbox is gone. */
+  /** Removes all rows or throws; the final summary and what was used stay until the tenant's object has them and the sandbox is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
   /** Returns whether nothing is left; it retries what is left for at most 2 s. */
   readonly finish: () => Promise<boolean>;
@@ -38,6 +44,8 @@ interface PendingRemoval extends TenantAddress {
   readonly told: string;
   /** Is 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
+  /** Holds what ends the sessions of MCP servers by their names, as JSON; absent in what an older release left. */
+  readonly servers?: string;
 }
 
 const longestPause = 3_600_000;
@@ -64,16 +72,40 @@ interface RemovalContext {
 
 const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
 
-/** Reports the removal and returns whether the tenant's object has received it. */
-const reportRemoval = async ({ engine, tenant }: RemovalContext, rest: PendingRemoval): Promise<boolean> => {
-  const heard = tenant(rest)
-    .index(finalSummaryOf(rest))
-    .then(() => true);
+/** Reports the removal with what the session used and returns whether the tenant's object has received it. */
+const reportRemoval = async (
+  { engine, tenant }: RemovalContext,
+  rest: PendingRemoval,
+  sql: SqlStorage,
+): Promise<boolean> => {
+  const source = {
+    usage: (since: number) => readDailyUsage(sql, since),
+    decisions: (since: number) => readKeptDecisions(sql, since),
+  };
+  const heard = sendSummary(tenant(rest), finalSummaryOf(rest), source, true).then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
   });
 };
+
+/** Keeps the decisions of a session whose log goes, until its tenant's object has them. */
+const keepDecisions = (sql: SqlStorage, decisions: readonly Decision[]): void => {
+  if (decisions.length === 0) return;
+  sql.exec("CREATE TABLE decisions (json TEXT NOT NULL)");
+  for (const chunk of chunkDecisions(decisions))
+    sql.exec("INSERT INTO decisions VALUES (?)", JSON.stringify(chunk));
+};
+
+/** Reads those after an event. */
+const readKeptDecisions = (sql: SqlStorage, since: number): readonly Decision[] =>
+  !tablesOf(sql).includes("decisions")
+    ? []
+    : sql
+        .exec<{ json: string }>("SELECT json FROM decisions ORDER BY rowid")
+        .toArray()
+        .flatMap(({ json }) => JSON.parse(json) as readonly Decision[])
+        .filter(({ seq }) => seq > since);
 
 /** Destroys the sandbox and returns whether nothing is left in it. */
 const destroySandbox = async (
@@ -90,6 +122,53 @@ const destroySandbox = async (
     }
   }
   return true;
+};
+
+const endServersMs = 5_000;
+
+/** Asks MCP servers once to end their sessions; one that does not answer ends its own in time. */
+const endServers = async (
+  { engine }: RemovalContext,
+  { servers = "{}", tries }: PendingRemoval,
+): Promise<void> => {
+  if (tries > 0) return;
+  const signal = AbortSignal.timeout(endServersMs);
+  const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
+  await Promise.allSettled(
+    connections.map(([name, connection]) => engine.servers.end(name, connection, signal)),
+  );
+};
+
+const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks = {} }: Session): string => {
+  const found = Object.entries(serverLinks).map(
+    ([name, { connection }]) => [name, engine.servers.sessionOf(connection)] as const,
+  );
+  return JSON.stringify(Object.fromEntries(found.filter(([, session]) => session !== null)));
+};
+
+/** Puts what is still to be done about a session in the place of its rows. */
+const replaceRows = (
+  sql: SqlStorage,
+  session: Session,
+  told: SessionSummary,
+  serverSessions: string,
+): void => {
+  const { tenant, jurisdiction, id, sandboxed } = session;
+  const decisions = readDecisions(sql, 0);
+  for (const table of tablesOf(sql)) if (table !== "usage") sql.exec(`DROP TABLE "${table}"`);
+  keepDecisions(sql, decisions);
+  sql.exec(
+    "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER, servers TEXT)",
+  );
+  sql.exec(
+    "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?, ?)",
+    tenant,
+    jurisdiction,
+    id,
+    JSON.stringify(told),
+    sandboxed ? 1 : 0,
+    serverSessions,
+  );
 };
 
 export const createRemoval = (
@@ -110,7 +189,10 @@ export const createRemoval = (
     const pause = Math.min(longestPause, firstPause * 2 ** Math.min(rest.tries, 20));
     clock.reset(rest.tries < maxTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
-    const done = await Promise.all([reportRemoval(outside(), rest), destroySandbox(outside(), rest)]);
+    const [done] = await Promise.all([
+      Promise.all([reportRemoval(outside(), rest, sql), destroySandbox(outside(), rest)]),
+      endServers(outside(), rest),
+    ]);
     if (done.includes(false)) return false;
     const gone = storage.deleteAll();
     clock.reset(null);
@@ -129,22 +211,12 @@ export const createRemoval = (
       if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
       return withTimeout(outside().tenant(principal).wasDeleted({ session, key }));
     },
-    begin: ({ tenant, jurisdiction, id, sandboxed }, told) => {
-      createSafeStorage(storage, outside().engine.logLine).transactionSync(() => {
-        for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);
-        sql.exec(
-          "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
-        );
-        const used = sandboxed ? 1 : 0;
-        sql.exec(
-          "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?)",
-          tenant,
-          jurisdiction,
-          id,
-          JSON.stringify(told),
-          used,
-        );
-      });
+    begin: (session, told) => {
+      const context = outside();
+      const serverSessions = serverSessionsOf(context, session);
+      createSafeStorage(storage, context.engine.logLine).transactionSync(() =>
+        replaceRows(sql, session, told, serverSessions),
+      );
       clock.reset(Date.now() + firstPause);
     },
   };

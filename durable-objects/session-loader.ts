@@ -3,10 +3,16 @@ import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
+import type { MigrationTarget } from "../src/agent/run/migrate.ts";
+import { migrateOperation } from "../src/session/operations/migrate.ts";
+import { findMigrationTarget, findTargetInTime, followedRevision, migrateAtRest } from "./migration.ts";
+import { parseParams } from "../src/session/command.ts";
+import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";
 import { ProblemError } from "../src/session/problems.ts";
-import type { SessionCall } from "../src/session/rpc.ts";
+import type { ForkSource } from "../src/session/fork-source.ts";
+import type { ForkSourceRpc, SessionCall } from "../src/session/rpc.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { CrashCounter } from "./alarms/crash-counter.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
@@ -24,7 +30,7 @@ import { createGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
 import { emptyRunStart, mayBeginRun, requestRunStart } from "./run-start.ts";
 import type { RunStart } from "./run-start.ts";
-import { createTeamServices, engineOf, ensureDefinition } from "./team-parts.ts";
+import { createTeamServices, engineOf, ensureDefinition, keepDefinition } from "./team-parts.ts";
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
 export interface SessionLoader {
@@ -36,6 +42,8 @@ export interface SessionLoader {
     call: SessionCall,
     remove: OperationContext["remove"],
   ) => Promise<OperationContext & Pick<RunStart, "giveBack">>;
+  /** Loads the session again if it went over to another revision. */
+  readonly refresh: () => Promise<void>;
   readonly drop: () => void;
   /** Returns whether a drive ended with the session it began with; it then counts as survived even without a commit. */
   readonly hasSurvived: (live: LiveSession) => boolean;
@@ -48,9 +56,13 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly engines: () => Engines;
   readonly team: () => TeamDirectory;
   readonly tenant: (address: TenantAddress) => TenantDirectory;
+  /** Returns another session of a tenant. */
+  readonly session: (address: TenantAddress, id: string) => ForkSourceRpc;
   readonly crashCounter: CrashCounter;
   readonly index: () => IndexReport;
   readonly removal: Pick<Removal, "did" | "vacant">;
+  /** Has the driver of the session in memory do what follows from the state. */
+  readonly pump: () => void;
 }
 
 /** Holds what is in memory now. */
@@ -71,9 +83,9 @@ const operationContextOf = (
   engine: Engine,
   call: SessionCall,
   start: RunStart,
-): Omit<OperationContext, "remove" | "deleted" | "full" | "stored"> => ({
+): Omit<OperationContext, "remove" | "deleted" | "full" | "stored" | "forkSource" | "migrationTarget"> => ({
   read: () => cell.live?.read() ?? null,
-  archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql)),
+  archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql, cell.live.read().id)),
   rules: engine.rules,
   agentOf: (agent, override, standing) => {
     const state = cell.live?.read() ?? createInitialSession(engine, call);
@@ -90,6 +102,55 @@ const operationContextOf = (
     const result = created.update(apply);
     cell.live = created;
     return result;
+  },
+});
+
+const isNewFork = ({ op }: SessionCall, sql: SqlStorage): boolean => op === "fork" && !hasTables(sql);
+
+/** Fetches what a fork begins with, and keeps the definition that it will pin. */
+const fetchForkSource = async (
+  parts: SessionLoaderParts,
+  { principal, params }: SessionCall,
+): Promise<ForkSource> => {
+  const { source } = parseParams(forkOperation.params, params);
+  const reply = await parts.session(principal, source).forkSource({ principal, params });
+  if (!reply.ok) throw new ProblemError(reply.problem);
+  const forkSource = JSON.parse(reply.json) as ForkSource;
+  await keepDefinition(parts, principal, forkSource.session.revision);
+  return forkSource;
+};
+
+const migrationTargetFor = async (
+  parts: SessionLoaderParts,
+  session: Session | null,
+  { op, principal, params }: SessionCall,
+): Promise<MigrationTarget | null> =>
+  op !== "migrate" || session === null
+    ? null
+    : findMigrationTarget(parts, principal, session, parseParams(migrateOperation.params, params).to);
+
+/** Takes the session in memory to the revision that its next run is to have, and loads it again if it went over. */
+const goOver = async (
+  parts: SessionLoaderParts,
+  { live }: SessionSlot,
+  refresh: SessionLoader["refresh"],
+): Promise<void> => {
+  if (live === null) return;
+  const follows = followedRevision(parts.engines().deployed());
+  await migrateAtRest(live, follows, (session, to) => findTargetInTime(parts, session, to));
+  await refresh();
+};
+
+/** Returns how the driver has the session in memory go over before a run that waits. */
+const createMigration = (
+  parts: SessionLoaderParts,
+  cell: SessionSlot,
+  refresh: SessionLoader["refresh"],
+): LiveSessionParts["migration"] => ({
+  follows: followedRevision(parts.engines().deployed()),
+  run: async () => {
+    await goOver(parts, cell, refresh);
+    parts.pump();
   },
 });
 
@@ -125,6 +186,41 @@ const createSharedLoad = (
     return stored && (cell.live = create(await engineOf(parts, stored), stored, stored));
   });
 
+/** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
+const loadEngine = async (
+  parts: SessionLoaderParts,
+  cell: SessionSlot,
+  wake: SessionLoader["wake"],
+  { op, principal }: SessionCall,
+  forkSource: ForkSource | null,
+): Promise<Engine> => {
+  if (forkSource !== null) return engineOf(parts, forkSource.session);
+  if (op === "create" && !hasTables(parts.storage.sql)) await ensureDefinition(parts, principal);
+  for (;;) {
+    const awake = await wake();
+    const engine = await engineOf(parts, awake?.read() ?? null);
+    if (awake === cell.live) return engine;
+  }
+};
+
+/** Fetches what a call needs beside the session: the engine, a fork's source, a migration's target. */
+const fetchForCall = async (
+  parts: SessionLoaderParts,
+  cell: SessionSlot,
+  { wake, refresh }: Pick<SessionLoader, "wake" | "refresh">,
+  call: SessionCall,
+): Promise<{ readonly engine: Engine } & Pick<OperationContext, "forkSource" | "migrationTarget">> => {
+  const forkSource = isNewFork(call, parts.storage.sql) ? await fetchForkSource(parts, call) : null;
+  await wake();
+  if (mayBeginRun(call, cell.live?.read() ?? null)) await goOver(parts, cell, refresh);
+  const migrationTarget = await migrationTargetFor(parts, cell.live?.read() ?? null, call);
+  return {
+    engine: await loadEngine(parts, cell, wake, call, forkSource),
+    forkSource,
+    migrationTarget,
+  };
+};
+
 export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader => {
   const { storage, clock } = parts;
   const { sql } = storage;
@@ -142,15 +238,16 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     drop(false);
     clock.reset(Date.now() + 1_000);
   };
-  const committing = (): void => {
+  const committing: LiveSessionParts["committing"] = (calls, head, decided) => {
     if (cell.live === null && !hasTables(sql)) createTables(sql);
     parts.crashCounter.clear();
-    parts.index().touch();
+    parts.index().touch(calls, head, decided);
   };
   const create: LiveSessionFactory = (engine, stored, initial) => {
     const storage = createSafeStorage(parts.storage, engine.logLine);
     const log = createLogger(engine.logLine, engine.team.observability.log_level);
-    const own = { storage, grants, log, now: Date.now, engine, failed, committing };
+    const migration = createMigration(parts, cell, refresh);
+    const own = { storage, grants, log, now: Date.now, engine, failed, committing, migration };
     return createLiveSession({ ...parts, ...createTeamServices(parts, initial), ...own }, stored, initial);
   };
   const loaded = createSharedLoad(parts, cell, create);
@@ -159,28 +256,26 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     migrate(storage);
     return loaded();
   };
-  /** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
-  const ready = async ({ op, principal }: SessionCall): Promise<Engine> => {
-    if (op === "create" && cell.live === null && !hasTables(sql)) await ensureDefinition(parts, principal);
-    for (;;) {
-      const awake = await wake();
-      const engine = await engineOf(parts, awake?.read() ?? null);
-      if (awake === cell.live) return engine;
-    }
+  const refresh = async (): Promise<void> => {
+    const { live } = cell;
+    if (live === null || live.read().revision === live.revision) return;
+    drop(false);
+    await wake();
   };
   return {
     live: () => cell.live,
     wake,
+    refresh,
     drop: () => drop(true),
     hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
     handleFailure: failed,
     contextFor: serialize(async (call: SessionCall, remove: OperationContext["remove"]) => {
       const deleted = await parts.removal.did(call);
-      const engine = await ready(call);
+      const { engine, ...fetched } = await fetchForCall(parts, cell, { wake, refresh }, call);
       const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
       const context = operationContextOf(parts, cell, create, engine, call, start);
       const { full, giveBack } = start;
-      return { ...context, full, giveBack, stored, deleted, remove };
+      return { ...context, full, giveBack, ...fetched, stored, deleted, remove };
     }),
   };
 };

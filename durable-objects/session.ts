@@ -1,18 +1,34 @@
 import { DurableObject } from "cloudflare:workers";
 import { streamLimits } from "../src/session/frames.ts";
+import { needsSession } from "../src/session/define-operation.ts";
+import { findOperation } from "../src/session/operations.ts";
+import type { Archive } from "../src/session/command.ts";
 import { perform, problemReply } from "../src/session/perform.ts";
-import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/session/rpc.ts";
+import { readForkSource } from "../src/session/operations/fork.ts";
+import { abandonChange, performFileChangeReport } from "../src/session/operations/workspace.ts";
+import { workspaceProblem } from "../src/session/workspace-problems.ts";
+import type {
+  FileChangeReport,
+  ForkSourceReply,
+  ForkSourceRequest,
+  ForkSourceRpc,
+  Principal,
+  SessionCall,
+  SessionReply,
+  SessionRpc,
+} from "../src/session/rpc.ts";
 import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import { getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
+import { getSessionObject, getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { PlacedNamespace, TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { archiveOf } from "./rows/archive.ts";
+import { archiveOf, emptyArchive, readDecisions } from "./rows/archive.ts";
 import { createClock } from "./alarms/clock.ts";
 import { createConnections } from "./sockets/connections.ts";
 import { createGates } from "./gates.ts";
 import { createHelloTimers } from "./sockets/hello-timers.ts";
+import { readDailyUsage } from "./rows/ledger.ts";
 import { createIndexReport } from "./rows/index-report.ts";
 import { createOpenItems } from "./sockets/open-items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
@@ -26,11 +42,12 @@ import { createWatchers } from "./sockets/watchers.ts";
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
   readonly TenantObject: PlacedNamespace<TenantDirectory>;
+  readonly SessionObject: PlacedNamespace<ForkSourceRpc>;
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
 }
 
 /** Owns the storage, the sockets and the alarm of one session, and leaves every decision to the code it calls. */
-export class SessionShell extends DurableObject<unknown> implements SessionRpc {
+export class SessionShell extends DurableObject<unknown> implements SessionRpc, ForkSourceRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
@@ -42,12 +59,12 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     sockets: () => this.ctx.getWebSockets(),
     connections: this.#connections,
     items: this.#items,
-    replay: (after) => archiveOf(this.#sql).events({ after, limit: streamLimits.page }),
+    replay: (after) => this.#archive().events({ after, limit: streamLimits.page }),
     head: () => this.#session()?.head ?? 0,
   });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => {
-    this.#pump();
     void this.#index.flush(this.#session());
+    this.#pump();
   });
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
   readonly #socketHandler = createSocketHandler({
@@ -55,7 +72,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     hellos: this.#helloTimers,
     watchers: this.#watchers,
     items: this.#items,
-    archive: () => archiveOf(this.#sql),
+    archive: () => this.#archive(),
     perform: (call) => this.perform(call),
     session: () => this.#session(),
     authenticate: (token) => this.#team().authenticate(token),
@@ -65,6 +82,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     () => this.#engines.deployed(),
     this.#clock,
     Date.now,
+    {
+      usage: (since) => readDailyUsage(this.#sql, since),
+      decisions: (since) => readDecisions(this.#sql, since),
+    },
   );
   readonly #removal = createRemoval(this.ctx.storage, this.#clock, () => ({
     engine: this.#engines.deployed(),
@@ -75,6 +96,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     engines: () => this.#engines,
     team: () => this.#team(),
     tenant: (address) => this.#tenant(address),
+    session: (address, id) => getSessionObject(this.#exports.SessionObject, address, id),
     crashCounter: this.#crashCounter,
     index: () => this.#index,
     watchers: this.#watchers,
@@ -82,6 +104,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     items: this.#items,
     gates: this.#gates,
     removal: this.#removal,
+    pump: () => this.#pump(),
   });
 
   constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
@@ -93,13 +116,18 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   #session = (): Session | null => this.#loader.live()?.read() ?? null;
 
+  #archive = (): Archive => {
+    const session = this.#session();
+    return session === null ? emptyArchive : archiveOf(this.#sql, session.id);
+  };
+
   #team = (): TeamDirectory => this.#exports.TeamObject.getByName(teamObjectName);
 
   #tenant = (address: TenantAddress): TenantDirectory => getTenantObject(this.#exports.TenantObject, address);
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.learnHost(call.host);
-    if (call.op === "create") await this.#removal.finish();
+    if (!needsSession(findOperation(call.op))) await this.#removal.finish();
     const reply = await this.#loader.contextFor(call, this.#remove).then((context) => {
       try {
         return perform(context, call);
@@ -107,9 +135,38 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
         context.giveBack(this.#session());
       }
     }, problemReply);
+    await this.#loader.refresh();
     this.#pump();
     if (call.op === "delete") await this.#removal.finish();
+    return reply.ok && findOperation(call.op).entersWorkspace === true ? this.#enterWorkspace(reply) : reply;
+  }
+
+  /** Answers once the workspace is ready for the caller, who goes there next; one that is not there yet needs nothing. */
+  async #enterWorkspace(reply: SessionReply): Promise<SessionReply> {
+    const live = this.#loader.live();
+    if (live === null || !live.read().sandboxed) return reply;
+    return live
+      .sandbox()
+      .ready()
+      .then(
+        () => reply,
+        (error: unknown) => {
+          abandonChange(live, reply);
+          return { ok: false, problem: workspaceProblem(error) };
+        },
+      );
+  }
+
+  async reportFileChange(report: FileChangeReport): Promise<SessionReply> {
+    const live = await this.#loader.wake();
+    const reply = performFileChangeReport(live, report);
+    this.#pump();
     return reply;
+  }
+
+  async forkSource(request: ForkSourceRequest): Promise<ForkSourceReply> {
+    await this.#loader.wake();
+    return readForkSource(this.#session(), this.#archive, request);
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -128,7 +185,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   }
 
   override async alarm(): Promise<void> {
-    if (!hasTables(this.#sql)) return void (await this.#removal.finish());
+    if (this.#session() === null && !hasTables(this.#sql)) return void (await this.#removal.finish());
     const strikes = this.#crashCounter.begin(this.#loader.live() === null);
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);

@@ -25,7 +25,7 @@ const refuseUnreadable = (): never =>
 /** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
 export const engineOf = async (
   { engines, team }: Omit<TeamParts, "tenant">,
-  session: Session | null,
+  session: Pick<Session, "revision"> | null,
 ): Promise<Engine> => {
   if (session === null) return engines().deployed();
   const known = engines().findLoaded(session.revision);
@@ -46,15 +46,27 @@ export const ensureDefinition = async (
   markKept(address, Date.now());
 };
 
+/** Keeps a definition that the team has for one more session; false if the team has none. */
+export const keepDefinition = async (
+  { team, tenant }: TeamParts,
+  address: TenantAddress,
+  revision: string,
+): Promise<boolean> => {
+  const definition = await team().definition(revision).catch(refuseUnreadable);
+  if (definition !== null) await tenant(address).keepDefinition(revision, definition);
+  return definition !== null;
+};
+
 /** Creates what a session uses of its team and its tenant while it runs. */
 export const createTeamServices = (
   { engines, tenant }: TeamParts,
   address: TenantAddress,
-): Pick<LiveSessionParts, "notes" | "reflections" | "memory" | "lease" | "sessionDays"> => {
+): Pick<LiveSessionParts, "notes" | "sawServer" | "reflections" | "memory" | "lease" | "sessionDays"> => {
   const own = (): TenantDirectory => tenant(address);
   return {
     notes: (owner) => createSharedNotes(own, owner),
     memory: createSharedMemory(own),
+    sawServer: (sighting) => own().sawServer(sighting),
     reflections: createSharedReflections(own),
     lease: (request) => own().lease(request),
     sessionDays: () => engines().deployed().team.retention.session_days,

@@ -35,6 +35,8 @@ import type {
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
 import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
+import { recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
+import type { ServerSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./batch-window.ts";
 import { serialize } from "./serialize.ts";
@@ -59,11 +61,12 @@ export class TenantObject extends DurableObject<unknown> implements TenantDirect
     return performTenantCall(this.#tables, call, Date.now());
   }
 
-  async index(summary: SessionSummary): Promise<void> {
+  async index(summary: SessionSummary): Promise<number> {
     this.#runs.report(summary);
     if (summary.status !== "deleted") await this.#waitForBatch();
-    indexSession(this.#tables, summary);
+    const known = indexSession(this.#tables, summary);
     if (summary.status === "deleted") this.ctx.waitUntil(this.#unpin());
+    return known;
   }
 
   async wasDeleted(asked: KeyedDelete): Promise<boolean> {
@@ -133,6 +136,10 @@ export class TenantObject extends DurableObject<unknown> implements TenantDirect
 
   async recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]> {
     return recallMemories(this.#tables, owner, query);
+  }
+
+  async sawServer(sighting: ServerSighting): ReturnType<TenantDirectory["sawServer"]> {
+    return recordSighting(this.#tables, sighting, Date.now());
   }
 
   #team(): TeamDirectory {

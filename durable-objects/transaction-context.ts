@@ -5,6 +5,7 @@ import type { LiveSessionParts } from "./live-session.ts";
 import { runProblemOf } from "../src/session/problems.ts";
 import { childrenOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
+import { readEpisodes } from "./rows/episodes.ts";
 
 /** Returns stored bytes as base64. */
 type MediaReader = (blob: string) => string;
@@ -16,8 +17,9 @@ export const createTransactionContexts = (
     items,
     gates,
     grants,
+    migration,
     now,
-  }: Pick<LiveSessionParts, "engine" | "items" | "gates" | "grants" | "now">,
+  }: Pick<LiveSessionParts, "engine" | "items" | "gates" | "grants" | "migration" | "now">,
   epoch: number,
   { media, entries }: Pick<Host, "media" | "entries">,
   sql: SqlStorage,
@@ -42,9 +44,12 @@ export const createTransactionContexts = (
     },
     health: gates.health,
     maxRunningThreads: engine.team.sessions.max_running_threads,
+    revision: engine.revision,
+    follows: migration.follows,
     grants: grants.known(),
     children,
     input: (id) => readStoredInput(sql, id),
+    episodes: (run, most) => readEpisodes(sql, run, most),
     entries,
     storeRules: engine.storeRules,
     briefing: engine.briefing,

@@ -2,12 +2,14 @@ import { createRouter } from "./api/index.ts";
 import type { RouterContext, RouterEnv } from "./api/index.ts";
 import type { Effect } from "./agent/definition/effect.ts";
 import type { Guard } from "./agent/definition/guard.ts";
+import type { Middleware } from "./agent/definition/middleware.ts";
 import type { Team } from "./config/team.ts";
 import type { Profile } from "./providers/profile.ts";
-import { createEngines } from "./engine/engines.ts";
+import { createEngines, reportUnserved } from "./engine/engines.ts";
 import type { OutputCheck } from "./engine/middleware.ts";
 import type { Engines } from "./engine/engines.ts";
 import { toolboxes } from "./toolboxes/index.ts";
+import type { McpClient } from "./toolboxes/mcp/port.ts";
 import { ProviderGate } from "../durable-objects/provider-gate.ts";
 import { SessionShell } from "../durable-objects/session.ts";
 import { TeamObject } from "../durable-objects/team.ts";
@@ -20,26 +22,33 @@ export interface Extensions {
   readonly providers?: readonly Profile[];
   readonly guards?: readonly Guard[];
   readonly effects?: readonly Effect[];
+  readonly middleware?: readonly Middleware[];
   readonly checks?: readonly OutputCheck[];
 }
 
-/** Creates the Worker of a compiled team: its router, and the classes that it must export. */
-export const createLimpet = (team: Team, extensions: Extensions = {}) => {
+/** Creates the Worker of a compiled team: its router, and the classes that it must export. `mcp` speaks to its MCP servers. */
+export const createLimpet = (team: Team, extensions: Extensions = {}, mcp: McpClient | null = null) => {
   let engines: Engines | null = null;
-  const enginesOf = (env: unknown): Engines =>
-    (engines ??= createEngines({
+  const start = (env: unknown): Engines => {
+    const started = createEngines({
       team,
       env: env as RouterEnv,
       toolboxes: [...toolboxes, ...(extensions.toolboxes ?? [])],
       profiles: extensions.providers ?? [],
       guards: extensions.guards ?? [],
       effects: extensions.effects ?? [],
+      middleware: extensions.middleware ?? [],
       checks: extensions.checks ?? [],
-    }));
+      mcp,
+    });
+    reportUnserved(started.deployed());
+    return started;
+  };
+  const enginesOf = (env: unknown): Engines => (engines ??= start(env));
   let router: ReturnType<typeof createRouter> | null = null;
   const routerOf = (env: RouterEnv): ReturnType<typeof createRouter> => {
-    const { team: resolved, toolsOf, callsOf, windowOf, logLine } = enginesOf(env).deployed();
-    return (router ??= createRouter({ team: resolved, toolsOf, callsOf, windowOf, logLine }));
+    const engine = enginesOf(env).deployed();
+    return (router ??= createRouter(engine));
   };
   return {
     router: {

@@ -1,6 +1,6 @@
 /**
- * Shares one timer of the platform between many short waits, since it costs more than they do. Cancelling a wait leaves
- * the timer as it is: it finds nothing due and waits for the next.
+ * Shares timers of the platform between many short waits, since they cost more than the waits do. Cancelling a wait leaves
+ * its timer as it is: it finds nothing due and waits for the next.
  */
 interface TimerPool {
   /** Calls `run` once, about `ms` from now. */
@@ -16,19 +16,21 @@ interface TimerWait {
 
 export const createTimerPool = (now: () => number): TimerPool => {
   const waits = new Set<TimerWait>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let firesAt = Infinity;
+  /** Timers of the platform by when they fire: one for the longest wait, and those for earlier ones that came later. */
+  const armed = new Map<number, ReturnType<typeof setTimeout>>();
   let resting = false;
 
   const arm = (at: number): void => {
-    if (at >= firesAt) return;
-    clearTimeout(timer);
-    firesAt = at;
-    timer = setTimeout(fire, Math.max(0, at - now()));
+    for (const firesAt of armed.keys()) if (firesAt <= at) return;
+    armed.set(
+      at,
+      setTimeout(() => fire(at), Math.max(0, at - now())),
+    );
   };
-  const fire = (): void => {
-    firesAt = Infinity;
-    const due = [...waits].filter(({ at }) => at <= now()).sort((a, b) => a.at - b.at);
+  const fire = (firesAt: number): void => {
+    armed.delete(firesAt);
+    const time = now();
+    const due = [...waits].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
     for (const wait of due) waits.delete(wait);
     for (const { at } of waits) arm(at);
     for (const { run } of due) run();
@@ -36,8 +38,8 @@ export const createTimerPool = (now: () => number): TimerPool => {
 
   const sleep = (): void => {
     if (!resting || waits.size > 0) return;
-    clearTimeout(timer);
-    firesAt = Infinity;
+    for (const timer of armed.values()) clearTimeout(timer);
+    armed.clear();
   };
 
   return {

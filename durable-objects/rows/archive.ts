@@ -1,3 +1,5 @@
+import type { Decision } from "../../src/session/decisions.ts";
+import { decisionOf, mayDecide } from "../../src/session/decisions.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { constraintsBlobId } from "../../src/agent/state/child.ts";
@@ -19,10 +21,10 @@ import {
   valuesOf,
   wholeJson,
 } from "./encode.ts";
-import { restoreContents } from "./event-contents.ts";
-import { readLog } from "./event-log.ts";
+import { dataWithoutContent, restoreContents } from "./event-contents.ts";
+import { readLog, readLogBackwards } from "./event-log.ts";
 import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
-import { readSessionId } from "./tables.ts";
+import { readPastView } from "./turn-boundary.ts";
 
 type Sql = SqlStorage;
 
@@ -66,8 +68,7 @@ const readTablePage = (
 };
 
 /** Yields serialised events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
-function* eventsAfter(sql: Sql, after: number): Generator<string> {
-  const session = readSessionId(sql);
+function* eventsAfter(sql: Sql, session: string, after: number): Generator<string> {
   let seen = after;
   for (let rows = readLog(sql, seen); rows.length > 0; rows = readLog(sql, seen)) {
     for (const { first, at, events } of restoreContents(sql, rows)) {
@@ -94,6 +95,7 @@ export const emptyArchive: Archive = {
   seen: () => [],
   answered: () => null,
   chatThen: () => ({ shown: [], gone: [] }),
+  pastView: () => null,
   standing: () => null,
   media: () => "",
   entries: () => [],
@@ -127,14 +129,17 @@ const readStoredMessage = (sql: Sql, thread: string, pos: number): string => {
   return row === undefined ? "" : messageJson(sql, thread, row);
 };
 
-/** Reads everything that is not live state straight from the rows. */
-export const archiveOf = (sql: Sql): Archive => ({
+/** Reads an ask, open or closed. */
+const readStoredAsk = (sql: Sql, id: string): Ask | null =>
+  (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null;
+
+/** Reads everything of a session that is not live state straight from its rows. */
+export const archiveOf = (sql: Sql, session: string): Archive => ({
   answer: (key) => findKeptAnswer(sql, key),
   input: (id) => readStoredInput(sql, id),
   inputs: (from) =>
     readTablePage(sql, { table: "inputs", blob: blobOf.input, column: inputOrder, descending: true }, from),
-  ask: (id) =>
-    (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
+  ask: (id) => readStoredAsk(sql, id),
   asks: (status, from) =>
     readTablePage(
       sql,
@@ -165,10 +170,14 @@ export const archiveOf = (sql: Sql): Archive => ({
         pos,
         json: () => (retired ? readOriginal : readStoredMessage)(sql, thread, pos),
       })),
-  events: ({ after, limit }) => eventsAfter(sql, after).take(limit),
+  events: ({ after, limit }) => eventsAfter(sql, session, after).take(limit),
   seen: (run, turn) => readSeenRows(sql, run, turn),
   answered: (thread, before) => findAnsweredCall(sql, thread, before),
-  chatThen: (thread, edit, pos) => rebuildChat(sql, thread, edit, pos),
+  chatThen: (thread, edit, pos) => {
+    const { shown, gone } = rebuildChat(sql, thread, edit, pos);
+    return { shown: shown.map(({ message }) => message), gone };
+  },
+  pastView: (thread, at) => readPastView(sql, thread, at),
   standing: (run) => JSON.parse(loadBlob(sql, constraintsBlobId(run)) ?? "null") as CallerConstraints | null,
   media: (blob) => loadBlob(sql, blob) ?? "",
   entries: (store) =>
@@ -180,3 +189,19 @@ export const archiveOf = (sql: Sql): Archive => ({
       .toArray(),
   usage: () => readSums(sql),
 });
+
+/** Reads the decisions of a session after an event, in order. The log is their only store until they are reported. */
+export const readDecisions = (sql: SqlStorage, since: number): readonly Decision[] => {
+  const found: Decision[] = [];
+  for (const { first, at, events } of readLogBackwards(sql)) {
+    if (first + events.length - 1 <= since) break;
+    for (const [index, event] of [...events.entries()].reverse()) {
+      const seq = first + index;
+      if (seq <= since || !mayDecide(event.type)) continue;
+      const told = { ...event, data: dataWithoutContent(event.data) };
+      const decision = decisionOf(told, { seq, at }, (id) => readStoredAsk(sql, id));
+      if (decision !== null) found.push(decision);
+    }
+  }
+  return found.toReversed();
+};

@@ -1,14 +1,35 @@
 import type { Cause, Message, MessageOverlay } from "../../src/chat/message.ts";
 import { viewPlaceOf } from "../../src/chat/message.ts";
-import type { PastChat } from "../../src/session/context-view.ts";
+import type { PastMessage, PastView } from "../../src/agent/state/records.ts";
 import type { MessageRow } from "./encode.ts";
 import { messageColumns, messageJson, overlayJson } from "./encode.ts";
 
 /** This file reads past rows, from which the context view is rebuilt. */
 
-/** Rebuilds the chat of a thread as it was after an edit, up to a message. */
-export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: number): PastChat => {
-  const overlays = new Map(
+interface RestoredJson {
+  readonly restored: { readonly thread: string; readonly messages: readonly (readonly [number, number])[] };
+}
+
+/** Finds, for messages that were out of the view at an edit and came back later, the edit that had taken them out. */
+const findAbsent = (sql: SqlStorage, thread: string, edit: number): ReadonlyMap<number, number> =>
+  new Map(
+    sql
+      .exec<{ json: string }>(
+        "SELECT json FROM retirements WHERE edit > ? AND json ->> '$.restored.thread' = ? ORDER BY edit DESC",
+        edit,
+        thread,
+      )
+      .toArray()
+      .flatMap(({ json }) => (JSON.parse(json) as RestoredJson).restored.messages)
+      .filter(([, gone]) => gone <= edit),
+  );
+
+interface PastRow extends MessageRow {
+  readonly retired: number;
+}
+
+const overlaysThen = (sql: SqlStorage, thread: string, edit: number): ReadonlyMap<number, MessageOverlay> =>
+  new Map(
     sql
       .exec<{ pos: number; edit: number; json: string }>(
         "SELECT pos, edit, json FROM overlays WHERE thread = ? AND edit <= ? ORDER BY edit",
@@ -18,28 +39,44 @@ export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: 
       .toArray()
       .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as MessageOverlay]),
   );
-  const all = sql
-    .exec<MessageRow & { retired: number; cause: string | null }>(
-      `SELECT ${messageColumns}, retired, r.json AS cause FROM messages m LEFT JOIN retirements r ON edit = retired
-       WHERE thread = ? AND pos <= ? ORDER BY pos`,
-      thread,
-      pos,
-    )
-    .toArray()
-    .map((row) => {
-      const message = JSON.parse(messageJson(sql, thread, row)) as Message;
-      const overlay = overlays.get(row.pos);
-      const cause = row.cause === null ? null : (JSON.parse(row.cause) as Cause);
-      return { edit: row.retired, cause, message: overlay === undefined ? message : { ...message, overlay } };
-    });
-  const isGone = (row: { readonly edit: number }): boolean => row.edit > 0 && row.edit <= edit;
-  return {
-    shown: all
-      .filter((row) => !isGone(row))
-      .map(({ message }) => message)
-      .sort((a, b) => viewPlaceOf(a) - viewPlaceOf(b)),
-    gone: all.filter(isGone),
-  };
+
+const causeOf = (sql: SqlStorage, edit: number): Cause | null => {
+  const [row] = sql.exec<{ json: string }>("SELECT json FROM retirements WHERE edit = ?", edit).toArray();
+  return row === undefined ? null : (JSON.parse(row.json) as Cause);
+};
+
+/** Rebuilds the chat of a thread as it was after an edit, up to a message. */
+export const rebuildChat = (
+  sql: SqlStorage,
+  thread: string,
+  edit: number,
+  pos: number,
+): Pick<PastView, "shown" | "gone"> => {
+  const overlays = overlaysThen(sql, thread, edit);
+  const absent = findAbsent(sql, thread, edit);
+  const changed = new Set(
+    sql
+      .exec<{ pos: number }>("SELECT pos FROM overlays WHERE thread = ? AND edit > ?", thread, edit)
+      .toArray()
+      .map((row) => row.pos),
+  );
+  const causes = new Map<number, Cause | null>();
+  const shown: PastMessage[] = [];
+  const gone: PastView["gone"][number][] = [];
+  const query = `SELECT ${messageColumns}, retired FROM messages m WHERE thread = ? AND pos <= ? ORDER BY pos`;
+  for (const row of sql.exec<PastRow>(query, thread, pos).toArray()) {
+    const { retired } = row;
+    const original = JSON.parse(messageJson(sql, thread, row)) as Message;
+    const overlay = overlays.get(row.pos);
+    const message = overlay === undefined ? original : { ...original, overlay };
+    const left = absent.get(row.pos) ?? (retired <= edit ? retired : 0);
+    if (left === 0) shown.push({ message, retired, changed: changed.has(row.pos) });
+    else {
+      if (!causes.has(left)) causes.set(left, causeOf(sql, left));
+      gone.push({ message, edit: left, cause: causes.get(left) ?? null });
+    }
+  }
+  return { shown: shown.sort((a, b) => viewPlaceOf(a.message) - viewPlaceOf(b.message)), gone };
 };
 
 /** Reads a message as it was written, with what became of it since. */

@@ -56,7 +56,7 @@ export const pickFields = <T extends object, K extends keyof T>(from: T, keys: r
 };
 
 /** Limits the UTF-16 units of a row, which keeps any text below the platform's limit in bytes. */
-export const pieceLength = 500_000;
+const pieceLength = 500_000;
 
 /** Parses the `json` of rows that are never long. */
 export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
@@ -78,6 +78,9 @@ export const askOrder = "json ->> '$.seq'";
 
 /** Names the blob of the external project context. */
 export const externalBlob = "external";
+
+/** Names the blob of the tools of MCP servers. */
+export const serverToolsBlob = "server_tools";
 
 /** Reads a stored long text and joins its pieces; returns null if it is unknown. */
 export const loadBlob = (sql: SqlStorage, id: string): string | null => {

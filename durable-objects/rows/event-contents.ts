@@ -53,6 +53,9 @@ const messageReference = (
   const found = written.get(messageKey(thread, message.pos));
   if (found === undefined) return null;
   if (found === message) return `m${message.pos} ${final}`;
+  const { overlay, ...original } = found;
+  if (overlay !== undefined && JSON.stringify(original) === messages.get(message))
+    return `m${message.pos} ${final}`;
   const isReport = JSON.stringify(reportWithoutOutput(found)) === messages.get(message);
   return isReport ? `n${message.pos} ${final}` : null;
 };
@@ -69,6 +72,10 @@ export const storedData = (sources: EventSources, event: SessionEvent, data: str
 
 /** Matches a reference: what it is, the place of the message, and the rest. */
 const referencePattern = /^([mnr])(\d+) (.*)$/s;
+
+/** Returns the data of a call's end as its row keeps it, without the output if another row holds that. */
+export const dataWithoutContent = (data: string): string =>
+  data.startsWith("r") ? (referencePattern.exec(data)?.[3] ?? data) : data;
 
 interface Reference {
   readonly thread: string;

@@ -2,45 +2,54 @@ import type { EventText } from "../../src/session/event-lines.ts";
 import { packText, unpackText } from "./pack.ts";
 
 /**
- * The log of events, with the rows of the ledger. A commit is one row of `recent`, whose slots are used again once they
- * are packed together into a row of `events`: an event costs one small write, and an old one a few dozen bytes. The
- * first pack of a session is the dictionary of all others, since sessions repeat themselves.
+ * The log of events, with the rows of the ledger and of edits. A commit is appended to the tail of the log, which stands in main's row
+ * of `turns`, since nearly every commit writes that row: an event costs no write of its own. Some commits together are
+ * packed into a row of `events`, where an event takes a few dozen bytes. The first pack of a session is the dictionary
+ * of all others, since sessions repeat themselves.
  */
 
-const slots = 8;
+const tailRows = 8;
 
-/** Rows that are as long together are packed before the next one is written. */
-const longRows = 65_536;
+/** Limits the length of a row of the log, and of the tail before more is added. */
+export const logRowLength = 65_536;
 
-/** Says how many slots hold rows that are not packed, and their length. */
+/** Says how many rows stand in the tail of the log, and their length. */
 export interface LogPlace {
-  readonly used: number;
+  readonly rows: number;
   readonly length: number;
 }
 
-/** Holds the events of a commit, or a part of them, with serialised rows of the ledger. */
+/** Says what a commit adds to the tail, or puts in its place, and where the log goes on once that is stored. */
+export interface LogChange extends LogPlace {
+  readonly text: string;
+  readonly keepsTail: boolean;
+}
+
+/** Holds the events of a commit, or a part of them, with serialised rows of the ledger and of edits. */
 export interface LogRow {
   /** This is the number of the first event. */
   readonly first: number;
   readonly at: number;
   readonly events: readonly EventText[];
   readonly ledger: readonly string[];
+  readonly edits: readonly string[];
 }
 
-const ledgerText = (ledger: readonly string[]): string => ledger.map((row) => `\n\t${row}`).join("");
+const rowsText = ({ ledger, edits }: Pick<LogRow, "ledger" | "edits">): string =>
+  ledger.map((row) => `\n\t${row}`).join("") + edits.map((row) => `\n\t\t${row}`).join("");
 
 /**
  * A row is a line with its time, a line for each event, whose fields are parted by tabs, which JSON never contains, and
- * a line for each row of the ledger, which begins with a tab.
+ * a line for each row of the ledger, which begins with a tab, and for each row of an edit, which begins with two.
  */
-const rowText = ({ at, events, ledger }: LogRow): string => {
-  let text = `${at}`;
+const rowText = (row: LogRow): string => {
+  let text = `${row.at}`;
   let scope = "";
-  for (const event of events) {
+  for (const event of row.events) {
     text += `\n${event.type}\t${event.scope === scope ? "" : event.scope}\t${event.own}\t${event.data}`;
     scope = event.scope;
   }
-  return text + ledgerText(ledger);
+  return text + rowsText(row);
 };
 
 const parseRow = (text: string, first: number): LogRow => {
@@ -48,16 +57,21 @@ const parseRow = (text: string, first: number): LogRow => {
   let scope = "";
   const events: EventText[] = [];
   const ledger: string[] = [];
+  const edits: string[] = [];
   for (const line of lines) {
     const [type = "", given = "", own = "", data = ""] = line.split("\t");
+    if (type === "") {
+      if (given === "") edits.push(own);
+      else ledger.push(given);
+      continue;
+    }
     scope = given === "" ? scope : given;
-    if (type === "") ledger.push(given);
-    else events.push({ type, scope, own, data });
+    events.push({ type, scope, own, data });
   }
-  return { first, at: Number(at), events, ledger };
+  return { first, at: Number(at), events, ledger, edits };
 };
 
-/** Parts the rows of a pack. */
+/** Parts the rows of the tail and of a pack. */
 const rowSeparator = "\f";
 
 const parseRows = (text: string, first: number): readonly LogRow[] => {
@@ -75,71 +89,67 @@ interface PackRow extends Record<string, SqlStorageValue> {
   readonly pack: ArrayBuffer;
 }
 
-interface RecentRow extends Record<string, SqlStorageValue> {
-  readonly first: number;
-  readonly last: number;
-  readonly text: string;
-}
-
 const readDictionary = (sql: SqlStorage): string | null => {
   const [found] = sql.exec<PackRow>("SELECT * FROM events ORDER BY last LIMIT 1").toArray();
   return found === undefined ? null : unpackText(found.pack, null);
 };
 
-const insertPack = (sql: SqlStorage, rows: readonly RecentRow[]): void => {
-  const [first] = rows;
-  const last = rows.at(-1);
-  if (first === undefined || last === undefined) return;
-  const pack = packText(rows.map(({ text }) => text).join(rowSeparator), readDictionary(sql));
-  sql.exec("INSERT INTO events VALUES (?, ?, ?)", last.last, first.first, pack);
+const readTail = (sql: SqlStorage): string =>
+  sql.exec<{ log: string }>("SELECT log FROM turns WHERE thread = 'main'").toArray()[0]?.log ?? "";
+
+const readPackedHead = (sql: SqlStorage): number =>
+  sql.exec<{ head: number }>("SELECT ifnull(max(last), 0) AS head FROM events").one().head;
+
+const readTailRows = (sql: SqlStorage): readonly LogRow[] => {
+  const text = readTail(sql);
+  return text === "" ? [] : parseRows(text, readPackedHead(sql) + 1);
 };
 
-const packSlots = (sql: SqlStorage, used: number): void =>
-  insertPack(sql, sql.exec<RecentRow>("SELECT * FROM recent WHERE slot < ? ORDER BY slot", used).toArray());
+const lastOf = ({ first, events }: LogRow): number => first + events.length - 1;
 
-const insertRecent = `INSERT INTO recent VALUES (?, ?, ?, ?)
-  ON CONFLICT (slot) DO UPDATE SET first = excluded.first, last = excluded.last, text = excluded.text`;
-
-const unpacked = "FROM recent WHERE last > (SELECT ifnull(max(last), 0) FROM events)";
-
-/** Finds where the log goes on; rows that were packed are leftovers. */
-export const findLogPlace = (sql: SqlStorage): LogPlace =>
-  sql
-    .exec<{ used: number; length: number }>(
-      `SELECT count(*) AS used, total(length(text)) AS length ${unpacked}`,
-    )
-    .one();
+/** Finds where the log goes on. */
+export const findLogPlace = (sql: SqlStorage): LogPlace => {
+  const text = readTail(sql);
+  return { rows: text === "" ? 0 : text.split(rowSeparator).length, length: text.length };
+};
 
 /** Returns the number of the newest event; 0 if there is none. */
-export const readHead = (sql: SqlStorage): number =>
-  sql
-    .exec<{ head: number }>(
-      "SELECT max((SELECT ifnull(max(last), 0) FROM recent), (SELECT ifnull(max(last), 0) FROM events)) AS head",
-    )
-    .one().head;
-
-/** Writes the rows of a commit; returns where the log goes on once it is stored. */
-export const writeLog = (sql: SqlStorage, rows: readonly LogRow[], place: LogPlace): LogPlace => {
-  let { used, length } = place;
-  for (const row of rows) {
-    if (used === slots || length > longRows) {
-      packSlots(sql, used);
-      used = 0;
-      length = 0;
-    }
-    const text = rowText(row);
-    sql.exec(insertRecent, used, row.first, row.first + row.events.length - 1, text);
-    used += 1;
-    length += text.length;
-  }
-  return { used, length };
+export const readHead = (sql: SqlStorage): number => {
+  const newest = readTailRows(sql).at(-1);
+  return newest === undefined ? 0 : lastOf(newest);
 };
 
-/** Adds rows of the ledger to the newest row, since a commit without events has none of its own. */
-export const addToLog = (sql: SqlStorage, ledger: readonly string[], place: LogPlace): LogPlace => {
-  const text = ledgerText(ledger);
-  sql.exec("UPDATE recent SET text = text || ? WHERE slot = ?", text, place.used - 1);
-  return { ...place, length: place.length + text.length };
+const packTail = (sql: SqlStorage, tail: string, last: number): void => {
+  const pack = packText(tail, readDictionary(sql));
+  sql.exec("INSERT INTO events VALUES (?, ?, ?)", last, readPackedHead(sql) + 1, pack);
+};
+
+/** Adds the rows of a commit to the log, which holds once main's row of `turns` is written with this change. */
+export const addToLog = (sql: SqlStorage, rows: readonly LogRow[], place: LogPlace): LogChange => {
+  let change: LogChange = { ...place, text: "", keepsTail: true };
+  for (const row of rows) {
+    if (change.rows === tailRows || change.length > logRowLength) {
+      packTail(sql, (change.keepsTail ? readTail(sql) : "") + change.text, row.first - 1);
+      change = { rows: 0, length: 0, text: "", keepsTail: false };
+    }
+    const added = (change.rows === 0 ? "" : rowSeparator) + rowText(row);
+    change = {
+      rows: change.rows + 1,
+      length: change.length + added.length,
+      text: change.text + added,
+      keepsTail: change.keepsTail,
+    };
+  }
+  return change;
+};
+
+/** Adds rows to the newest row, since a commit without events has none of its own. */
+export const addToNewest = (
+  added: Pick<LogRow, "ledger" | "edits">,
+  { rows, length }: LogPlace,
+): LogChange => {
+  const text = rowsText(added);
+  return { text, keepsTail: true, rows, length: length + text.length };
 };
 
 const unpackRows = (sql: SqlStorage, { first, pack }: PackRow): readonly LogRow[] =>
@@ -150,8 +160,7 @@ const readPack = (sql: SqlStorage, which: string, ...values: SqlStorageValue[]):
 
 /** Yields the rows of the log, the newest first, on demand. */
 export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
-  const recent = sql.exec<RecentRow>(`SELECT * ${unpacked} ORDER BY slot DESC`).toArray();
-  for (const { first, text } of recent) yield parseRow(text, first);
+  yield* readTailRows(sql).toReversed();
   let pack = readPack(sql, "ORDER BY last DESC");
   while (pack !== undefined) {
     yield* unpackRows(sql, pack).toReversed();
@@ -163,9 +172,6 @@ export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
 export const readLog = (sql: SqlStorage, after: number): readonly LogRow[] => {
   const packed = readPack(sql, "WHERE last > ? ORDER BY last", after);
   return packed === undefined
-    ? sql
-        .exec<RecentRow>("SELECT * FROM recent WHERE last > ? ORDER BY last", after)
-        .toArray()
-        .map(({ first, text }) => parseRow(text, first))
+    ? readTailRows(sql).filter((row) => lastOf(row) > after)
     : unpackRows(sql, packed);
 };

@@ -1,16 +1,20 @@
 import { sessionStatusOf } from "../../src/agent/run/runs.ts";
+import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
+import { fitData } from "../../src/session/event-lines.ts";
+import { totalsView } from "../../src/session/usage.ts";
+import type { Decision } from "../../src/session/decisions.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { SessionSummary, TenantDirectory } from "../../src/engine/access/rpc.ts";
+import type { DailyUsage, SessionSummary, TenantDirectory } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import type { Clock } from "../alarms/clock.ts";
 import { logFailure } from "../log.ts";
 
-/** Keeps the tenant's index of sessions at most a few seconds behind, with one call for many commits. */
+/** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
-  /** Schedules a report, because something was committed. */
-  readonly touch: () => void;
+  /** Schedules a report, because something was committed: so many model calls, and decisions, after this event. */
+  readonly touch: (calls: number, head: number, decided?: boolean) => void;
   /** Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are repeated. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   /** Returns the summary with which a deleted session leaves the index; nothing else is reported of it. */
@@ -19,10 +23,56 @@ export interface IndexReport {
 
 const reportDelayMs = 2_000;
 
+/** Usage and decisions alone wait longer, since each turn has some. */
+const usageDelayMs = 4_000;
+
 const longestReportDelayMs = 300_000;
 
+/** Reads what a report brings beside the summary. */
+export interface ReportSource {
+  /** Reads the sums of usage that changed with an event or after it. */
+  readonly usage: (since: number) => readonly DailyUsage[];
+  /** Reads the decisions after an event. */
+  readonly decisions: (since: number) => readonly Decision[];
+}
+
+type TenantIndex = Pick<TenantDirectory, "index">;
+
+/**
+ * Sends a summary with the usage and the decisions that the tenant's object lacks, which says if it lacks older ones
+ * too. `decided` is false if there is no decision to read since the event that it is known to know. Returns the event up
+ * to which it then knows them.
+ */
+export const sendSummary = async (
+  tenant: TenantIndex,
+  summary: SessionSummary,
+  source: ReportSource,
+  decided: boolean,
+): Promise<number> => {
+  const send = (since: number, reads: boolean): Promise<number> => {
+    const decisions = reads ? source.decisions(since) : [];
+    return tenant.index({ ...summary, ledger: { since, rows: source.usage(since), decisions } });
+  };
+  const { since } = summary.ledger;
+  const known = await send(since, decided);
+  return known < since ? send(known, true) : known;
+};
+
+/** Lists the open asks as their events show them: without secrets and of an event's length. */
+const openAsksOf = ({ asks }: Session, { redactor }: Engine): readonly Ask[] =>
+  Object.values(asks).map((ask) => {
+    const text = JSON.stringify(ask);
+    const shown = redactor.holds(text) ? JSON.stringify(redactor.value(ask)) : text;
+    return JSON.parse(fitData(shown)) as Ask;
+  });
+
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
-const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
+const summaryOf = (
+  session: Session,
+  engine: Engine,
+  since: number | null,
+  lease: Lease | null,
+): SessionSummary => ({
   id: session.id,
   ref: session.ref,
   agent: session.agent,
@@ -30,53 +80,95 @@ const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   metadata: session.metadata,
   status: sessionStatusOf(session),
   revision: session.revision,
+  ...(session.migration == null ? {} : { next_revision: session.migration.to }),
   head_seq: session.head,
   created_at: session.createdAt,
   updated_at: session.updatedAt,
+  usage: totalsView(session.usage),
+  ledger: { since: since ?? session.head, rows: [] },
+  asks: openAsksOf(session, engine),
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
 });
 
-/** Creates the report; what an earlier isolate reported is unknown, so a session that wakes reports once. */
+/** Returns the lease that the session gives back; null while it spends from it. */
+const closedLeaseOf = ({ funds: { tenant } }: Session): Lease | null =>
+  tenant.lease?.closed === true ? tenant.lease : null;
+
+/** Returns what has to be reported soon if it changes; usage changes with each turn. */
+const newsOf = (session: Session, summary: SessionSummary): string => {
+  const {
+    head_seq: _head,
+    updated_at: _updated,
+    usage: _usage,
+    ledger: _ledger,
+    asks: _asks,
+    ...news
+  } = summary;
+  const asks = Object.keys(session.asks);
+  return JSON.stringify({ ...news, asks, run: session.nextRun, used: session.usage.calls > 0 });
+};
+
+/**
+ * Creates the report; what an earlier isolate reported is unknown, so a session that wakes reports once. It takes all
+ * that it used before for reported, unless the tenant's object says otherwise.
+ */
 export const createIndexReport = (
-  tenant: (address: TenantAddress) => Pick<TenantDirectory, "index">,
+  tenant: (address: TenantAddress) => TenantIndex,
   engine: () => Engine,
-  clock: Clock,
+  clock: Pick<Clock, "alsoWakeAt">,
   now: () => number,
+  source: ReportSource,
 ): IndexReport => {
   let due: number | null = null;
+  let usageDue: number | null = null;
+  let known: number | null = null;
+  let decided = false;
   let said: string | null = null;
   let failures = 0;
+  /** Schedules a report that failed once more, with all that was used, since it is unknown what has arrived. */
+  const repeat = (error: unknown): void => {
+    failures += 1;
+    known = 0;
+    due = usageDue = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
+    clock.alsoWakeAt(due);
+    logFailure(engine().logLine, "session_index_failed", error);
+  };
+  const hasUsage = (early: boolean): boolean => usageDue !== null && (early || now() >= usageDue);
+  const send = async (address: TenantAddress, summary: SessionSummary, news: string): Promise<void> => {
+    const reads = decided || known === 0;
+    usageDue = null;
+    decided = false;
+    try {
+      known = await sendSummary(tenant(address), summary, source, reads);
+    } catch (error) {
+      return repeat(error);
+    }
+    said = news;
+    failures = 0;
+  };
   return {
-    touch: () => {
+    touch: (calls, head, decides = false) => {
+      known ??= head;
       due ??= now() + reportDelayMs;
+      decided ||= decides;
+      if (calls > 0 || decides) usageDue ??= now() + usageDelayMs;
       clock.alsoWakeAt(due);
     },
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const { lease } = session.funds.tenant;
-      const summary = summaryOf(session, lease?.closed === true ? lease : null);
-      const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
-      due = null;
-      clock.alsoWakeAt(null);
-      if (news === said) return;
-      try {
-        await tenant(session).index(summary);
-      } catch (error) {
-        failures += 1;
-        due = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
-        clock.alsoWakeAt(due);
-        logFailure(engine().logLine, "session_index_failed", error);
-        return;
-      }
-      said = news;
-      failures = 0;
+      const summary = summaryOf(session, engine(), known, closedLeaseOf(session));
+      const news = newsOf(session, summary);
+      const isDue = news !== said || hasUsage(early);
+      due = isDue ? null : usageDue;
+      clock.alsoWakeAt(due);
+      if (isDue) await send(session, summary, news);
     },
     takeFinalSummary: (session, key) => {
-      due = null;
-      said = null;
-      const summary = summaryOf(session, session.funds.tenant.lease);
-      return { ...summary, status: "deleted", ...(key !== null && { removal: { key, at: now() } }) };
+      due = usageDue = said = null;
+      const summary = summaryOf(session, engine(), known, session.funds.tenant.lease);
+      known = null;
+      return { ...summary, status: "deleted", removal: { key, at: now() } };
     },
   };
 };

@@ -1,22 +1,30 @@
 import type { LedgerRow } from "../../src/agent/state/records.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import type { DailyUsage } from "../../src/engine/access/rpc.ts";
+import { dayOf } from "../../src/engine/access/tenant/days.ts";
 import type { Archive } from "../../src/session/command.ts";
 import { readLogBackwards } from "./event-log.ts";
 
 /** The ledger has a row for each model attempt, which stands in the log; a table holds the sums that are asked for. */
 
-const addUsage = `INSERT INTO usage VALUES ((SELECT count(*) FROM usage), ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (agent, provider, model) DO UPDATE SET calls = calls + 1, answered = answered + excluded.answered,
-    input = input + excluded.input, output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+const addUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?6, ?6, 1, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (day, agent, provider, model, metadata) DO UPDATE SET last = excluded.last, calls = calls + 1,
+    answered = answered + excluded.answered, input = input + excluded.input, output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
     cache_write = cache_write + excluded.cache_write, total = total + excluded.total, cost = cost + excluded.cost,
     estimated = max(estimated, excluded.estimated)`;
 
-/** Adds attempts to the sums of their agents and models; the cost of some is unknown, and so is their sum. */
-export const writeSums = (sql: SqlStorage, ledger: readonly LedgerRow[]): void => {
-  for (const { agent, provider, model, outcome, usage, cost, estimated } of ledger) {
+/** Adds attempts to the sums of their days, agents and models; the cost of some is unknown, and so is their sum. */
+export const writeSums = (
+  sql: SqlStorage,
+  ledger: readonly LedgerRow[],
+  { metadata, head }: Pick<Session, "metadata" | "head">,
+): void => {
+  for (const { at, agent, provider, model, outcome, usage, cost, estimated } of ledger) {
     const { input, output, cacheRead, cacheWrite, total } = usage;
+    const key = [dayOf(at), agent, provider, model, JSON.stringify(metadata)];
     const answered = outcome === "ok" ? 1 : 0;
     const figures = [answered, input, output, cacheRead, cacheWrite, total, cost, estimated ? 1 : 0];
-    sql.exec(addUsage, agent, provider, model, ...figures);
+    sql.exec(addUsage, ...key, head, ...figures);
   }
 };
 
@@ -34,15 +42,29 @@ interface SumRow extends Record<string, SqlStorageValue> {
   readonly estimated: number;
 }
 
+const toSum = ({ agent, provider, model, calls, cost, estimated, ...row }: SumRow) => {
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite, total } = row;
+  const usage = { input, output, cacheRead, cacheWrite, total };
+  return { agent, provider, model, calls, usage, cost, estimated: estimated === 1 };
+};
+
+const sumByModel = `SELECT agent, provider, model, sum(calls) AS calls, sum(input) AS input, sum(output) AS output,
+    sum(cache_read) AS cache_read, sum(cache_write) AS cache_write, sum(total) AS total,
+    iif(count(cost) = count(*), sum(cost), NULL) AS cost, max(estimated) AS estimated
+  FROM usage GROUP BY agent, provider, model ORDER BY min(first)`;
+
 export const readSums = (sql: SqlStorage): ReturnType<Archive["usage"]> =>
+  sql.exec<SumRow>(sumByModel).toArray().map(toSum);
+
+/** Reads the sums of days that changed with an event or after it. */
+export const readDailyUsage = (sql: SqlStorage, since: number): readonly DailyUsage[] =>
   sql
-    .exec<SumRow>("SELECT * FROM usage ORDER BY n")
+    .exec<SumRow & { readonly day: number; readonly metadata: string }>(
+      "SELECT * FROM usage WHERE last >= ?",
+      since,
+    )
     .toArray()
-    .map(({ agent, provider, model, calls, cost, estimated, ...row }) => {
-      const { input, output, cache_read: cacheRead, cache_write: cacheWrite, total } = row;
-      const usage = { input, output, cacheRead, cacheWrite, total };
-      return { agent, provider, model, calls, usage, cost, estimated: estimated === 1 };
-    });
+    .map((row) => ({ day: row.day, metadata: row.metadata, ...toSum(row) }));
 
 /** Holds a row of the ledger with a number that orders it among all others. */
 interface LedgerEntry {

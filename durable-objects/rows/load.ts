@@ -2,6 +2,7 @@ import { unpackHistory } from "../../src/agent/context/history.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { StoredTask } from "../../src/agent/state/board.ts";
 import type { Input } from "../../src/agent/state/input.ts";
+import type { ServerTools } from "../../src/agent/state/session.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { newThread } from "../../src/agent/state/thread.ts";
@@ -19,6 +20,7 @@ import {
   overlayJson,
   pickFields,
   readMessageRows,
+  serverToolsBlob,
   sessionTurnFields,
   turnFields,
   valuesOf,
@@ -127,6 +129,9 @@ const loadRun = (
 const creationOrder = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
   id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
 
+const loadServerTools = (sql: SqlStorage): ServerTools =>
+  JSON.parse(loadBlob(sql, serverToolsBlob) ?? "{}") as ServerTools;
+
 /** Loads the live state: what the model will see, what waits, and counters; returns null if there is no session. */
 export const loadSession = (sql: SqlStorage): Session | null => {
   const rows = loadRows(sql);
@@ -145,6 +150,7 @@ export const loadSession = (sql: SqlStorage): Session | null => {
     ...own,
     ...pickFields(turned, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
+    ...(own.serverTools === undefined ? {} : { serverTools: loadServerTools(sql) }),
     head: readHead(sql),
     threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),

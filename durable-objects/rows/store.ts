@@ -16,20 +16,19 @@ import {
   externalBlob,
   insertMessage,
   pickFields,
-  pieceLength,
   rowJson,
+  serverToolsBlob,
   sessionTurnFields,
   turnFields,
   writeBlob,
 } from "./encode.ts";
 import { writeEntries } from "./entries.ts";
 import { storedData } from "./event-contents.ts";
-import type { LogPlace } from "./event-log.ts";
-import { addToLog, writeLog } from "./event-log.ts";
+import type { LogChange, LogPlace, LogRow } from "./event-log.ts";
+import { addToLog, addToNewest, logRowLength } from "./event-log.ts";
 import { writeSums } from "./ledger.ts";
 import { writeOutcomes } from "./call-outcomes.ts";
 import { messageKey } from "./results.ts";
-import { writeSessionId } from "./tables.ts";
 
 /** This file writes a session's rows, and only those that a transition changed. */
 
@@ -51,13 +50,14 @@ const omittedOfThread = omittedFields([...turnFields, "chat", "inbox", "history"
 
 const omittedOfSession = omittedFields([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
 
-/** Returns a thread's row; it keeps only references to the first input and the external context, which may be long. */
+/** Returns a thread's row; it keeps only references to the first input, the external context and the tools of servers, which may be long. */
 const rowOf = (thread: Thread, session: Session): WithOmitted<StoredRow> => {
   const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
   const row = { ...thread, ...omittedOfThread, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
   if (thread.id !== "main") return row;
   const external = session.external === undefined ? {} : { external: { text: "" } };
-  return { ...row, session: { ...session, ...omittedOfSession, ...external } };
+  const lists = session.serverTools === undefined ? {} : { serverTools: {} };
+  return { ...row, session: { ...session, ...omittedOfSession, ...external, ...lists } };
 };
 
 const turnOf = (thread: Thread, session: Session): TurnRow => {
@@ -86,12 +86,20 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
   if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
 };
 
+/** Writes the tools of a session's MCP servers, which seldom change and have a blob of their own. */
+const writeServerTools = (sql: SqlStorage, before: Session | null, { serverTools }: Session): void => {
+  if (serverTools !== undefined && before?.serverTools !== serverTools)
+    writeBlob(sql, serverToolsBlob, JSON.stringify(serverTools));
+};
+
 /** Says where a commit is written, with the texts of its new messages as far as its events have them. */
 interface CommitTarget {
   readonly sql: SqlStorage;
   readonly messages: EventTexts["messages"];
   /** These messages have been written so far. */
   readonly written: Map<string, Message>;
+  /** These messages have rows and come back into the view. */
+  readonly restored: ReadonlySet<string>;
 }
 
 /** Pairs a thread with its session. */
@@ -114,21 +122,33 @@ const hasRowChanged = (before: ThreadInSession, { thread, session }: ThreadInSes
   hasChangedRest(before.thread, thread, omittedOfThread) ||
   (thread.id === "main" && hasChangedRest(before.session, session, omittedOfSession));
 
-const insertTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
-  ON CONFLICT (thread) DO UPDATE SET json = excluded.json, history = excluded.history`;
+const insertTurn = `INSERT INTO turns (thread, json, history, log) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (thread)
+  DO UPDATE SET json = excluded.json, history = excluded.history, log = iif(?5, log || excluded.log, excluded.log)`;
+
+/** Changes the log of a row without changing the log. */
+const sameLog = { text: "", keepsTail: true } as const;
+
+/** Writes what a thread's turn changed; main's row also takes what the commit adds to the log. */
+const writeTurn = (
+  sql: SqlStorage,
+  before: ThreadInSession | null,
+  { thread, session }: ThreadInSession,
+  { text, keepsTail }: Pick<LogChange, "text" | "keepsTail">,
+): void => {
+  if (before !== null && text === "" && !hasTurnChanged(before, { thread, session })) return;
+  const { id, history } = thread;
+  const turn = turnOf(thread, session);
+  const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
+  sql.exec(insertTurn, id, json, packHistory(history), text, keepsTail ? 1 : 0);
+};
 
 const writeThread = (to: CommitTarget, before: ThreadInSession | null, after: ThreadInSession): void => {
   const { sql } = to;
   const { thread, session } = after;
-  const { id, history } = thread;
+  const { id } = thread;
   if (before === null || hasRowChanged(before, after)) {
     const json = rowJson(sql, blobOf.thread(id), JSON.stringify(rowOf(thread, session)));
     sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?)", id, json);
-  }
-  if (before === null || hasTurnChanged(before, after)) {
-    const turn = turnOf(thread, session);
-    const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
-    sql.exec(insertTurn, id, json, packHistory(history));
   }
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
   writeOutcomes(sql, before?.thread, thread, to.written);
@@ -176,9 +196,31 @@ const writeChat = (
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
   for (const message of after.slice(same)) {
     const stored = known.get(message.pos);
-    if (stored === undefined) writeMessage(to, thread, message);
-    else if (stored.marks !== message.marks) writeMarks(to, thread, message);
+    const isNew = stored === undefined && !to.restored.has(messageKey(thread, message.pos));
+    if (isNew) writeMessage(to, thread, message);
+    else if (stored !== undefined && stored.marks !== message.marks) writeMarks(to, thread, message);
     if (stored?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
+  }
+};
+
+/**
+ * Brings messages back into the view; their edit keeps when they were out of it. Events may refer to the rows of those
+ * that have the marks they were written with.
+ */
+const writeRestored = (
+  { sql, written }: CommitTarget,
+  { threads }: Session,
+  { restored }: Transition,
+): void => {
+  for (const { edit, ...back } of restored) {
+    sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify({ restored: back }));
+    const chat = new Map(threads[back.thread]?.chat.map((message) => [message.pos, message]));
+    const query = "UPDATE messages SET retired = 0 WHERE thread = ? AND pos = ? RETURNING marks";
+    for (const [pos] of back.messages) {
+      const { marks } = sql.exec<{ marks: string | null }>(query, back.thread, pos).one();
+      const message = chat.get(pos);
+      if (marks === null && message !== undefined) written.set(messageKey(back.thread, pos), message);
+    }
   }
 };
 
@@ -215,7 +257,7 @@ const writeAsk = (sql: SqlStorage, ask: Ask): void => {
   sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", id, status, json);
 };
 
-const writeRows = (sql: SqlStorage, transition: Transition): void => {
+const writeRows = (sql: SqlStorage, transition: Transition, after: Session): void => {
   for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
     writeInput(sql, input);
   for (const ask of transition.asks) writeAsk(sql, ask);
@@ -223,7 +265,7 @@ const writeRows = (sql: SqlStorage, transition: Transition): void => {
     const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
     sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
   }
-  writeSums(sql, transition.ledger);
+  writeSums(sql, transition.ledger, after);
   for (const { id, text } of transition.blobs) writeBlob(sql, id, text);
   for (const { key, fingerprint, status, json, at } of transition.answers) {
     const row = rowJson(sql, blobOf.answer(key), json);
@@ -261,48 +303,58 @@ export const writeTransition = (
   told: EventTexts,
   place: LogPlace,
 ): LogPlace => {
-  const to = { sql, messages: told.messages, written: new Map<string, Message>() };
-  if (before === null) writeSessionId(sql, after.id);
-  for (const thread of Object.values(after.threads)) {
+  const restored = new Set(
+    transition.restored.flatMap(({ thread, messages }) => messages.map(([pos]) => messageKey(thread, pos))),
+  );
+  const to = { sql, messages: told.messages, written: new Map<string, Message>(), restored };
+  const threads = Object.values(after.threads).map((thread) => {
     const known = before?.threads[thread.id];
     const from = before === null || known === undefined ? null : { thread: known, session: before };
-    writeThread(to, from, { thread, session: after });
-  }
+    return { from, to: { thread, session: after } };
+  });
+  for (const thread of threads) writeThread(to, thread.from, thread.to);
   for (const thread of transition.left) writeLeftThread(to, before?.threads[thread.id], thread);
   writeChildren(sql, transition.children);
   writeAsks(sql, before, after);
   writeTasks(sql, before, after);
   writeEntries(sql, transition.entries);
   writeRetired(to, before, transition);
+  writeRestored(to, after, transition);
   writeExternal(sql, before, after);
+  writeServerTools(sql, before, after);
   forgetKeys(sql, before, after);
-  writeRows(sql, transition);
-  return writeEvents(to, after, transition, told, place);
+  writeRows(sql, transition, after);
+  const log = addEvents(to, after, transition, told, place);
+  for (const { from, to } of threads) writeTurn(sql, from, to, to.thread.id === "main" ? log : sameLog);
+  return { rows: log.rows, length: log.length };
 };
 
-/** Writes the events of a commit into one row, or into a few if they are long, without what its other rows hold. */
-const writeEvents = (
+/** Adds the events of a commit to the log as one row, or as a few if they are long, without what its other rows hold. */
+const addEvents = (
   { sql, written, messages }: CommitTarget,
   { head, threads }: Session,
-  { events, ledger, moment: { now: at } }: Transition,
+  { events, ledger, edits, moment: { now: at } }: Transition,
   told: EventTexts,
   place: LogPlace,
-): LogPlace => {
+): LogChange => {
   const sources = { threads, written, messages };
-  const attempts = ledger.map((row) => JSON.stringify(row));
-  if (told.events.length === 0) return attempts.length === 0 ? place : addToLog(sql, attempts, place);
-  const rows: { first: number; at: number; events: EventText[]; ledger: readonly string[] }[] = [];
-  let length = pieceLength;
+  const beside = {
+    ledger: ledger.map((row) => JSON.stringify(row)),
+    edits: edits.map((row) => JSON.stringify(row)),
+  };
+  if (told.events.length === 0) return addToNewest(beside, place);
+  const rows: (LogRow & { readonly events: EventText[] })[] = [];
+  let length = logRowLength;
   for (const [index, text] of told.events.entries()) {
     const event = events[index];
     const data = event === undefined || told.redacted ? text.data : storedData(sources, event, text.data);
     length += data.length;
-    if (length >= pieceLength) {
+    if (length >= logRowLength) {
       const first = head - told.events.length + index + 1;
-      rows.push({ first, at, events: [], ledger: index === 0 ? attempts : [] });
+      rows.push({ first, at, events: [], ...(index === 0 ? beside : { ledger: [], edits: [] }) });
       length = data.length;
     }
     rows.at(-1)?.events.push({ ...text, data });
   }
-  return writeLog(sql, rows, place);
+  return addToLog(sql, rows, place);
 };

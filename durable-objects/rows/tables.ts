@@ -6,28 +6,27 @@ import { migrations, schema } from "./schema.ts";
 export const hasTables = (sql: SqlStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;
 
+/** The first version is the one without a row, so that a session's creation does not pay for it. */
+const writeVersion = (sql: SqlStorage, version: number): void => {
+  if (version > 1) sql.exec("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", String(version));
+};
+
+const readVersion = (sql: SqlStorage): number => {
+  const query = "SELECT value FROM meta WHERE key = 'schema_version'";
+  return Number(sql.exec<{ value: string }>(query).toArray()[0]?.value ?? 1);
+};
+
 export const createTables = (sql: SqlStorage): void => {
   sql.exec(schema);
-  sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(migrations.length + 1));
+  writeVersion(sql, migrations.length + 1);
 };
-
-/** Names the session of the rows once, for its events. */
-export const writeSessionId = (sql: SqlStorage, session: string): void => {
-  sql.exec("INSERT INTO meta VALUES ('session', ?)", session);
-};
-
-export const readSessionId = (sql: SqlStorage): string =>
-  sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'session'").one().value;
 
 /** Brings the tables of an older schema version up to date, step by step, each in its own transaction. */
 export const migrate = (storage: CommitStorage, steps: readonly string[] = migrations): void => {
-  const { value } = storage.sql
-    .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
-    .one();
-  for (let version = Number(value); version <= steps.length; version++) {
+  for (let version = readVersion(storage.sql); version <= steps.length; version++) {
     storage.transactionSync(() => {
       storage.sql.exec(steps[version - 1] ?? "");
-      storage.sql.exec("UPDATE meta SET value = ? WHERE key = 'schema_version'", String(version + 1));
+      writeVersion(storage.sql, version + 1);
     });
   }
 };

@@ -5,7 +5,7 @@ import type { Flow } from "./flow.ts";
 import { createFlow } from "./flow.ts";
 
 /** Survives hibernation with a socket; `after` is its cursor while it lags, and null once it has seen all. */
-interface Viewer extends StreamFilter {
+export interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
   /** Is true once the socket has sent its hello. */
   readonly ready: boolean;

@@ -1,8 +1,8 @@
-import type { Delta } from "../../src/agent/state/delta.ts";
+import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { eventFrame, eventsMessage, joinFrames, matchesFilter } from "../../src/session/frames.ts";
 import { takeFitting } from "../../src/session/paging.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
 
 /** Feeds the hibernating sockets of a session from committed rows. */
@@ -14,6 +14,8 @@ export interface Watchers {
   /** Sends the lines of a commit, which are built only if somebody watches; `before` is the head before it. */
   readonly publish: (lines: () => readonly string[], before: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
+  /** Sends frames of providers to those who may debug and take all deltas. */
+  readonly showFrames: (frames: readonly ProviderFrame[]) => void;
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
 }
 
@@ -77,10 +79,15 @@ const isOpen = ({ connections }: WatcherParts, socket: WebSocket, before: number
   return false;
 };
 
-const publish = (parts: WatcherParts, lines: readonly string[], before: number): void => {
+const publish = (
+  parts: WatcherParts,
+  sockets: readonly WebSocket[],
+  lines: readonly string[],
+  before: number,
+): void => {
   const { viewer, post, send } = parts.connections;
   const whole = eventsMessage(lines);
-  for (const socket of parts.sockets()) {
+  for (const socket of sockets) {
     if (!isOpen(parts, socket, before)) continue;
     const seen = viewer(socket);
     if (seen.types === null && seen.threads === null) post(socket, whole, lines.length);
@@ -107,6 +114,16 @@ const show = (parts: WatcherParts, sockets: readonly WebSocket[], deltas: readon
 const passesFilter = (filter: StreamFilter, delta: Delta | undefined): boolean =>
   delta !== undefined && isWanted(filter, delta.kind, delta.thread);
 
+/** Returns whether a socket asked for a frame and its owner may see it. */
+const wantsFrame = (
+  { principal, deltas, types, threads }: Viewer,
+  { type, thread }: ProviderFrame,
+): boolean =>
+  principal?.scopes.includes("debug:read") === true &&
+  deltas === "all" &&
+  (types === null || types.includes(type)) &&
+  (threads === null || threads.includes(thread));
+
 export const createWatchers = (parts: WatcherParts): Watchers => {
   const { connections } = parts;
   return {
@@ -120,12 +137,23 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       if (seen.ready && seen.after === null) connections.send(socket, itemStates(parts, seen));
     },
     publish: (build, before) => {
-      const lines = parts.sockets().length === 0 ? [] : build();
-      if (lines.length > 0) publish(parts, lines, before);
+      const sockets = parts.sockets();
+      const lines = sockets.length === 0 ? [] : build();
+      if (lines.length > 0) publish(parts, sockets, lines, before);
     },
     show: (deltas) => {
       const sockets = deltas.length === 0 ? [] : parts.sockets();
       if (sockets.length > 0) show(parts, sockets, deltas);
+    },
+    showFrames: (frames) => {
+      for (const socket of parts.sockets()) {
+        const wanted = frames.filter((frame) => wantsFrame(connections.viewer(socket), frame));
+        if (wanted.length === 0 || !isOpen(parts, socket, parts.head())) continue;
+        connections.send(
+          socket,
+          wanted.map((frame) => JSON.stringify(frame)),
+        );
+      }
     },
     acknowledged: (socket, frames) => {
       const hasRoom = connections.acknowledge(socket, frames);

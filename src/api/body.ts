@@ -7,7 +7,7 @@ import { refuse } from "../session/problems.ts";
 export type RequestFields = Readonly<Record<string, unknown>>;
 
 const refuseTooLarge = (limit: number): never =>
-  refuse("payload_too_large", `The body is larger than ${limit} bytes: send less, or several messages.`, {
+  refuse("payload_too_large", `The body is larger than ${limit} bytes: send less.`, {
     meta: { limit },
   });
 
@@ -26,7 +26,7 @@ function checkType(request: Request): void {
 const maxDrainedBytes = 100 * 1024 * 1024;
 
 /** Reads a body's bytes. One above the limit is read to its end, or its sender would be cut off before the answer. */
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
   if (announced > maxDrainedBytes) refuseTooLarge(limit);
   const chunks: Uint8Array[] = [];

@@ -4,8 +4,8 @@ import type { LogLine } from "../tools/log-line.ts";
 import type { PlacedNamespace } from "../engine/access/names.ts";
 import type { TeamDirectory, TenantDirectory } from "../engine/access/rpc.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Authenticate } from "./credentials.ts";
-import type { CountRequest } from "./rate-limit.ts";
+import type { Authenticate } from "./access/credentials.ts";
+import type { CountRequest } from "./access/rate-limit.ts";
 
 /** This file defines the parts of the router and the context of one request. */
 
@@ -22,7 +22,7 @@ export interface RouterEnv {
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
-/** Asks a provider's gate for the models that failed lately. */
+/** Asks a provider's gate for the models that failed lately, or to forget that they did. */
 interface HealthStub {
   health(claim: null): Promise<
     readonly {
@@ -33,6 +33,7 @@ interface HealthStub {
       readonly until: number | null;
     }[]
   >;
+  resetHealth(): Promise<void>;
 }
 interface Namespace<Stub> {
   getByName(name: string): Stub;
@@ -48,7 +49,10 @@ export interface RouterContext {
   };
 }
 
-export interface RouterDependencies extends Pick<Engine, "team" | "toolsOf" | "callsOf" | "windowOf"> {
+export interface RouterDependencies extends Pick<
+  Engine,
+  "team" | "toolsOf" | "judgeCall" | "callsOf" | "windowOf" | "workspace" | "servers"
+> {
   /** Returns milliseconds since the epoch. */
   readonly now?: () => number;
   /** Takes one JSON line. */

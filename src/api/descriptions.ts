@@ -1,10 +1,20 @@
+import * as z from "zod";
 import type { TeamAgent } from "../config/team.ts";
-import type { RequestContext, Router, RouterEnv } from "./context.ts";
+import { getTenantObject } from "../engine/access/names.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
+import { parseParams } from "../session/command.ts";
+import { refuse, refuseField } from "../session/problems.ts";
+import { jsonResponse } from "./answers.ts";
+import type { AuthorizedContext, RequestContext, Router, RouterEnv } from "./context.ts";
 import { limits } from "./limits.ts";
 import { callWithRetry } from "./platform.ts";
+import { refuseQuery } from "./query.ts";
+import { readCommandBody } from "./route.ts";
 
-/** This file builds `GET /v1/capabilities`, `/v1/agents` and `/v1/models`. They hold no secrets. */
+/**
+ * This file builds `GET /v1/capabilities`, `/v1/agents` and `/v1/models`, and says what permissions would make of a call.
+ * The answers hold no secrets.
+ */
 
 const modelOf = (router: Router, { provider, model }: Pick<TeamAgent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
@@ -59,6 +69,19 @@ export async function describeModels({
   });
 }
 
+/** Ends the cooldowns of a provider's models, or of all; sessions follow as they next ask for them. */
+export async function resetCooldowns({ router, objects, path, url }: RequestContext): Promise<Response> {
+  refuseQuery(url.searchParams);
+  const known = [...new Set(configuredModelsOf(router).map(({ provider }) => provider))];
+  const { provider } = path;
+  if (provider !== undefined && !known.includes(provider)) refuse("not_found", "no such provider");
+  const named = provider === undefined ? known : [provider];
+  await Promise.all(
+    named.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).resetHealth(), true)),
+  );
+  return new Response(null, { status: 204 });
+}
+
 /** Describes the limits, kinds and surfaces of this deployment. */
 export const describeTeam = (router: Router): Readonly<Record<string, unknown>> => ({
   version: "v1",
@@ -79,3 +102,34 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
 /** Lists secrets that the team's config names and that are bound neither as a text nor in the Secrets Store. */
 export const findMissingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));
+
+const explainSchema = z.strictObject({
+  agent: z.string().max(64),
+  tool: z.string().max(128),
+  input: z.json().default({}),
+});
+
+/** No session: the tenant answers with the grants that its agents have in all sessions. */
+const nobody = { session: "", grants: [] };
+
+/** Judges a call as `main` of a new session of the deployed team would, with the tenant's grants; nothing runs. */
+export const explainPermission = async (context: AuthorizedContext): Promise<Response> => {
+  const { router, objects, principal } = context;
+  const body = await readCommandBody(context, () => false);
+  const { agent, tool, input } = parseParams(explainSchema, body);
+  const { agents: grants } = await getTenantObject(objects.TenantObject, principal).grants(nobody);
+  const plan = router.judgeCall(agent, { tool, input }, grants);
+  if (plan === null) {
+    const known = router.team.agents.map(({ name }) => name).join(", ");
+    return refuseField("unknown_agent", "/agent", `Known agents: ${known}.`);
+  }
+  const { verdict, by, reason, remember, refusal } = plan;
+  return jsonResponse({
+    verdict: refusal === undefined ? verdict : "deny",
+    by,
+    ...(by.startsWith("rule ") ? { rule: by.slice("rule ".length) } : {}),
+    ...(reason === undefined ? {} : { reason }),
+    ...(verdict === "ask" && remember !== null ? { remember } : {}),
+    ...(refusal === undefined ? {} : { error: refusal.text }),
+  });
+};

@@ -11,16 +11,22 @@ import type {
   RouterEnv,
   SessionRequestContext,
 } from "./context.ts";
-import { checkTokenOrigin, createAuthenticator, readCredential, requireConfigured } from "./credentials.ts";
-import { findDevPrincipal } from "./development.ts";
-import { checkHop, checkOrigin, answerPreflight } from "./origins.ts";
+import {
+  checkTokenOrigin,
+  createAuthenticator,
+  readCredential,
+  requireConfigured,
+} from "./access/credentials.ts";
+import { findDevPrincipal } from "./access/development.ts";
+import { checkHop, checkOrigin, answerPreflight } from "./access/origins.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";
-import { createRequestCounter } from "./rate-limit.ts";
+import { createRequestCounter } from "./access/rate-limit.ts";
 import { logRequest, createRequestId, traceOf } from "./request-log.ts";
 import { requireScope } from "./route.ts";
 import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
+import { refuseUnknownAddress } from "./unknown-address.ts";
 
 /** This file assembles the HTTP API; `createRouter` is its only entry point. */
 
@@ -102,7 +108,7 @@ function createApp(): Hono<{ Bindings: RequestContext }> {
       return dispatch({ ...c.env, path: c.req.param() }, route);
     });
   }
-  app.notFound(() => refuse("not_found", "No such address."));
+  app.notFound((c) => refuseUnknownAddress(c.env, routes));
   app.onError((thrown) => {
     throw thrown;
   });

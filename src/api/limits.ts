@@ -1,10 +1,14 @@
 import { deepestInput } from "../chat/json-depth.ts";
+import { longestUpload } from "../session/operations/uploads.ts";
 import { streamLimits } from "../session/frames.ts";
 
 /** Lists the API's limits, which `GET /v1/capabilities` shows. */
 export const limits = {
   body_bytes: 1024 * 1024,
   message_body_bytes: 8 * 1024 * 1024,
+  upload_bytes: longestUpload,
+  workspace_file_bytes: 32 * 1024 * 1024,
+  archive_bytes: 32 * 1024 * 1024,
   json_depth: deepestInput,
   parts_per_message: 64,
   wait_seconds: 300,

@@ -15,7 +15,7 @@ import type { QueryKinds } from "./query.ts";
 
 /** This file defines routes as data: the types require each to say who may use it. */
 
-type RouteMethod = "GET" | "POST" | "PATCH" | "DELETE";
+type RouteMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 type RouteAnswer = Response | Promise<Response>;
 
 interface RouteAddress {
@@ -114,6 +114,7 @@ export const directoryRoute = (
   path: string,
   op: TeamOperation | TenantOperation,
   query: QueryKinds = {},
+  hasOptionalBody = method === "DELETE",
 ): TeamRoute => ({
   method,
   path,
@@ -121,7 +122,7 @@ export const directoryRoute = (
   handle: async (context) => {
     const fields = isRead(context)
       ? readQuery(context.url.searchParams, query)
-      : await readCommandBody(context, () => method === "DELETE");
+      : await readCommandBody(context, () => hasOptionalBody);
     const key = isRead(context) ? undefined : readIdempotencyKey(context.request, {});
     return toResponse(await callDirectory(context, op, mergeFields(fields, context.path), key));
   },

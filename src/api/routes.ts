@@ -5,9 +5,17 @@ import { pageOfList, pageQueryFields } from "../session/paging.ts";
 import { jsonResponse } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
 import type { AuthorizedContext, RequestContext } from "./context.ts";
-import { isConfigured, readCredential } from "./credentials.ts";
-import { describeAgent, describeModels, describeTeam, findMissingSecrets } from "./descriptions.ts";
-import { findDevPrincipal } from "./development.ts";
+import { isConfigured, readCredential } from "./access/credentials.ts";
+import {
+  describeAgent,
+  describeModels,
+  describeTeam,
+  explainPermission,
+  findMissingSecrets,
+  resetCooldowns,
+} from "./descriptions.ts";
+import { findDevPrincipal } from "./access/development.ts";
+import { connectServer } from "./mcp.ts";
 import { readQuery } from "./query.ts";
 import { directoryRoute } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -76,16 +84,29 @@ export const routes: readonly Route[] = [
       : describeAgent(router, agent);
   }),
   listRoute("/v1/models", describeModels),
+  ...["/v1/models/cooldowns", "/v1/models/cooldowns/:provider"].map((path): Route => ({
+    method: "DELETE",
+    path,
+    scope: "admin",
+    handle: resetCooldowns,
+  })),
   directoryRoute("GET", "/v1/sessions", "list_sessions", {
     status: "list",
     metadata: "pairs",
     created_after: "time",
     updated_before: "time",
   }),
+  directoryRoute("GET", "/v1/usage", "list_usage"),
+  directoryRoute("GET", "/v1/asks", "list_asks"),
+  directoryRoute("GET", "/v1/audit", "list_audit"),
   ...sessionRoutes,
   directoryRoute("GET", "/v1/grants", "list_grants"),
   directoryRoute("DELETE", "/v1/grants/:grant", "revoke_grant"),
+  { method: "POST", path: "/v1/permissions/explain", scope: "admin", handle: explainPermission },
   directoryRoute("DELETE", "/v1/memory/:subject", "forget_subject"),
+  directoryRoute("GET", "/v1/mcp", "list_mcp_servers"),
+  { method: "POST", path: "/v1/mcp/:name/connect", scope: "admin", handle: connectServer },
+  directoryRoute("POST", "/v1/mcp/:name/approve", "approve_mcp_server", {}, true),
   directoryRoute("POST", "/v1/keys", "create_key"),
   directoryRoute("GET", "/v1/keys", "list_keys"),
   directoryRoute("GET", "/v1/keys/:key", "get_key"),

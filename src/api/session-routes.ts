@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { parseParams } from "../session/command.ts";
-import { needsSession } from "../session/define-operation.ts";
 import { operations } from "../session/operations.ts";
 import type { OperationName } from "../session/operations.ts";
 import { contextOperation } from "../session/operations/context.ts";
 import { eventsOperation } from "../session/operations/queries.ts";
+import { forkOperation } from "../session/operations/fork.ts";
 import { sendOperation } from "../session/operations/send.ts";
 import { createOperation } from "../session/operations/session.ts";
 import { deriveSessionId, createSessionId } from "../engine/access/names.ts";
@@ -21,6 +21,8 @@ import {
   readParameters,
 } from "./route.ts";
 import type { Route, SessionRoute } from "./route.ts";
+import { deleteFile, readWorkspace, unpackArchive, writeFile } from "./files/workspace.ts";
+import { readUpload, uploadFile } from "./files/uploads.ts";
 import { streamEvents, wantsStream } from "./streams/sse.ts";
 import { upgradeAuthenticated, upgradeUnauthenticated } from "./streams/socket.ts";
 import { sendAndWait } from "./streams/wait.ts";
@@ -44,6 +46,23 @@ async function createSession(context: AuthorizedContext): Promise<Response> {
   const session = await newSessionId(context, body);
   context.notes.session = session;
   const response = await answerOperation({ ...context, session }, createOperation, body);
+  response.headers.set("Location", `/v1/sessions/${session}`);
+  return response;
+}
+
+/** Forks a session; a browser token must be valid for the source, and the new session is another one. */
+async function forkSession(context: SessionRequestContext): Promise<Response> {
+  const body = await readParameters(context, forkOperation);
+  const { principal, session: source } = context;
+  const { session: bound, made: _, ...caller } = principal;
+  if (bound !== undefined) await readSession(context);
+  const key = readIdempotencyKey(context.request, {});
+  const session =
+    key === undefined
+      ? createSessionId()
+      : await deriveSessionId("fork", principal.tenant, `${source} ${key}`);
+  const fields = mergeFields(body, { source });
+  const response = await answerOperation({ ...context, principal: caller, session }, forkOperation, fields);
   response.headers.set("Location", `/v1/sessions/${session}`);
   return response;
 }
@@ -81,12 +100,18 @@ async function listEvents(context: SessionRequestContext): Promise<Response> {
 
 const createdSchema = z.object({ created_at: z.int() });
 
-/** Mints a token for an existing session; an unknown one is 404, whoever owns it. */
+/** Shows a session to a route that the caller may use; an unknown one is 404, whoever owns it. */
+async function readSession(context: SessionRequestContext): Promise<string> {
+  const principal = { ...context.principal, scopes: ["sessions:read"] as const };
+  const { json } = await callSession({ ...context, principal }, { op: "get", params: {} });
+  return json;
+}
+
+/** Mints a token for an existing session. */
 async function mintSessionToken(context: SessionRequestContext): Promise<Response> {
-  const { principal, router, session } = context;
+  const { router, session } = context;
   const body = await readCommandBody(context, () => true);
-  const reader = { ...context, principal: { ...principal, scopes: ["sessions:read"] as const } };
-  const { json } = await callSession(reader, { op: "get", params: {} });
+  const json = await readSession(context);
   const { created_at: made } = createdSchema.parse(JSON.parse(json));
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
   const key = readIdempotencyKey(context.request, {});
@@ -117,13 +142,21 @@ const sessionHandlers: Partial<Record<OperationName, SessionRoute["handle"]>> = 
   send: sendRoute(0).handle,
   context: answerContext,
   events: listEvents,
+  fork: forkSession,
   notes: listSessionNotes,
+  workspace: readWorkspace("workspace"),
+  read_file: readWorkspace("read_file"),
+  write_file: writeFile,
+  delete_file: deleteFile,
+  unpack: unpackArchive,
+  upload: uploadFile,
+  read_upload: readUpload,
 };
 
 export const sessionRoutes: readonly Route[] = [
   { ...operationAddress(createOperation), handle: createSession },
   ...operations
-    .filter(needsSession)
+    .filter(({ path }) => path.includes("/:session"))
     .map((operation) => operationRoute(operation, sessionHandlers[operation.name])),
   { ...sendRoute(60), path: sessionPath, alias: true },
   {

@@ -17,7 +17,7 @@ export const blockEnd = (chat: readonly Message[], at: number): number => {
 };
 
 /** Whether a message, and with it its block, must stay in the view unchanged. */
-const isPinned = ({ marks }: Message): boolean => marks?.includes("pinned") === true;
+const isPinned = ({ marks = [] }: Message): boolean => marks.includes("pinned") || marks.includes("plan");
 
 /** Whether the block that contains `at` is pinned. */
 export const isBlockPinned = (chat: readonly Message[], at: number): boolean => {

@@ -1,5 +1,6 @@
-/** The width and height of an image in pixels, read from its header. */
+/** The format, width and height in pixels of an image, read from its header. */
 export interface ImageSize {
+  readonly type: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
   readonly width: number;
   readonly height: number;
 }
@@ -41,29 +42,31 @@ const hasTextAt = (bytes: Base64Bytes, index: number, text: string): boolean =>
 
 const readPngSize = (bytes: Base64Bytes): ImageSize | null =>
   hasTextAt(bytes, 1, "PNG") && hasTextAt(bytes, 12, "IHDR")
-    ? { width: readBigEndian(bytes, 16, 4), height: readBigEndian(bytes, 20, 4) }
+    ? { type: "image/png", width: readBigEndian(bytes, 16, 4), height: readBigEndian(bytes, 20, 4) }
     : null;
 
 const readGifSize = (bytes: Base64Bytes): ImageSize | null =>
   hasTextAt(bytes, 0, "GIF8")
-    ? { width: readLittleEndian(bytes, 6, 2), height: readLittleEndian(bytes, 8, 2) }
+    ? { type: "image/gif", width: readLittleEndian(bytes, 6, 2), height: readLittleEndian(bytes, 8, 2) }
     : null;
 
 /** Reads WebP, whose three forms keep the size in 14 bits, 14 packed bits, or 24 bits less one. */
 const readWebpSize = (bytes: Base64Bytes): ImageSize | null => {
   if (!hasTextAt(bytes, 0, "RIFF") || !hasTextAt(bytes, 8, "WEBP")) return null;
+  const type = "image/webp";
   if (hasTextAt(bytes, 12, "VP8 ")) {
     return {
+      type,
       width: readLittleEndian(bytes, 26, 2) & 0x3fff,
       height: readLittleEndian(bytes, 28, 2) & 0x3fff,
     };
   }
   if (hasTextAt(bytes, 12, "VP8L")) {
     const packed = readLittleEndian(bytes, 21, 4);
-    return { width: (packed % 0x4000) + 1, height: (Math.floor(packed / 0x4000) % 0x4000) + 1 };
+    return { type, width: (packed % 0x4000) + 1, height: (Math.floor(packed / 0x4000) % 0x4000) + 1 };
   }
   if (!hasTextAt(bytes, 12, "VP8X")) return null;
-  return { width: readLittleEndian(bytes, 24, 3) + 1, height: readLittleEndian(bytes, 27, 3) + 1 };
+  return { type, width: readLittleEndian(bytes, 24, 3) + 1, height: readLittleEndian(bytes, 27, 3) + 1 };
 };
 
 /** Frame headers are C0 to CF without the tables C4, C8 and CC. */
@@ -76,14 +79,18 @@ const readJpegSize = (bytes: Base64Bytes): ImageSize | null => {
   while (index + 9 < bytes.length && bytes.at(index) === 0xff) {
     const marker = bytes.at(index + 1);
     if (isFrameMarker(marker)) {
-      return { width: readBigEndian(bytes, index + 7, 2), height: readBigEndian(bytes, index + 5, 2) };
+      return {
+        type: "image/jpeg",
+        width: readBigEndian(bytes, index + 7, 2),
+        height: readBigEndian(bytes, index + 5, 2),
+      };
     }
     index += marker === 0xff ? 1 : 2 + Math.max(2, readBigEndian(bytes, index + 2, 2));
   }
   return null;
 };
 
-/** Reads the size of a PNG, JPEG, GIF or WebP image given as base64; null if its header cannot be read. */
+/** Reads format and size of a PNG, JPEG, GIF or WebP image given as base64; null if its header cannot be read. */
 export const imageSize = (base64: string): ImageSize | null => {
   const bytes = openBase64(base64);
   if (bytes.length < 10) return null;

@@ -71,8 +71,11 @@ export interface ToolResultPart {
 
 export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCallPart | ToolResultPart;
 
-/** `note`: runtime advice; `steering`: joined a run; `partial`: of a cancelled reply; `pinned`: never shortened. */
-export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
+/**
+ * `note`: runtime advice; `steering`: joined a run; `partial`: of a cancelled reply; `pinned`: never shortened, as is
+ * the `plan` of a live run.
+ */
+export type Mark = "note" | "steering" | "partial" | "pinned" | "plan" | "truncated";
 
 /** Says who took messages out of the view, and why. */
 export interface Cause {

@@ -7,16 +7,24 @@ import { exitCodes } from "./usage.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, ".limpet");
-const target = join(folder, "shell.js");
 
-/** The code of just-bash and of the packages that it imports, in one piece; the platform's modules stay outside. */
-const bundleShell = async (): Promise<string> => {
+/** What the sandbox Worker imports as `#shell` and `#git`, with a meter in it. */
+const pieces = [
+  { file: "shell.js", package: "just-bash/browser", isShell: true },
+  { file: "git.js", package: "just-git", isShell: false },
+] as const;
+type Piece = (typeof pieces)[number];
+
+/** The code of a package and of those that it imports, in one piece; the platform's modules stay outside. */
+const bundle = async (piece: Piece): Promise<string> => {
   // The bundler and the parser are loaded only where there is something to build.
   const { build } = await import("vite");
   const { instrument, instrumentShell } = await import("./instrument.ts");
-  const shell = fileURLToPath(import.meta.resolve("just-bash/browser"));
-  const transform = (code: string, id: string): string | null =>
-    id.startsWith("\0") ? null : id === realpathSync(shell) ? instrumentShell(code) : instrument(code);
+  const input = fileURLToPath(import.meta.resolve(piece.package));
+  const transform = (code: string, id: string): string | null => {
+    if (id.startsWith("\0")) return null;
+    return piece.isShell && id === realpathSync(input) ? instrumentShell(code) : instrument(code);
+  };
   const result = await build({
     root,
     configFile: false,
@@ -29,7 +37,7 @@ const bundleShell = async (): Promise<string> => {
       minify: false,
       target: "esnext",
       rolldownOptions: {
-        input: shell,
+        input,
         external: /^node:/,
         preserveEntrySignatures: "strict",
         output: { codeSplitting: false },
@@ -38,13 +46,24 @@ const bundleShell = async (): Promise<string> => {
   });
   const [chunk, ...more] = [result].flat().flatMap((made) => ("output" in made ? made.output : []));
   if (chunk?.type !== "chunk" || more.length > 0)
-    throw new Error("the shell and its packages do not fit into one file");
+    throw new Error(`${piece.package} and its packages do not fit into one file`);
   return chunk.code;
 };
 
+const writePiece = async (piece: Piece, mark: string): Promise<void> => {
+  const target = join(folder, piece.file);
+  if (existsSync(target) && readFileSync(target, "utf8").startsWith(mark)) return;
+  const meter = JSON.stringify(relative(folder, join(root, "src/sandbox/worker/meter.ts")));
+  const code = `import { meter as $meter } from ${meter};\n${await bundle(piece)}`;
+  const draft = join(folder, `.${process.pid}-${piece.file}`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(draft, mark + code);
+  renameSync(draft, target);
+};
+
 /**
- * Writes `.limpet/shell.js`: the embedded shell of just-bash with a meter in it, which the sandbox Worker imports as
- * `#shell`. `limpet build` and the build step of that Worker call it; nothing is written if nothing has changed.
+ * Writes `.limpet/shell.js` and `.limpet/git.js`: the embedded shell of just-bash and the git of just-git with a meter
+ * in them. `limpet build` and the build step of the sandbox Worker call it; nothing is written if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
   const maker = ["build-shell.ts", "instrument.ts", "natives.ts", "syntax.ts"].map((file) =>
@@ -53,18 +72,12 @@ export const writeShell = async (): Promise<void> => {
   const hash = createHash("sha256");
   for (const file of [join(root, "package-lock.json"), ...maker]) hash.update(readFileSync(file));
   const mark = `// ${hash.digest("hex")}\n`;
-  if (existsSync(target) && readFileSync(target, "utf8").startsWith(mark)) return;
-  const meter = JSON.stringify(relative(folder, join(root, "src/sandbox/worker/meter.ts")));
-  const shell = `import { meter as $meter } from ${meter};\n${await bundleShell()}`;
-  const draft = join(folder, `.shell-${process.pid}.js`);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(draft, mark + shell);
-  renameSync(draft, target);
+  for (const piece of pieces) await writePiece(piece, mark);
 };
 
 /** `limpet build-shell`. */
 export const buildShell = async ({ print }: Terminal): Promise<ExitCode> => {
   await writeShell();
-  print("built the shell into .limpet/shell.js");
+  print("built the shell into .limpet/shell.js and its git into .limpet/git.js");
   return exitCodes.fine;
 };

@@ -7,6 +7,15 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
+/** Compiles a team; with `locks` its MCP servers are locked first, and it is compiled again with the new lock. */
+const compileLocked = async (terminal: Terminal, name: string, locks: boolean) => {
+  const compiled = await compileFolder(terminal.root, name);
+  if (!locks || compiled.team === null) return { compiled, isLocked: true };
+  const { lockServers } = await import("./lock-mcp.ts");
+  const isLocked = await lockServers(terminal, compiled.team);
+  return { compiled: await compileFolder(terminal.root, name), isLocked };
+};
+
 /**
  * Runs `limpet build`: it checks teams and writes `.limpet/<team>/` and the shell that all of them share. A team with
  * errors keeps its last build, which `wrangler dev` goes on serving.
@@ -18,7 +27,8 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
   await writeShell();
   let failed = misnamed.length > 0;
   for (const name of teams) {
-    const compiled = await compileFolder(terminal.root, name);
+    const { compiled, isLocked } = await compileLocked(terminal, name, flags["lock-mcp"] === true);
+    failed ||= !isLocked;
     printDiagnostics(terminal, compiled.diagnostics, flags.json === true);
     const files = buildFiles(compiled, compiled.extensions !== undefined);
     if (files === null) {

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { ExplainedValue } from "../config/explain/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain/explain.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
@@ -7,6 +9,8 @@ import type { Toolbox } from "../config/known.ts";
 import { suggestFor } from "../config/document/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
+import type { Engine } from "../engine/engine.ts";
+import { readBindings } from "./bindings.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
@@ -74,6 +78,23 @@ const printRows = (
   }
 };
 
+/** Reads the bindings that the team's environment has. */
+const bindingsOf = (root: string, team: string): Readonly<Record<string, unknown>> => {
+  const file = join(root, "wrangler.toml");
+  const toml = existsSync(file) ? readFileSync(file, "utf8") : "";
+  return readBindings(toml, team, ["SANDBOX", "BROWSER"]);
+};
+
+const unservedRows = ({ unserved }: Engine, name: string): readonly ExplainedValue[] =>
+  unserved
+    .filter(({ agent }) => agent === name)
+    .map(({ toolbox, reason }) => ({
+      section: "unavailable",
+      key: toolbox,
+      value: reason,
+      origin: "wrangler.toml",
+    }));
+
 export const runExplain = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,
@@ -93,10 +114,14 @@ export const runExplain = async (
     return exitCodes.usage;
   }
   const shown = wanted === undefined ? known : [wanted];
-  const engine = createEngine({ team, env: {}, toolboxes: toolboxesOf(extensions) });
+  const env = bindingsOf(terminal.root, name);
+  const engine = createEngine({ team, env, toolboxes: toolboxesOf(extensions) });
   const agents = shown.map((agent) => ({
     agent,
-    rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),
+    rows: [
+      ...explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),
+      ...unservedRows(engine, agent),
+    ],
   }));
   const general = wanted === undefined ? explainTeam(draft, team) : [];
   if (json) {

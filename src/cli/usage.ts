@@ -5,10 +5,13 @@ import { parseArgs } from "node:util";
 export const usageText = `limpet <command>
 
   validate [team…] [--strict] [--json]     check teams; all of them by default
-  build <team…> | --all [--json]           check teams and write .limpet/<team>/
-  build-shell                              write .limpet/shell.js, the sandbox Worker's shell; build does so too
-  new-team <name> [--from team] [--import file.yaml]
-                                           make config/<name>/ and its environment in wrangler.toml
+  build <team…> | --all [--json] [--lock-mcp]
+                                           check teams and write .limpet/<team>/; --lock-mcp first asks their MCP
+                                           servers for their tools and writes what they are to mcp.lock.json
+  build-shell                              write .limpet/shell.js and git.js for the sandbox Worker; build does so too
+  new-team <name> [--from team | --import file-or-folder]
+                                           make config/<name>/ and its environment in wrangler.toml: a copy of a
+                                           team, or what Shelly's file or .shelly folder comes to
   explain <team> [agent] [--json]          what a team comes to, each value with its origin
   explain --kinds                          known kinds and built-in toolboxes
   explain --effects                        effects with their parameters, as the table of the documentation
@@ -34,6 +37,7 @@ const flagOptions = {
   all: { type: "boolean" },
   kinds: { type: "boolean" },
   effects: { type: "boolean" },
+  "lock-mcp": { type: "boolean" },
   from: { type: "string" },
   import: { type: "string" },
   help: { type: "boolean", short: "h" },
@@ -50,7 +54,7 @@ export interface CommandArguments {
 
 const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   validate: ["strict", "json"],
-  build: ["all", "json"],
+  build: ["all", "json", "lock-mcp"],
   "new-team": ["from", "import"],
   explain: ["kinds", "effects", "json"],
 };

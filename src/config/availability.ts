@@ -27,41 +27,7 @@ const isFilled = (value: unknown): boolean =>
     ? value.length > 0
     : typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
-const unbuiltToolboxes: Readonly<Record<string, string>> = {
-  git: "offer the git toolbox",
-  http: "offer the http toolbox",
-  browser: "offer the browser toolbox",
-};
-
-const unavailableToolboxes: readonly UnavailablePart[] = Object.entries(unbuiltToolboxes).flatMap(
-  ([name, cannot]) => [
-    { path: "agent.toolboxes.*", used: (value) => value === name, cannot },
-    { path: "agent.toolboxes.*.name", used: (value) => value === name, cannot },
-  ],
-);
-
 const unbuiltProviders: readonly string[] = ["workers-ai"];
-
-const unavailableOptions: readonly UnavailablePart[] = [
-  { path: "no_progress_turns", used: isOtherThan(0), cannot: "end a run without progress" },
-  { path: "checkpoints", used: isFilled, cannot: "give notes at checkpoints" },
-  { path: "reflect_on_error", used: isOtherThan(false), cannot: "ask for a reflection after failed calls" },
-  { path: "verify_after_edit", used: isOtherThan(false), cannot: "verify edits" },
-  { path: "verify_command", used: isOtherThan(""), cannot: "verify edits" },
-  { path: "verify_broad_command", used: isOtherThan(""), cannot: "verify edits" },
-  { path: "max_verify_retries", cannot: "verify edits" },
-  { path: "verify_on_breach", used: isOtherThan(false), cannot: "verify edits" },
-  { path: "plan_before_execute", used: isOtherThan(false), cannot: "plan before it executes" },
-  { path: "localize", used: isOtherThan(false), cannot: "look for the files that an input is about" },
-].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
-
-const unavailableForAgents: readonly UnavailablePart[] = [
-  {
-    path: "agent.permissions.after_untrusted",
-    used: isOtherThan("off"),
-    cannot: "offer the tools that this is for",
-  },
-];
 
 const unavailableForTeam: readonly UnavailablePart[] = [
   {
@@ -71,43 +37,33 @@ const unavailableForTeam: readonly UnavailablePart[] = [
     instead: "use openai-compatible with the address of its gateway",
   },
   { path: "providers.*.binding", cannot: "speak to Workers AI" },
-  { path: "mcp_servers.*", cannot: "use MCP servers", instead: "remove this server" },
+  {
+    path: "mcp_servers.*.auth",
+    used: isOtherThan("none"),
+    cannot: "sign in at MCP servers",
+    instead: "use a token in the server's headers",
+  },
   { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
   { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },
-  { path: "git", used: isFilled, cannot: "offer the git toolbox" },
-  { path: "http", used: isFilled, cannot: "offer the http toolbox" },
-  { path: "browser.endpoint", cannot: "offer the browser toolbox" },
-  { path: "browser.search_url", cannot: "offer the browser toolbox" },
-  { path: "egress.allow", used: isFilled, cannot: "offer the tools that this list is for" },
   {
-    path: "permissions.after_untrusted",
-    used: isOtherThan("off"),
-    cannot: "offer the tools that this is for",
+    path: "browser.endpoint",
+    cannot: "use a browser elsewhere",
+    instead: "remove endpoint and bind BROWSER in wrangler.toml",
   },
   { path: "sandbox.idle", cannot: "put a sandbox away; a resting one holds nothing" },
   { path: "sandbox.egress", used: isFilled, cannot: "let commands reach the network" },
   { path: "sandbox.allow_open_egress", used: isOtherThan(false), cannot: "let commands reach the network" },
   { path: "sandbox.credentials", used: isFilled, cannot: "let commands reach the network" },
-  { path: "sessions.revision", used: isOtherThan("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.event_days", used: isOtherThan("off"), cannot: "delete old events" },
   { path: "observability.content", used: isOtherThan("none"), cannot: "log texts; a middleware logger can" },
   { path: "observability.metrics", used: isOtherThan(false), cannot: "write metrics" },
-  { path: "debug.raw", used: isOtherThan("off"), cannot: "show providers' raw frames" },
 ];
 
 /** All unavailable parts. */
-export const unavailableParts: readonly UnavailablePart[] = [
-  ...unavailableForTeam,
-  ...unavailableForAgents,
-  ...unavailableToolboxes,
-  ...unavailableOptions,
-];
+export const unavailableParts: readonly UnavailablePart[] = unavailableForTeam;
 
-/** Kinds and toolboxes that cannot be used yet, for `limpet explain --kinds`. */
-export const unavailableNames: ReadonlySet<string> = new Set([
-  ...Object.keys(unbuiltToolboxes),
-  ...unbuiltProviders,
-]);
+/** Kinds that cannot be used yet, for `limpet explain --kinds`. */
+export const unavailableNames: ReadonlySet<string> = new Set(unbuiltProviders);
 
 /** The export lists of `extensions.ts` that this release accepts. */
 export const availableExtensions: readonly string[] = [
@@ -115,6 +71,7 @@ export const availableExtensions: readonly string[] = [
   "providers",
   "effects",
   "guards",
+  "middleware",
   "checks",
   "agents",
 ];

@@ -30,6 +30,8 @@ interface ReportOptions {
 export type Report = (code: DiagnosticCode, path: Path, message: string, options?: ReportOptions) => void;
 
 export interface TeamDraft {
+  /** The team's name. */
+  readonly name: string;
   /** What the author wrote, with `defaults` merged into the agents. */
   readonly root: Located;
   /** What the author wrote, without that merge. */

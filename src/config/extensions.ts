@@ -2,6 +2,7 @@ import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
+import type { Middleware } from "../agent/definition/middleware.ts";
 import { effectKinds } from "../effects/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
@@ -11,6 +12,7 @@ import type { ErrorCode } from "./document/diagnostics.ts";
 import type { Located } from "./document/document.ts";
 import { readAgents } from "./extension-agents.ts";
 import { guardKinds } from "../guards/index.ts";
+import { middlewareKinds } from "./sections/agent.ts";
 import { guardKeys } from "./sections/agents.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
@@ -35,6 +37,7 @@ export interface ExtensionNames {
   readonly providerKinds: readonly string[];
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
+  readonly middleware: readonly Middleware[];
   readonly checks: readonly string[];
   readonly agents: readonly Located[];
 }
@@ -45,6 +48,7 @@ const noExtensions: ExtensionNames = {
   providerKinds: [],
   effects: [],
   guards: [],
+  middleware: [],
   checks: [],
   agents: [],
 };
@@ -185,6 +189,8 @@ const isEffect = (value: unknown): boolean =>
 interface KindList {
   readonly list: string;
   readonly what: string;
+  /** Stands before the name of one, with a space. */
+  readonly article: string;
   readonly maker: string;
   readonly taken: readonly string[];
   readonly isOne: (value: unknown) => boolean;
@@ -193,6 +199,7 @@ interface KindList {
 const effectList: KindList = {
   list: "effects",
   what: "effect",
+  article: "an ",
   maker: "defineEffect",
   taken: effectKinds,
   isOne: isEffect,
@@ -201,14 +208,29 @@ const effectList: KindList = {
 const guardList: KindList = {
   list: "guards",
   what: "guard",
+  article: "a ",
   maker: "defineGuard",
   taken: [...guardKeys, ...guardKinds],
   isOne: (value) => typeof exportField(value, "before") === "function",
 };
 
-const readKinds = <Kind extends Effect | Guard>(
+const middlewareList: KindList = {
+  list: "middleware",
+  what: "middleware",
+  article: "",
+  maker: "defineMiddleware",
+  taken: middlewareKinds,
+  isOne: (value) => {
+    const hooks = [exportField(value, "start"), exportField(value, "finish")].filter(
+      (hook) => hook !== undefined,
+    );
+    return hooks.length > 0 && hooks.every((hook) => typeof hook === "function");
+  },
+};
+
+const readKinds = <Kind extends Effect | Guard | Middleware>(
   value: readonly unknown[],
-  { list, what, maker, taken, isOne }: KindList,
+  { list, what, article, maker, taken, isOne }: KindList,
   problem: ReportProblem,
 ): Kind[] => {
   const kinds = new Set<string>(taken);
@@ -225,8 +247,7 @@ const readKinds = <Kind extends Effect | Guard>(
       return [];
     }
     if (kinds.has(kind)) {
-      const article = what === "effect" ? "an" : "a";
-      problem("name_conflict", path, `there is ${article} ${what} "${kind}" already`);
+      problem("name_conflict", path, `there is ${article}${what} "${kind}" already`);
       return [];
     }
     kinds.add(kind);
@@ -295,6 +316,11 @@ export const readExtensions = (
     checks: readChecks(readExportList(module.exports, "checks", problem), problem),
     agents: readAgents(readExportList(module.exports, "agents", problem), (path, message) =>
       problem("extension_invalid", path, message),
+    ),
+    middleware: readKinds<Middleware>(
+      readExportList(module.exports, "middleware", problem),
+      middlewareList,
+      problem,
     ),
     guards: readKinds<Guard>(readExportList(module.exports, "guards", problem), guardList, problem),
   };

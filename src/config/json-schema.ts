@@ -48,7 +48,8 @@ const withNames = (value: unknown, names: KnownNames): unknown => {
 
 const schemaCache = new WeakMap<TeamSchemas, JsonSchema>();
 
-const baseSchemaOf = (schemas: TeamSchemas): JsonSchema => {
+/** The schema of a team file without any team's names. */
+export const baseSchemaOf = (schemas: TeamSchemas): JsonSchema => {
   const known = schemaCache.get(schemas) ?? (z.toJSONSchema(schemas.team, { io: "input" }) as JsonSchema);
   schemaCache.set(schemas, known);
   return known;
@@ -78,21 +79,36 @@ const matchesKind = (schema: JsonSchema, node: Located | undefined): boolean => 
   return kind === undefined || scalarTextOf(nodeAt(node, ["kind"])) === kind;
 };
 
-const schemasBelow = (schema: JsonSchema, part: string | number): readonly JsonSchema[] => {
-  if (typeof part === "number") return schema.items === undefined ? [] : [schema.items];
-  const property = schema.properties?.[part];
-  if (property !== undefined) return [property];
-  return typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : [];
-};
+/** The schemas that a value may have, of which a `kind` that it names leaves one. */
+const schemasFor = (schema: JsonSchema, node: Located | undefined): readonly JsonSchema[] =>
+  branchesOf(schema).filter((branch) => matchesKind(branch, node));
+
+/** The schemas that the value below a key or index of these may have. */
+export const schemasBelow = (
+  schemas: readonly JsonSchema[],
+  part: string | number,
+  node: Located | undefined,
+): readonly JsonSchema[] =>
+  schemas.flatMap(({ items, properties, additionalProperties }) => {
+    if (typeof part === "number") return items === undefined ? [] : schemasFor(items, node);
+    const property = properties?.[part];
+    if (property !== undefined) return schemasFor(property, node);
+    return typeof additionalProperties === "object" ? schemasFor(additionalProperties, node) : [];
+  });
+
+/** Whether a schema is one of texts like `10m`. */
+export const isDurationSchema = ({ pattern }: JsonSchema): boolean =>
+  typeof pattern === "string" && pattern.includes("(ms|s|m|h|d)");
+
+/** Whether a schema is one of texts like `32MiB`. */
+export const isSizeSchema = ({ pattern }: JsonSchema): boolean =>
+  typeof pattern === "string" && pattern.includes("(KiB|MiB|GiB)");
 
 /** The keys that the map at `path` may have. */
 export const keysAt = (root: Located, path: Path, schemas: TeamSchemas = plainTeamSchemas): string[] => {
   let found = branchesOf(baseSchemaOf(schemas));
   path.forEach((part, index) => {
-    found = found
-      .flatMap((schema) => schemasBelow(schema, part))
-      .flatMap(branchesOf)
-      .filter((schema) => matchesKind(schema, nodeAt(root, path.slice(0, index + 1))));
+    found = schemasBelow(found, part, nodeAt(root, path.slice(0, index + 1)));
   });
   return [...new Set(found.flatMap((schema) => Object.keys(schema.properties ?? {})))];
 };

@@ -27,16 +27,6 @@ const builtInToolNames = Object.fromEntries(
 /** Maps toolboxes to their tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
 export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
   ...builtInToolNames,
-  git: ["git_status", "git_diff", "git_log", "git_commit"],
-  http: ["http_fetch"],
-  browser: [
-    "browser_search",
-    "browser_navigate",
-    "browser_click",
-    "browser_type",
-    "browser_extract",
-    "browser_screenshot",
-  ],
   agents: [
     "list_agents",
     "delegate_to_agent",

@@ -5,7 +5,15 @@ import type { Provider, Team } from "./team.ts";
 
 /** A revision is the part of a team that a session pins, and its name. */
 
-const connectionKeys = ["base_url", "api_key", "headers", "rate_limit", "retry", "timeouts"] as const;
+const connectionKeys = [
+  "base_url",
+  "api_key",
+  "headers",
+  "allow_literal_secrets",
+  "rate_limit",
+  "retry",
+  "timeouts",
+] as const;
 
 const without = (value: object, keys: readonly string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
@@ -37,10 +45,20 @@ export const definitionOf = (team: Definable): Json => {
     agents: team.agents,
     providers: team.providers.map((provider) => without(provider, connectionKeys)),
     mcp_servers: team.mcp_servers.map((server) =>
-      without(server, ["url", "command", "args", "env", "headers"]),
+      without(server, [
+        "url",
+        "command",
+        "args",
+        "env",
+        "headers",
+        "protocol",
+        "auth",
+        "allow_literal_secrets",
+      ]),
     ),
     models: definedModels(team.models),
     default_context_windows: team.default_context_windows,
+    default_context_window: team.default_context_window,
     permissions: team.permissions,
     filesystem: team.filesystem,
     git: team.git,

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { budgetsSchema } from "./sections/budgets.ts";
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
+import type { Middleware } from "../agent/definition/middleware.ts";
 import { limitsSchema, retentionSchema, sessionsSchema } from "./sections/limits.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
 import { modelsSchema } from "../model/schema.ts";
@@ -17,6 +18,7 @@ import {
   mcpServerSchema,
   permissionsSchema,
 } from "../tools/schema.ts";
+import { middlewareSchemaOf } from "./sections/agent.ts";
 import { agentSchemaOf, defaultsSchemaOf } from "./sections/agents.ts";
 import type { AgentKinds } from "./sections/agents.ts";
 import {
@@ -67,11 +69,12 @@ const sectionKeys = (kinds: AgentKinds) => ({
 export interface OwnKinds {
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
+  readonly middleware: readonly Middleware[];
 }
 
 /** Creates the schemas of `team.yaml`: of an agent, of the keys beside the three lists, and of the whole file. */
-export const createTeamSchemas = ({ effects, guards }: OwnKinds) => {
-  const kinds = { effect: effectSchemaOf(effects), guards };
+export const createTeamSchemas = ({ effects, guards, middleware }: OwnKinds) => {
+  const kinds = { effect: effectSchemaOf(effects), middleware: middlewareSchemaOf(middleware), guards };
   const agent = agentSchemaOf(kinds);
   const sections = sectionKeys(kinds);
   const team = z.strictObject({
@@ -86,4 +89,8 @@ export const createTeamSchemas = ({ effects, guards }: OwnKinds) => {
 export type TeamSchemas = ReturnType<typeof createTeamSchemas>;
 
 /** The schemas of a team without extensions. */
-export const plainTeamSchemas: TeamSchemas = createTeamSchemas({ effects: [], guards: [] });
+export const plainTeamSchemas: TeamSchemas = createTeamSchemas({
+  effects: [],
+  guards: [],
+  middleware: [],
+});

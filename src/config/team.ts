@@ -36,7 +36,7 @@ export type TeamAgent = DeepReadonly<
 >;
 
 export type Provider = DeepReadonly<ProviderConfig>;
-type McpServer = DeepReadonly<CompiledTeamShape["mcp_servers"][number]>;
+export type McpServer = DeepReadonly<CompiledTeamShape["mcp_servers"][number]>;
 
 type TeamSections = Omit<
   CompiledTeamShape,
@@ -51,12 +51,16 @@ export interface Team extends DeepReadonly<TeamSections> {
   /** The revision's name: `r_` and 20 hex digits over the definition. */
   readonly revision: string;
   readonly entry_agent: string;
+  /** `defaults.options.context_window`, which agents do not have among their own options; null if absent. */
+  readonly default_context_window: number | null;
   /** The providers; the first is the default of agents that name none. */
   readonly providers: readonly Provider[];
   readonly agents: readonly TeamAgent[];
   /** True if `budgets` has a cost limit; default limits ignore models without a price. */
   readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];
+  /** The hashes of `mcp.lock.json`, by server and tool. */
+  readonly mcp_lock: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly skills: readonly Skill[];
   /** `context/*.md` in name order, joined by blank lines. */
   readonly context_text: string;

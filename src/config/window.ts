@@ -19,8 +19,10 @@ export interface WindowQuestion {
     readonly context_window?: number | "auto" | undefined;
   };
   readonly model: string;
-  /** `options.context_window` of the agent. */
+  /** `options.context_window` that the agent writes itself. */
   readonly agentWindow?: number | undefined;
+  /** `defaults.options.context_window`. */
+  readonly defaultWindow: number | null;
   readonly models: Readonly<Record<string, { readonly context_window?: number | "auto" | undefined }>>;
   readonly default_context_windows: Readonly<Record<string, number>>;
 }
@@ -28,7 +30,15 @@ export interface WindowQuestion {
 export interface Window {
   /** The window in tokens; 0 means unknown, so that nothing is compacted. */
   readonly tokens: number;
-  readonly origin: "provider" | "model" | "catalogue" | "team" | "kind" | "agent" | "last resort";
+  readonly origin:
+    | "agent"
+    | "provider"
+    | "model"
+    | "catalogue"
+    | "team"
+    | "kind"
+    | "defaults"
+    | "last resort";
 }
 
 const findExplicitWindow = (question: WindowQuestion): Window | null => {
@@ -53,13 +63,25 @@ const findKindWindow = (question: WindowQuestion): Window | null => {
   return { tokens, origin: team === undefined ? "kind" : "team" };
 };
 
-/** Takes the first level that applies: per model, model default, agent default, 128 000. */
+/** The true window of a model as far as the team file or the catalogue knows it; null if neither does. */
+const trueWindowOf = ({ provider, model, models }: WindowQuestion): number | null => {
+  const listed = Object.hasOwn(models, model) ? models[model]?.context_window : undefined;
+  const written = model === provider.model ? provider.context_window : undefined;
+  const known = [listed, describeModel(provider.kind, model).window, written];
+  return known.find((each): each is number => typeof each === "number" && each > 0) ?? null;
+};
+
+/** Takes the first level that applies: the agent's own, per model, model default, `defaults`, 128 000. */
 export const resolveWindow = (question: WindowQuestion): Window => {
+  const { agentWindow, defaultWindow } = question;
+  if (agentWindow !== undefined) {
+    return { tokens: Math.min(agentWindow, trueWindowOf(question) ?? agentWindow), origin: "agent" };
+  }
   const found = findExplicitWindow(question) ?? findKindWindow(question);
   if (found !== null) return found;
-  return question.agentWindow === undefined
+  return defaultWindow === null
     ? { tokens: lastResortWindow, origin: "last resort" }
-    : { tokens: question.agentWindow, origin: "agent" };
+    : { tokens: defaultWindow, origin: "defaults" };
 };
 
 /** The window guard's judgement of a window: 0 always passes. */

@@ -1,15 +1,18 @@
 import type { Embedder, Memory, MemoryVector, RecallExclusions } from "../agent/definition/memory.ts";
 import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts";
 import { applyBriefing } from "../agent/hooks/briefing.ts";
+import { localizeTermsOf } from "../agent/hooks/localize.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import type { ServerAnswer } from "../agent/hooks/servers.ts";
+import { serverLinkOf, wantedServers } from "../agent/hooks/servers.ts";
 import { memoryOwnerOf, wordsOf } from "../agent/memory/recall.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
 import type { BriefingTopic } from "../agent/state/run.ts";
-import { cleanText, firstCharacters, textOf } from "../chat/text.ts";
+import { firstCharacters, textOf } from "../chat/text.ts";
 import { truncateText } from "../chat/truncate.ts";
-import type { Sandbox } from "../sandbox/contract.ts";
-import { SandboxError } from "../sandbox/contract.ts";
+import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
+import { readOrDefault, readText } from "./read-text.ts";
 import type { WorkContext } from "./work.ts";
 
 /** This file fetches what the model learns about its surroundings before the first turn of a run. */
@@ -19,6 +22,8 @@ const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   context: 10_000,
   reflections: 2_000,
   memory: 2_000,
+  localize: 10_000,
+  servers: 20_000,
 };
 
 /** Limits the embedding within that time; the rest is left for a search by words. */
@@ -113,6 +118,54 @@ const fetchMemory = async (work: WorkContext, threadId: string, late: boolean): 
   return host.redactor.value({ recent, recalled, wordsOnly });
 };
 
+/** Finds the files that the run's input may be about; null if rules close the workspace to the agent. */
+const fetchLocalized = async (
+  work: WorkContext,
+  threadId: string,
+): Promise<readonly LocalizedFile[] | null> => {
+  const { host } = work;
+  const { localize, workingDir: directory } = host.agent(threadId);
+  const closed = localize?.() ?? null;
+  const terms = localizeTermsOf(host.redactor.text(newestTextOf(work, threadId)));
+  if (closed === null || terms === null) return null;
+  const sandbox = host.sandbox().closing(closed);
+  return host.redactor.value(await sandbox.localize({ ...terms, directory }));
+};
+
+const askServer = async (
+  { host, stop }: WorkContext,
+  server: string,
+  late: boolean,
+): Promise<ServerAnswer> => {
+  const none = { server, ok: false, state: "failed", reason: "no answer came in time" } as const;
+  if (late) return none;
+  const abort = new AbortController();
+  const end = Promise.withResolvers<ServerAnswer>();
+  const give = (): void => {
+    abort.abort();
+    end.resolve(none);
+  };
+  const timer = host.after(topicTimeoutMs.servers, give);
+  stop.whenAsked(give);
+  const { connection } = serverLinkOf(host.read(), server);
+  const outside = { signal: abort.signal, sandbox: () => host.sandbox() };
+  void host.servers.list(server, connection, outside).then(end.resolve);
+  const answer = await end.promise;
+  timer.cancel();
+  return answer;
+};
+
+/** Asks the run's MCP servers for their tools, each for itself, so that a slow one holds up no other's list. */
+const fetchServers = (
+  work: WorkContext,
+  threadId: string,
+  late: boolean,
+): Promise<readonly ServerAnswer[]> => {
+  const { host } = work;
+  const wanted = wantedServers(host.read(), threadId, (id) => host.agent(id), host.now());
+  return Promise.all(wanted.map((server) => askServer(work, server, late)));
+};
+
 const fetchTopic = async (
   context: WorkContext,
   threadId: string,
@@ -128,6 +181,10 @@ const fetchTopic = async (
       return { reflections: await fetch(() => fetchReflections(context, threadId)) };
     case "memory":
       return { memory: await fetchMemory(context, threadId, late) };
+    case "localize":
+      return { localize: await fetch(() => fetchLocalized(context, threadId)) };
+    case "servers":
+      return { servers: await fetchServers(context, threadId, late) };
   }
 };
 
@@ -156,29 +213,6 @@ const mostRules = 50;
 
 /** A remainder that is shorter than this is not worth adding. */
 const leastCharacters = 100;
-
-/** The sandbox answers with these codes if there is no such path, or a file where a folder should be. */
-const absentCodes: readonly string[] = ["workspace_read_not_found", "conflict"];
-
-const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof SandboxError && absentCodes.includes(error.code)) return nothing;
-    throw error;
-  }
-};
-
-/** Reads the first bytes of a file as text; returns an empty text if there is no such file. */
-const readText = async (sandbox: Sandbox, path: string, bytes: number): Promise<string> => {
-  const stat = await readOrDefault(sandbox.stat(path), null);
-  const length = Math.min(stat?.size ?? 0, bytes);
-  if (stat?.type !== "file" || length === 0) return "";
-  const content = await sandbox.read(path, { offset: 0, length });
-  // A character that the byte limit cuts in two is left out.
-  const text = new TextDecoder().decode(content, { stream: true });
-  return cleanText(text.replaceAll("\r\n", "\n"));
-};
 
 const stripFrontmatter = (text: string): string =>
   text.replace(/^---[ \t]*\n(?:[\s\S]*?\n)?---[ \t]*(?:\n|$)/, "");

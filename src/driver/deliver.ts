@@ -29,6 +29,16 @@ export const endCommands = async ({ host, settle }: WorkContext): Promise<void> 
   settle((draft) => recordEndTry(draft, new Set(ending.filter((_, index) => ended[index] === true))));
 };
 
+/** Closes the browser of a session without a run. One that cannot be told to close ends by itself when it is idle. */
+export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promise<void> =>
+  browserLock(async () => {
+    const page = host.read().page ?? null;
+    if (page !== null) await host.closeBrowser(page.browser).catch(() => undefined);
+    settle(({ state }) => {
+      if (state.page?.browser === page?.browser) state.page = null;
+    });
+  });
+
 const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
   const { rows, memories = 0, tries } = outboxOf(draft);
   const left = rows.filter(({ id }) => !taken.has(id));

@@ -1,19 +1,25 @@
 import { commandsEndKey } from "../agent/calls/background-commands.ts";
 import { advanceSession } from "../agent/loop/advance.ts";
 import { nextDeadline } from "../agent/loop/deadlines.ts";
+import { dueMigration } from "../agent/run/migrate.ts";
 import type { Call } from "../agent/state/call.ts";
+import type { PendingFileChange } from "../agent/state/files.ts";
 import { attemptId } from "../agent/state/model-call.ts";
+import type { PreparedWork } from "../agent/state/phase.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
+import { hasRun, hasWork } from "../agent/state/thread.ts";
+import { dueFileChanges } from "../agent/stores/file-changes.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import { deliverOutbox, dueDeliveryKey, endCommands } from "./deliver.ts";
+import { closeBrowser, deliverOutbox, dueDeliveryKey, endCommands } from "./deliver.ts";
 import { runPreparation } from "./effect.ts";
+import { settleLostChange } from "./file-changes.ts";
 import type { Host } from "./host.ts";
 import { runModelAttempt } from "./think.ts";
 import { createTickets } from "./tickets.ts";
 import { runToolCall } from "./tool.ts";
 import type { WorkContext } from "./work.ts";
-import { createLazyAbort, createToolCache } from "./work.ts";
+import { createLazyAbort, createLock, createToolCache } from "./work.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
@@ -28,7 +34,8 @@ export interface Driver {
 /** Describes work that this isolate is doing according to the state. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
-  | { readonly key: string; readonly kind: "deliver" | "end_commands" }
+  | { readonly key: string; readonly kind: "deliver" | "end_commands" | "migrate" | "close_browser" }
+  | { readonly key: string; readonly kind: "settle_file"; readonly change: PendingFileChange }
   | {
       readonly key: string;
       readonly kind: "act";
@@ -40,10 +47,27 @@ type Intent =
 const deliveryIntents = (session: Session, now: number): readonly Intent[] => {
   const key = dueDeliveryKey(session, now);
   const ending = commandsEndKey(session, now);
+  const browser = session.page == null || hasRun(session) ? null : session.page.browser;
   return [
     ...(key === null ? [] : [{ key, kind: "deliver" } as const]),
     ...(ending === null ? [] : [{ key: ending, kind: "end_commands" } as const]),
+    ...dueFileChanges(session, now).map(
+      (change) => ({ key: `${change.id}:${change.tries}`, kind: "settle_file", change }) as const,
+    ),
+    ...(browser === null ? [] : [{ key: `browser:${browser}`, kind: "close_browser" } as const]),
   ];
+};
+
+/** A session that is to have another revision goes over before the run that waits. */
+const migrationIntents = (session: Session, now: number, follows: string | null): readonly Intent[] => {
+  if (!Object.values(session.threads).some((thread) => hasWork(thread, now))) return [];
+  const due = dueMigration(session, follows);
+  return due === null ? [] : [{ key: `migrate:${due.to}:${session.nextRun}`, kind: "migrate" }];
+};
+
+const nameWork = (work: PreparedWork): string => {
+  if (work.kind === "effect") return `effect ${work.index}`;
+  return work.kind === "verification" ? `verification ${work.what}` : work.kind;
 };
 
 const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
@@ -53,8 +77,7 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
       return [{ key: `${id}:${attemptId(run, run.phase.call.attempt)}`, kind: "think", thread: id }];
     if (run.phase.at === "preparing" && run.phase.until === null && run.phase.epoch === epoch) {
       const { work, attempt, round } = run.phase;
-      const what = work.kind === "effect" ? `effect ${work.index}` : work.kind;
-      const key = `${id}:${attemptId(run, attempt)}:${what}.${round}`;
+      const key = `${id}:${attemptId(run, attempt)}:${nameWork(work)}.${round}`;
       return [{ key, kind: "prepare", thread: id }];
     }
     return callsOfRun(run)
@@ -67,6 +90,12 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
         stopping: run.cancel?.mode === "now",
       }));
   });
+
+const intentsOf = (host: Host, session: Session, now: number): readonly Intent[] => [
+  ...threadIntents(session, host.epoch),
+  ...deliveryIntents(session, now),
+  ...migrationIntents(session, now, host.migration.follows),
+];
 
 /** Holds the work in progress by its keys, each with the two ways to end it. */
 interface WorkRegistry {
@@ -133,44 +162,54 @@ const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
       return deliverOutbox(work);
     case "end_commands":
       return endCommands(work);
+    case "migrate":
+      return work.host.migration.run();
+    case "settle_file":
+      return settleLostChange(work, intent.change);
+    case "close_browser":
+      return closeBrowser(work);
     case "act":
       return runToolCall(work, intent.thread, intent.call);
   }
 };
 
+/** Stores an outcome together with everything that follows from it. */
+const storeOutcome = (host: Host, change: (draft: Draft) => void): void =>
+  host.update((draft) => {
+    change(draft);
+    advanceSession(draft);
+  });
+
 export const createDriver = (host: Host): Driver => {
   const works = createWorkRegistry();
-  const cache = createToolCache();
   const tickets = createTickets(host);
+  const shared = { host, tickets, cache: createToolCache(), browserLock: createLock() };
   let stopped = false;
 
-  /** An outcome is stored together with everything that follows from it. */
   const settle = (change: (draft: Draft) => void): void => {
-    if (stopped) return;
-    host.update((draft) => {
-      change(draft);
-      advanceSession(draft);
-    });
+    if (!stopped) storeOutcome(host, change);
   };
 
   const begin = (intent: Intent): void => {
+    const wanting = host.read();
     const { stop, gone } = works.add(intent.key);
     const work: WorkContext = {
-      host,
-      cache,
+      ...shared,
       stop,
       gone,
       get signal() {
         return stop.signal();
       },
       settle,
-      tickets,
     };
     void startWork(work, intent)
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
         works.done(intent.key, () => {
-          if (!stopped) launch();
+          if (stopped) return;
+          // Nothing was stored, so the state would ask for the same work again, at once and for ever.
+          if (host.read() === wanting) host.failed(new Error(`${intent.kind} ended without an outcome`));
+          else launch();
         });
       });
   };
@@ -178,7 +217,7 @@ export const createDriver = (host: Host): Driver => {
   const launch = (): void => {
     const session = host.read();
     tickets.review(session);
-    const intents = [...threadIntents(session, host.epoch), ...deliveryIntents(session, host.now())];
+    const intents = intentsOf(host, session, host.now());
     works.review(intents);
     for (const intent of intents) if (!works.has(intent.key)) begin(intent);
     host.rest(works.size() > 0, nextDeadline(session, host.now()));

@@ -1,11 +1,12 @@
-import { estimateCost } from "../agent/budgets/reserve.ts";
+import { estimateCost } from "../agent/budgets/estimate-cost.ts";
 import { originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import { effectTargetOf } from "../agent/definition/agent.ts";
 import type { BoundEffect, EffectCall } from "../agent/definition/effect.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import type { ModelCall } from "../agent/state/model-call.ts";
-import type { EffectMemo, EffectReply, PreparingPhase, Run } from "../agent/state/run.ts";
+import type { EffectMemo, EffectReply, PreparingPhase } from "../agent/state/phase.ts";
+import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import {

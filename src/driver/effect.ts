@@ -4,13 +4,14 @@ import { checkEffectResult } from "../agent/definition/checks.ts";
 import type { BoundEffect, EffectCall, EffectQuestion, EffectResult } from "../agent/definition/effect.ts";
 import { createEffectContext, failEffect, effectState } from "../agent/hooks/effects.ts";
 import { forceOf, preparingPhaseOf } from "../agent/hooks/preparing.ts";
-import type { EffectReply, PreparedWork } from "../agent/state/run.ts";
-import { askForEffect } from "../agent/turn/answers.ts";
+import type { EffectReply, PreparedWork } from "../agent/state/phase.ts";
+import { askForEffect } from "../agent/turn/ask-answers.ts";
 import { finishEffect } from "../agent/turn/turns.ts";
 import type { Json } from "../chat/message.ts";
 import { fetchBriefing } from "./briefing.ts";
 import type { EffectWork } from "./effect-call.ts";
 import { runEffectCall, digest, memoOf, settleIfCurrent } from "./effect-call.ts";
+import { runVerification } from "./verification.ts";
 import type { WorkContext } from "./work.ts";
 
 /** This file runs one effect that needs a model or a person, from the stored `preparing` to its stored edits. */
@@ -115,12 +116,13 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
 };
 
 /**
- * Runs the effect, or fetches the briefing, that the state says is at work, and stores its result unless that comes
+ * Carries out the effect, briefing or check that the state says is at work, and stores its result unless that comes
  * too late. A call that the effect did not await is aborted.
  */
 export const runPreparation = async (context: WorkContext, threadId: string): Promise<void> => {
   const phase = preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null);
   if (phase?.work.kind === "briefing") return fetchBriefing(context, threadId);
+  if (phase?.work.kind === "verification") return runVerification(context, threadId);
   const work = findEffectWork(context, threadId);
   if (work === null) return;
   const end = await runEffect(context, work);

@@ -7,11 +7,13 @@ import type {
   SharedNotes,
   SharedReflections,
 } from "../agent/definition/memory.ts";
+import type { ServerAnswer } from "../agent/hooks/servers.ts";
 import type { Bound } from "../agent/state/budget.ts";
-import type { Delta, ItemKind } from "../agent/state/delta.ts";
+import type { Delta, ItemKind, ProviderFrame } from "../agent/state/delta.ts";
 import type { EntryReader, StoreRules } from "../agent/state/entries.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
+import type { Json } from "../chat/message.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
@@ -32,6 +34,15 @@ export interface TenantDay {
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
+export interface ServerLister {
+  /** Asks a server for its tools; it never rejects. */
+  list(
+    name: string,
+    connection: Json,
+    outside: { readonly signal: AbortSignal; readonly sandbox: () => Sandbox },
+  ): Promise<ServerAnswer>;
+}
+
 /** Defines everything that the core needs from outside: storage, clock, watchers and bindings. */
 export interface Host {
   readonly epoch: number;
@@ -43,6 +54,8 @@ export interface Host {
   update<T>(change: (draft: Draft) => T): T;
   /** Sends live pieces to watchers in order; nothing waits for them. */
   show(deltas: readonly Delta[]): void;
+  /** Sends frames of providers to watchers who may see them; null if the team shows none. */
+  readonly showFrames: ((frames: readonly ProviderFrame[]) => void) | null;
   /** Keeps the text of an open item so far for late watchers and, now and then, in storage. */
   itemGrew(item: {
     readonly id: string;
@@ -69,8 +82,18 @@ export interface Host {
   /** Returns the notes that sessions share, as this agent sees them; null means that each session has its own. */
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;
+  /** Asks MCP servers for their tools. */
+  readonly servers: ServerLister;
+  /** Closes a browser of the platform. */
+  closeBrowser(id: string): Promise<void>;
   gate(provider: string): Gate;
   readonly tenant: TenantDay;
+  readonly migration: {
+    /** The team's sessions go over to this revision before their next run; null: each keeps its own. */
+    readonly follows: string | null;
+    /** Takes the session at rest to the revision that is due, or has it stay, and goes on with what waits. */
+    run(): Promise<void>;
+  };
   /** Removes known secrets from what tools return. */
   readonly redactor: Redactor;
   /** Gives access to the grants of the tenant's agents. */

@@ -4,14 +4,17 @@ import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../age
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import type { ReachedLimit } from "../agent/state/budget.ts";
+import type { ProviderFrame } from "../agent/state/delta.ts";
 import type { ModelCall } from "../agent/state/model-call.ts";
 import { modelCallOf } from "../agent/state/model-call.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
+import { utf8Length } from "../chat/tokens.ts";
 import type { CompleteOptions, Completion, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import { ModelError } from "../model/error.ts";
 import type { GateSettlement } from "../model/gate.ts";
+import type { Host } from "./host.ts";
 import { reportCallEnd } from "./tickets.ts";
 import type { WorkContext } from "./work.ts";
 
@@ -131,10 +134,32 @@ const takeTicket = async (
   return false;
 };
 
+/** Limits the bytes of a provider's frame as it is sent to watchers. */
+const longestFrame = 65_536;
+
+/** Cuts the data of a frame that is too long. */
+const fitFrame = (frame: ProviderFrame): ProviderFrame => {
+  const bytes = utf8Length(JSON.stringify(frame));
+  if (bytes <= longestFrame) return frame;
+  const length = Math.floor((frame.data.length * (longestFrame - 512)) / bytes) - 1;
+  return fitFrame({ ...frame, data: frame.data.slice(0, length).toWellFormed(), truncated: true });
+};
+
+/** Returns what shows the frames of a call to watchers; undefined if the team shows none. */
+const rawFramesTo = (host: Host, thread: string, call: ModelCall): CompleteOptions["onRaw"] => {
+  const { showFrames } = host;
+  const run = host.read().threads[thread]?.run;
+  if (showFrames === null || run == null) return undefined;
+  const { id, turn } = run;
+  const { purpose, attempt, target } = call;
+  const place = { type: "llm_provider_raw", thread, run: id, turn, purpose, attempt, ...target } as const;
+  return (frames) => showFrames(frames.map((data) => fitFrame({ ...place, data })));
+};
+
 /** Sends the request of a call that holds its ticket, and stores the outcome; the gate learns how it ended. */
 const sendCall = async (
   { host, tickets, signal }: WorkContext,
-  { target, request, onDelta, ended, fail, reply, late }: ModelCallPlan,
+  { thread, target, request, onDelta, ended, fail, reply, late }: ModelCallPlan,
   call: ModelCall,
   store: StoreOutcome,
 ): Promise<void> => {
@@ -142,7 +167,8 @@ const sendCall = async (
   tickets.used(target, id);
   let outcome: ModelCallOutcome;
   try {
-    const options = { signal, timers: host, ...(onDelta === undefined ? {} : { onDelta }) };
+    const onRaw = rawFramesTo(host, thread, call);
+    const options = { signal, timers: host, ...(onDelta && { onDelta }), ...(onRaw && { onRaw }) };
     outcome = { ok: true, reply: await target.completer.complete(request(call), options) };
   } catch (error) {
     outcome = failedOutcome(target, error);

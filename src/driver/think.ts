@@ -1,5 +1,5 @@
-import { allowedOutput, estimateCost } from "../agent/budgets/reserve.ts";
-import { validGrants } from "../agent/calls/judge.ts";
+import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
+import { placeOf, validGrants } from "../agent/calls/judge.ts";
 import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { Delta, DeltaKind } from "../agent/state/delta.ts";
@@ -92,7 +92,7 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
     settle((draft) => failBrokenHistory(draft, thread.id));
     return null;
   }
-  const beginsRun = run.turn === 1 && !run.repair;
+  const beginsRun = run.turn === (run.plan === undefined ? 1 : 0) && !run.repair;
   const news = repairs.filter(({ pos }) => beginsRun || pos > thread.seen);
   if (news.length > 0 && attempt.phase.call.attempt === 1) {
     const named = news.slice(0, mostNamed).map(({ kind, message }) => `${kind} at ${message}`);
@@ -260,14 +260,15 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
 const refreshGrants = async (
   host: Host,
   agent: Agent,
-  { depth }: Thread,
+  { id }: Thread,
   parts: readonly Part[],
 ): Promise<void> => {
   const calls = parts.filter((part) => part.type === "tool_call");
   if (calls.length === 0) return;
+  const place = placeOf(host.read(), id);
   const grants = validGrants(host.read().grants, host.grants.known(), host.now());
   const matters = calls.some((call) => {
-    const { verdict, by } = agent.judge(call, grants, depth);
+    const { verdict, by } = agent.judge(call, grants, place);
     return verdict === "ask" || by.startsWith("grant ");
   });
   if (matters) await host.grants.look();

@@ -1,11 +1,15 @@
 import { findCall } from "../agent/calls/finish.ts";
+import { placeOf, validGrants } from "../agent/calls/judge.ts";
+import type { Agent } from "../agent/definition/agent.ts";
 import type { Call } from "../agent/state/call.ts";
+import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { StoredBlob } from "../agent/transaction/draft.ts";
 import { callOf } from "../agent/transaction/draft.ts";
 import type { ContentPart, ResultStatus } from "../chat/message.ts";
 import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
+import { viewFrom } from "../sandbox/folder-view.ts";
 import { toBase64 } from "../tools/base64.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toToolError, toolError } from "../tools/errors.ts";
@@ -66,14 +70,47 @@ const timeoutOf = (
   }
 };
 
+/** Returns what is stored about the MCP server of a call's tool; null if it is of no server. */
+const serverOf = (session: Session, { tools }: Agent, { call }: Call): ToolContext["server"] => {
+  const link = session.serverLinks?.[tools.get(call.name)?.toolbox ?? ""];
+  return link === undefined ? null : { connection: link.connection, retryAt: link.retryAt };
+};
+
+/** Lets a call see and change the page of the session's browser while the call is running. */
+const createPage = (
+  { host, browserLock }: WorkContext,
+  threadId: string,
+  call: Call,
+): ToolContext["page"] => ({
+  get: () => host.read().page ?? null,
+  set: (page) =>
+    host.update((draft) => {
+      if (isCallCurrent(draft.state, threadId, call, host.epoch))
+        draft.state.page = host.redactor.value(page);
+    }),
+  lock: browserLock,
+});
+
+/** Says what rules and grants would say to a call if it were another. */
+const createCallJudge =
+  ({ host }: WorkContext, threadId: string, call: Call): ToolContext["judge"] =>
+  ({ args, page }) => {
+    const changed = { ...call.call, args: args === undefined ? argsOf(call) : JSON.stringify(args) };
+    const grants = validGrants(host.read().grants, host.grants.known(), host.now());
+    const place = placeOf(host.read(), threadId);
+    const plan = host.agent(threadId).judge(changed, grants, page === undefined ? place : { ...place, page });
+    return plan.refusal === undefined ? plan.verdict : "deny";
+  };
+
 const createToolContext = (
-  { host }: WorkContext,
+  work: WorkContext,
   threadId: string,
   call: Call,
   time: CallTime,
   live: { readonly signal: AbortSignal; readonly ended: boolean },
   attachments: Attachments,
 ): ToolContext => {
+  const { host } = work;
   const session = host.read();
   const thread = session.threads[threadId];
   const agent = host.agent(threadId);
@@ -95,11 +132,13 @@ const createToolContext = (
     session: session.id,
     get sandbox() {
       const { closed } = call.plan;
-      return closed === undefined ? host.sandbox() : host.sandbox().closing(closed);
+      const sandbox = viewFrom(host.sandbox(), agent.workingDir);
+      return closed === undefined ? sandbox : sandbox.closing(closed);
     },
     ...(writablePaths === null ? {} : { writablePaths }),
     commandTimeout: agent.commandTimeout,
     workingDir: agent.workingDir,
+    repository: agent.repository,
     stores: createStores(host, agent, () => live.signal),
     recall: (id) => host.recall(id),
     memo: {
@@ -110,16 +149,20 @@ const createToolContext = (
             callOf(draft, threadId, call.call.id).memo = host.redactor.value(memo);
         }),
     },
+    server: serverOf(session, agent, call),
     sees: agent.targets[0]?.media ?? { images: false, documents: false },
     keep: attachments.keep,
     show: createLiveOutput(host, threadId, call, live),
+    page: createPage(work, threadId, call),
+    judge: createCallJudge(work, threadId, call),
     ...noReach,
   };
 };
 
 /**
  * Runs a tool under its own deadline. When the call is cancelled, its signal is aborted and the tool has until the end
- * of the run to say how it ended; a tool that ignores both is abandoned.
+ * of the run to say how it ended; a tool that ignores both is abandoned. The signal is aborted at every other end, too:
+ * no request of a call outlives it.
  */
 export const runTool = async (
   work: WorkContext,
@@ -164,6 +207,7 @@ export const runTool = async (
   } finally {
     live.ended = true;
     time.cancel();
+    abort.ask();
   }
 };
 

@@ -1,15 +1,18 @@
 import { recordCommands, hasRunningCommands } from "../agent/calls/background-commands.ts";
 import type { CallSettlement } from "../agent/calls/finish.ts";
 import { endCall, createCallResult, elapsedOf, findCall } from "../agent/calls/finish.ts";
-import { pauseCall } from "../agent/calls/start.ts";
+import { pauseCall } from "../agent/calls/open-calls.ts";
 import { comparableText } from "../agent/context/history.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
 import { startChildren } from "../agent/delegation/calls.ts";
+import { applyServerReport } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
+import { argsOf } from "../agent/state/call.ts";
+import type { Session } from "../agent/state/session.ts";
 import { storeOutput, watchTask } from "../agent/stores/tasks.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { agentOf } from "../agent/transaction/draft.ts";
-import { parkCallOnAsk } from "../agent/turn/answers.ts";
+import { changeCall, parkCallOnAnswer, parkCallOnAsk } from "../agent/turn/ask-answers.ts";
 import { takeArguments } from "../tools/arguments.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Parked, Tool, ToolOutput } from "../tools/define-tool.ts";
@@ -22,13 +25,25 @@ import type { WorkContext } from "./work.ts";
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
-/** Returns whether a call may use the cache, which it may not while a background command could be writing. */
+/** Returns whether a call may use the cache, which it may not while a background command or a person could be writing. */
 const isCacheable = ({ host }: WorkContext, threadId: string, { cache }: Tool): boolean =>
-  cache === true && host.agent(threadId).cacheResults && !hasRunningCommands(host.read(), host.now());
+  cache === true &&
+  host.agent(threadId).cacheResults &&
+  !hasRunningCommands(host.read(), host.now()) &&
+  (host.read().fileChanges ?? []).length === 0;
 
-/** Returns the key of a cached result. A read of the workspace is cached only for the thread that makes it. */
-const cacheKeyOf = (threadId: string, { plan }: Call, { name, workspace }: Tool, args: unknown): string =>
-  canonicalJson([name, args, plan.closed ?? null, workspace === "none" ? null : threadId]);
+/**
+ * Returns the key of a cached result. A read of the workspace is cached only for the thread that makes it, and until a
+ * person changes a file, which is a use of the session.
+ */
+const cacheKeyOf = (
+  { updatedAt }: Session,
+  threadId: string,
+  { plan }: Call,
+  { name, workspace }: Tool,
+  args: unknown,
+): string =>
+  canonicalJson([name, args, plan.closed ?? null, ...(workspace === "none" ? [] : [threadId, updatedAt])]);
 
 const runCached = async (
   work: WorkContext,
@@ -39,7 +54,7 @@ const runCached = async (
 ): Promise<ToolOutcome> => {
   const { cache } = work;
   const enabled = isCacheable(work, threadId, tool);
-  const key = enabled ? cacheKeyOf(threadId, call, tool, args) : "";
+  const key = enabled ? cacheKeyOf(work.host.read(), threadId, call, tool, args) : "";
   const hit = enabled ? cache.get(key) : undefined;
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
   if (changesWorkspace(tool)) cache.clear();
@@ -101,9 +116,18 @@ const settleStores = (
   return changed ? { ...settlement, stored: true } : settlement;
 };
 
+/** Keeps what a call learned about its tool's MCP server. */
+const storeServerReport = (draft: Draft, threadId: string, { call }: Call, { server }: ToolOutput): void => {
+  const bound = agentOf(draft, threadId).tools.get(call.name);
+  const isServer = bound !== undefined && draft.state.serverLinks?.[bound.toolbox] !== undefined;
+  if (server !== undefined && isServer) applyServerReport(draft, threadId, bound.toolbox, server);
+};
+
 const parkToolCall = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
   if (park.on === "ask") parkCallOnAsk(draft, threadId, call, "question", { question: park.question });
+  else if (park.on === "answer") parkCallOnAnswer(draft, threadId, call, park.subject, park.memo);
   else if (park.on === "thread") startChildren(draft, threadId, call, park);
+  else if (park.on === "verdict") changeCall(draft, threadId, call, park);
   else if (park.on === "task") watchTask(draft, threadId, call.call.id, park);
   else pauseCall(draft, threadId, call.call.id, park.on, park.until);
 };
@@ -117,6 +141,7 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
     if (outcome.kind === "parked") parkToolCall(draft, threadId, current, outcome.park);
     else {
       draft.blobs.push(...(outcome.kept ?? []));
+      storeServerReport(draft, threadId, current, outcome.output);
       endCall(draft, threadId, id, settleStores(draft, threadId, current, outcome));
       recordCommands(draft, threadId, outcome.output);
     }
@@ -137,7 +162,7 @@ export const runToolCall = async (work: WorkContext, threadId: string, call: Cal
     storeOutcome(work, threadId, call, gone);
     return;
   }
-  const parsed = takeArguments(bound.tool, call.edited ?? call.call.args);
+  const parsed = takeArguments(bound.tool, argsOf(call));
   const outcome = parsed.ok
     ? await runCached(work, threadId, call, bound, parsed.args)
     : createOutput(parsed.error.content, "error");

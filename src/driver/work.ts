@@ -14,6 +14,8 @@ export interface WorkContext {
   /** Holds the signal of `stop`. */
   readonly signal: AbortSignal;
   readonly tickets: Tickets;
+  /** Lets one work at a time use the session's browser. */
+  readonly browserLock: Lock;
   /** Stores an outcome and everything that follows from it in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }
@@ -51,6 +53,18 @@ export const createLazyAbort = (): LazyAbort => {
       if (asked) controller.abort();
       return controller.signal;
     },
+  };
+};
+
+/** Does one work at a time, in the order of the requests; the failure of one does not concern the next. */
+export type Lock = <T>(work: () => Promise<T>) => Promise<T>;
+
+export const createLock = (): Lock => {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const own = last.then(work);
+    last = own.catch(() => undefined);
+    return own;
   };
 };
 

@@ -27,27 +27,27 @@ import { asksForTurns, runBoundsOf } from "./models/budgets.ts";
 import { ceilingOf, rulesOver } from "./tools/ceiling.ts";
 import type { Ceiling } from "./tools/ceiling.ts";
 import { clientToolsOf } from "./tools/client-tools.ts";
-import { createJudge } from "./tools/judge.ts";
+import { closedToSearch, createJudge } from "./tools/judge.ts";
 import { findLacks } from "./tools/lacks.ts";
+import type { Servers } from "./tools/servers.ts";
 import type { Deployment } from "./tools/lacks.ts";
 import { modelTargetsOf, modelTargetTo } from "./models/model-targets.ts";
 import type { MakeCompleter } from "./models/model-targets.ts";
 import { memoryOf } from "./models/memory.ts";
 import { middlewareOf, timeoutsOf } from "./middleware.ts";
-import type { OutputCheck } from "./middleware.ts";
+import type { OwnMiddleware } from "./middleware.ts";
 import { outputProblems } from "./models/output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
 /** This file builds running agents from a compiled team, each once per isolate and kind of session. */
 
-export interface AgentParts extends Deployment {
+export interface AgentParts extends Deployment, OwnMiddleware {
   /** Holds the deployed team if it is another one. */
   readonly ceiling: Team | null;
-  /** Lists the named checks of the team's extensions. */
-  readonly checks: readonly OutputCheck[];
   /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly make: MakeCompleter;
+  readonly servers: Pick<Servers, "toolboxes">;
   readonly now: () => number;
 }
 
@@ -116,19 +116,53 @@ const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
   return { type, ...(schema === undefined ? {} : { schema }) };
 };
 
-const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "workingDir"> => ({
+const commandsOf = (
+  { git }: Team,
+  { options }: AgentConfig,
+): Pick<Agent, "commandTimeout" | "workingDir" | "repository"> => ({
   commandTimeout: { default: options.command_timeout / 1_000, max: options.max_command_timeout / 1_000 },
   workingDir: workspacePath(options.working_dir),
+  repository: git.work_dir.startsWith("/") ? "." : git.work_dir,
 });
 
-type SessionVariant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
+/** Limits a command that checks the workspace; the sandbox's own limit holds, too. */
+const verificationMs = 600_000;
+
+const verificationOf = ({ sandbox }: Team, { options }: AgentConfig): Agent["verification"] => {
+  const { verify_after_edit: afterEdit, verify_command: command } = options;
+  const onBreach = options.verify_on_breach && command !== "";
+  if (!afterEdit && !onBreach) return null;
+  const { verify_broad_command: broad, max_verify_retries: retries } = options;
+  return {
+    afterEdit,
+    onBreach,
+    command,
+    broad,
+    retries,
+    timeoutMs: Math.min(verificationMs, sandbox.limits.wall),
+  };
+};
+
+type SessionVariant = Pick<
+  Session,
+  "model" | "modelScope" | "tools" | "clientTools" | "external" | "serverTools"
+>;
+
+/** Lists the MCP servers whose tools an agent names. */
+const serversOf = (team: Team, agent: AgentConfig): Agent["servers"] =>
+  hasNoTools(agent)
+    ? []
+    : team.mcp_servers
+        .filter(({ name }) => agent.toolboxes.some((entry) => entry.name === name))
+        .map(({ name, required }) => ({ name, required }));
 
 /** A session's own model applies to `main`, and to its children only if it was set for the whole tree. */
 const overrideOf = ({ standing }: PlacedAgent, { model, modelScope }: SessionVariant): string | null =>
   standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
 
-const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVariant): Agent => {
-  const { team } = parts;
+const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVariant): Agent => {
+  const { team, servers } = given;
+  const parts = { ...given, toolboxes: [...given.toolboxes, ...servers.toolboxes(variant.serverTools)] };
   const { agent, standing } = cast;
   const tools = boundLentTools(team, cast, effectiveTools(parts, cast, variant.tools));
   const client = clientToolsOf(team, cast, tools, variant);
@@ -151,11 +185,13 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
     targets: modelTargetsOf(team, applyCallersModel(team, cast, override), override, parts.make),
     tools,
     specs,
+    servers: serversOf(team, agent),
     toolsDisabled: hasNoTools(agent),
     system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
     limits: narrowLimits(limitsOf(team, agent), standing),
     memory: memoryOf(agent),
-    ...middlewareOf(agent, parts.checks),
+    verification: verificationOf(team, agent),
+    ...middlewareOf(agent, parts),
     delegation,
     maxConcurrency: agent.max_concurrency,
     effects,
@@ -163,7 +199,12 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
     historySize: Math.max(guardHistory(guarding.guards), effectHistory(effects)),
     ...asksOf(team, agent, ceiling),
     warnIterations: agent.options.warn_iterations,
-    ...commandsOf(agent),
+    noProgressTurns: agent.options.no_progress_turns,
+    checkpoints: agent.options.checkpoints,
+    reflectOnError: agent.options.reflect_on_error,
+    ...commandsOf(team, agent),
+    planBeforeExecute: agent.options.plan_before_execute,
+    localize: agent.options.localize ? () => closedToSearch(judged) : null,
     outputLimits: agent.options.tool_output_limits,
     cacheResults: agent.options.cache_tool_results,
     onInterrupt: agent.options.on_interrupt,
@@ -209,11 +250,18 @@ const agentOf = (
   return buildAgent(parts, { agent, standing }, variant);
 };
 
+/** What an agent was built for, besides its name: a session's own things, which are replaced when they change. */
 interface BuiltAgent {
   readonly external: SessionVariant["external"] | undefined;
+  readonly servers: SessionVariant["serverTools"] | undefined;
   readonly key: string;
   readonly agent: Agent;
 }
+
+const isBuiltFor = (
+  built: BuiltAgent | undefined,
+  { external, serverTools }: SessionVariant,
+): built is BuiltAgent => built !== undefined && built.external === external && built.servers === serverTools;
 
 /** Limits the built agents that one isolate keeps, because sessions that name their own models must not fill it. */
 const maxBuiltAgents = 256;
@@ -222,14 +270,15 @@ const maxBuiltAgents = 256;
 export const createAgents = (
   parts: AgentParts,
 ): ((name: string, session: SessionVariant, standing?: CallerConstraints | null) => Agent) => {
-  const shared = new Map<string, Agent>();
-  const special = new WeakMap<object, Map<string, Agent>>();
+  const shared = new Map<string, BuiltAgent>();
+  const special = new WeakMap<object, Map<string, BuiltAgent>>();
   const called = new WeakMap<CallerConstraints, BuiltAgent>();
-  const shelf = ({ tools, clientTools, external }: SessionVariant): Map<string, Agent> => {
-    if (tools === null && clientTools.length === 0 && external === undefined) return shared;
-    // A session's external context can identify the session here, because its tools never change.
-    const owner = external ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
-    const known = special.get(owner) ?? new Map<string, Agent>();
+  const shelf = ({ tools, clientTools, external, serverTools }: SessionVariant): Map<string, BuiltAgent> => {
+    const lists = serverTools ?? external;
+    if (tools === null && clientTools.length === 0 && lists === undefined) return shared;
+    // What only one session has can identify the session here, because its own tools never change.
+    const owner = lists ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
+    const known = special.get(owner) ?? new Map<string, BuiltAgent>();
     special.set(owner, known);
     return known;
   };
@@ -241,21 +290,21 @@ export const createAgents = (
   ): Agent => {
     const agents = shelf(session);
     const known = agents.get(key);
-    if (known !== undefined) return known;
-    const built = agentOf(parts, name, standing, session);
+    if (isBuiltFor(known, session)) return known.agent;
+    const agent = agentOf(parts, name, standing, session);
     if (agents.size >= maxBuiltAgents) agents.clear();
-    agents.set(key, built);
-    return built;
+    agents.set(key, { key, agent, external: session.external, servers: session.serverTools });
+    return agent;
   };
   return (name, session, standing = null) => {
-    const { external, model, modelScope } = session;
+    const { external, serverTools, model, modelScope } = session;
     const key = model === null ? name : `${name} ${model} ${modelScope}`;
     if (standing === null) return found(key, name, null, session);
     // A thread keeps its caller's constraints as long as it lives, so most look-ups need no text of them.
     const known = called.get(standing);
-    if (known?.key === key && known.external === external) return known.agent;
+    if (isBuiltFor(known, session) && known.key === key) return known.agent;
     const agent = found(`${key} ${JSON.stringify(standing)}`, name, standing, session);
-    called.set(standing, { key, external, agent });
+    called.set(standing, { key, external, servers: serverTools, agent });
     return agent;
   };
 };

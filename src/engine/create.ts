@@ -1,5 +1,6 @@
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
+import type { Middleware } from "../agent/definition/middleware.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
@@ -9,16 +10,16 @@ import type { Completer } from "../model/completer.ts";
 import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
 import type { SecretReader } from "../providers/secrets.ts";
 import type { Profile } from "../providers/profile.ts";
-import { createSandbox } from "../sandbox/client.ts";
-import { sandboxId } from "../sandbox/id.ts";
-import type { SkillFiles } from "../sandbox/contract.ts";
+import type { McpClient } from "../toolboxes/mcp/port.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import type { Egress } from "../tools/egress/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { briefingOf } from "./briefing.ts";
+import { browserCloserOf, browserReachOf, unavailableWithoutBrowser } from "./browsers.ts";
 import { callEdgesOf, declaredTools, effectiveTools, toolNamesOf } from "./tools/effective-tools.ts";
+import type { ToolParts } from "./tools/effective-tools.ts";
 import { egressOf } from "./secrets/egress.ts";
 import { teamBudgetsOf } from "./models/budgets.ts";
 import type { Engine } from "./engine.ts";
@@ -31,7 +32,8 @@ import type { OwnHosts } from "./secrets/own-hosts.ts";
 import { declaredSecrets, withReach } from "./tools/reach.ts";
 import { redactCompleter } from "./secrets/redact-completer.ts";
 import { rulesOf } from "./rules.ts";
-import { skillFilesOf } from "./skills.ts";
+import { sandboxesOf, unavailableIn, workspacesOf } from "./sandboxes.ts";
+import { createServers } from "./tools/servers.ts";
 import { resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
@@ -49,8 +51,12 @@ export interface EngineOptions {
   readonly guards?: readonly Guard[];
   /** Lists the effects of the team's extensions. */
   readonly effects?: readonly Effect[];
+  /** Lists the middleware of the team's extensions. */
+  readonly middleware?: readonly Middleware[];
   /** Lists the named checks of the team's extensions. */
   readonly checks?: readonly OutputCheck[];
+  /** Speaks to the team's MCP servers; absent or null if it has none. */
+  readonly mcp?: McpClient | null;
   readonly now?: () => number;
   /** Defaults to the hosts of the team file. */
   readonly ownHosts?: Pick<OwnHosts, "has">;
@@ -90,35 +96,6 @@ const completerMakerOf = (
   };
 };
 
-interface SandboxFetcher {
-  fetch(request: Request): Promise<Response>;
-}
-const isFetcher = (value: unknown): value is SandboxFetcher =>
-  typeof value === "object" && value !== null && "fetch" in value;
-
-const missingSandbox = "this deployment has no SANDBOX binding";
-
-/** Fails every use of the sandbox by a custom tool; the built-in sandbox tools are not run at all. */
-const noSandbox: SandboxFetcher = {
-  fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
-};
-
-/** Lists toolboxes that are declared but answer `unavailable`, with the reason. */
-const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
-  new Map(
-    isFetcher(env["SANDBOX"]) ? [] : ["filesystem", "search", "exec"].map((box) => [box, missingSandbox]),
-  );
-
-const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
-  const binding = env["SANDBOX"];
-  const fetcher = isFetcher(binding) ? binding : noSandbox;
-  const { limits, env: variables } = team.sandbox;
-  const settings = { limits, env: variables };
-  let known: SkillFiles | null | undefined;
-  const skills = (): SkillFiles | null => (known === undefined ? (known = skillFilesOf(team)) : known);
-  return (session) => createSandbox(fetcher, sandboxId(team.name, session, session.id), { settings, skills });
-};
-
 /** Images are counted by the family of the team's first provider. */
 const familyOf = ({ providers }: Team): TokenFamily => {
   const kind = providers[0]?.kind ?? "";
@@ -132,41 +109,35 @@ const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
   return { ...team, secrets };
 };
 
-/** Builds the engine of a team. Nothing here uses the network; completers load their SDK at the first call. */
-export const createEngine = (options: EngineOptions): Engine => {
-  const { env, profiles = [], effects = [], checks = [] } = options;
-  const guards = [...builtInGuards, ...(options.guards ?? [])];
-  const now = options.now ?? (() => Date.now());
-  const team = resolveModelIds(options.team, env);
-  const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
-  const unavailable = unavailableIn(env);
-  const redactor = redactorOf(options.team, env);
-  const egress = egressOf(options);
-  const make = completerMakerOf(options, team, now, redactor, egress);
-  const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
-  const { ceiling = null } = options;
-  const parts = { team, ceiling, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
+/** Lists the toolboxes of agents that need what is not bound. */
+const findUnserved = ({ agents }: Team, unavailable: ReadonlyMap<string, string>): Engine["unserved"] =>
+  agents.flatMap(({ name, toolboxes }) =>
+    toolboxes.flatMap(({ name: toolbox }) => {
+      const reason = unavailable.get(toolbox);
+      return reason === undefined ? [] : [{ agent: name, toolbox, reason }];
+    }),
+  );
+
+/** Returns the definitions that bind agents, the team's own among them. */
+const definitionsOf = ({ guards = [], effects = [], middleware = [], checks = [] }: EngineOptions) => ({
+  guards: [...builtInGuards, ...guards],
+  effects,
+  middleware,
+  checks,
+});
+
+/** What of a session its agents depend on, before any is there. */
+const newSession = { tools: null, clientTools: [], model: null, modelScope: "main" } as const;
+
+/** Returns what the API shows of agents before any session. */
+const listingsOf = (
+  parts: ToolParts,
+  toolsIn: (agent: AgentConfig) => ReturnType<typeof effectiveTools>,
+  agentOf: ReturnType<typeof createAgents>,
+): Pick<Engine, "toolsOf" | "judgeCall" | "callsOf" | "windowOf"> => {
+  const { team } = parts;
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
-  const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, standing: null }, null);
   return {
-    team: withToolSecrets(team, toolboxes),
-    revision: team.revision,
-    definition: JSON.stringify(definitionOf(options.team)),
-    rules: rulesOf({ team, env, tools: toolsIn, toolNames: toolNamesOf(toolboxes) }),
-    redactor,
-    logLine: createLogLine(redactor, team.redaction.names),
-    budgets: teamBudgetsOf(team),
-    agent: createAgents(parts),
-    storeRules: {
-      onDependencyFailure: team.tasks.on_dependency_failure,
-      sharedNotes: team.notes.scope !== "session",
-    },
-    briefing: briefingOf(team),
-    embedder: createEmbedders({ team, env, egress, redactor, profiles }),
-    notesOwner: (agent) =>
-      team.notes.scope === "session" ? null : { agent: team.notes.scope === "agent" ? agent : null },
-    sandbox: sandboxesOf(team, env),
-    estimate: (content, media) => estimateTokens(content, { family: familyOf(team), media }),
     toolsOf: (name) => {
       const agent = configOf(name);
       if (agent === undefined) return [];
@@ -177,6 +148,11 @@ export const createEngine = (options: EngineOptions): Engine => {
         safety: safetyOf(tool),
       }));
     },
+    judgeCall: (name, { tool, input }, grants) => {
+      if (configOf(name) === undefined) return null;
+      const call = { name: tool, args: JSON.stringify(input) };
+      return agentOf(name, newSession).judge(call, grants, { depth: 0, untrusted: false, page: null });
+    },
     callsOf: (name) => {
       const agent = configOf(name);
       return agent === undefined ? [] : callEdgesOf(parts, agent);
@@ -185,6 +161,60 @@ export const createEngine = (options: EngineOptions): Engine => {
       const provider = providerOf(team, name);
       return provider === undefined ? 0 : modelWindowOf(team, { provider, model }, configOf(agent));
     },
+  };
+};
+
+/** Builds the engine of a team. Nothing here uses the network; completers load their SDK at the first call. */
+export const createEngine = (options: EngineOptions): Engine => {
+  const { env, profiles = [] } = options;
+  const now = options.now ?? (() => Date.now());
+  const team = resolveModelIds(options.team, env);
+  const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
+  const unavailable = new Map([...unavailableIn(env), ...unavailableWithoutBrowser(env)]);
+  const browser = browserReachOf(team, env);
+  const redactor = redactorOf(options.team, env);
+  const egress = egressOf(options);
+  const make = completerMakerOf(options, team, now, redactor, egress);
+  const toolboxes = withReach(options.toolboxes, { env, team, egress, redactor, browser });
+  const { ceiling = null, mcp: client = null } = options;
+  const servers = createServers({ team, env, egress, redactor, client });
+  const parts = {
+    team,
+    ceiling,
+    toolboxes,
+    servers,
+    ...definitionsOf(options),
+    kinds,
+    unavailable,
+    now,
+    make,
+  };
+  const agentOf = createAgents(parts);
+  const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, standing: null }, null);
+  return {
+    team: withToolSecrets(team, toolboxes),
+    revision: team.revision,
+    definition: JSON.stringify(definitionOf(options.team)),
+    rules: rulesOf({ team, env, tools: toolsIn, toolNames: toolNamesOf(toolboxes) }),
+    redactor,
+    unserved: findUnserved(team, unavailable),
+    logLine: createLogLine(redactor, team.redaction.names),
+    budgets: teamBudgetsOf(team),
+    agent: agentOf,
+    storeRules: {
+      onDependencyFailure: team.tasks.on_dependency_failure,
+      sharedNotes: team.notes.scope !== "session",
+    },
+    briefing: briefingOf(team),
+    servers,
+    embedder: createEmbedders({ team, env, egress, redactor, profiles }),
+    notesOwner: (agent) =>
+      team.notes.scope === "session" ? null : { agent: team.notes.scope === "agent" ? agent : null },
+    sandbox: sandboxesOf(team, env),
+    workspace: workspacesOf(team, env),
+    closeBrowser: browserCloserOf(browser),
+    estimate: (content, media) => estimateTokens(content, { family: familyOf(team), media }),
+    ...listingsOf(parts, toolsIn, agentOf),
   };
 };
 

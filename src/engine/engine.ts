@@ -1,15 +1,17 @@
-import type { Part } from "../chat/message.ts";
+import type { Json, Part } from "../chat/message.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Embedder, BriefingRules } from "../agent/definition/memory.ts";
 import type { TeamBudgets } from "../agent/state/budget.ts";
 import type { SessionRules } from "../session/command.ts";
 import type { CallerConstraints } from "../agent/state/child.ts";
 import type { StoreRules } from "../agent/state/entries.ts";
-import type { Session } from "../agent/state/session.ts";
+import type { CallPlan } from "../agent/state/call.ts";
+import type { Grant, Session } from "../agent/state/session.ts";
 import type { Team } from "../config/team.ts";
 import type { CallEdge } from "./tools/effective-tools.ts";
+import type { Servers } from "./tools/servers.ts";
 import type { TenantAddress } from "../sandbox/jurisdiction.ts";
-import type { Sandbox } from "../sandbox/contract.ts";
+import type { Sandbox, WorkspaceFiles } from "../sandbox/contract.ts";
 import type { NotesOwner } from "./access/tenant/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
@@ -20,6 +22,13 @@ interface ToolListing {
   readonly toolbox: string;
   readonly description: string;
   readonly safety: string;
+}
+
+/** Names a toolbox of an agent that this deployment cannot serve, and says why; its tools answer `unavailable`. */
+interface UnservedToolbox {
+  readonly agent: string;
+  readonly toolbox: string;
+  readonly reason: string;
 }
 
 /** Makes a compiled team runnable for sessions. It is built once per isolate and revision. */
@@ -33,9 +42,12 @@ export interface Engine {
   readonly rules: SessionRules;
   /** Removes the deployment's secrets from texts. */
   readonly redactor: Redactor;
+  readonly unserved: readonly UnservedToolbox[];
   readonly logLine: LogLine;
   /** Returns an agent of a session; `standing` holds the caller's constraints if other agents called it. */
   readonly agent: (name: string, session: Session, standing?: CallerConstraints | null) => Agent;
+  /** Reaches the team's MCP servers. */
+  readonly servers: Servers;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
   /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
@@ -43,10 +55,24 @@ export interface Engine {
   /** Returns whose notes an agent writes; null means the session's own. */
   readonly notesOwner: (agent: string) => NotesOwner | null;
   readonly budgets: TeamBudgets;
-  readonly sandbox: (session: Pick<Session, keyof TenantAddress | "id">) => Sandbox;
+  /** Returns a session's sandbox; `prepare` works on it before its first use. */
+  readonly sandbox: (
+    session: Pick<Session, keyof TenantAddress | "id">,
+    prepare?: (sandbox: Sandbox) => Promise<void>,
+  ) => Sandbox;
+  /** Returns the files of a session's sandbox as a person reaches them. */
+  readonly workspace: (session: Pick<Session, keyof TenantAddress | "id">) => WorkspaceFiles;
+  /** Closes a browser of the platform that a session opened. */
+  readonly closeBrowser: (id: string) => Promise<void>;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   /** Lists the effective tools of an agent in `main`. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
+  /** Returns what rules and grants say to a call in `main` of a new session, which nothing runs; null: no such agent. */
+  readonly judgeCall: (
+    agent: string,
+    call: { readonly tool: string; readonly input: Json },
+    grants: readonly Grant[],
+  ) => CallPlan | null;
   /** Lists whom an agent may call, and with which tools. */
   readonly callsOf: (agent: string) => readonly CallEdge[];
   /** Returns the context window of a provider's model in tokens, as it applies to this agent's turns. */

@@ -52,6 +52,11 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   }
 };
 
+/** Names at the start what a deployment lacks; everything else works without it. */
+export const reportUnserved = ({ unserved, logLine }: Engine): void => {
+  for (const each of unserved) console.warn(logLine({ level: "warn", msg: "toolbox_unavailable", ...each }));
+};
+
 /** Limits the tenants whose pins an isolate remembers. */
 const mostTenants = 1_000;
 

@@ -1,5 +1,9 @@
 import type { Agent, RunLimits, RunLogger } from "../agent/definition/agent.ts";
-import type { Guardrail } from "../agent/definition/guard.ts";
+import { checkFinishResult, checkStartResult } from "../agent/definition/checks.ts";
+import type { AnswerVerdict, Guardrail } from "../agent/definition/guard.ts";
+import type { Middleware, RunOutcome, StartHook } from "../agent/definition/middleware.ts";
+import { isMiddleware, middlewareKinds } from "../config/sections/agent.ts";
+import type { BuiltInMiddleware } from "../config/sections/agent.ts";
 import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./models/output-check.ts";
 
@@ -11,8 +15,14 @@ export interface OutputCheck {
   readonly check: (text: string) => string | null;
 }
 
+/** Holds what the team's extensions add for middleware. */
+export interface OwnMiddleware {
+  readonly middleware: readonly Middleware[];
+  readonly checks: readonly OutputCheck[];
+}
+
 type MiddlewareEntry = AgentConfig["middleware"][number];
-type GuardrailParams = Extract<MiddlewareEntry, { kind: "output_guardrail" }>["params"];
+type GuardrailParams = BuiltInMiddleware<"output_guardrail">["params"];
 
 const lengthProblem = (
   text: string,
@@ -50,34 +60,86 @@ const checkProblem = (
   throw new TypeError(`check ${name} gives back neither a reason nor null`);
 };
 
-const guardrailOf = (params: GuardrailParams, checks: readonly OutputCheck[]): Guardrail => ({
-  problem: (text) =>
+const judgeAnswer = (
+  { text, retries }: RunOutcome,
+  params: GuardrailParams,
+  checks: readonly OutputCheck[],
+): AnswerVerdict => {
+  const why =
     lengthProblem(text, params) ??
     literalProblem(text, params) ??
     schemaProblem(text, params) ??
-    checkProblem(text, params, checks),
+    checkProblem(text, params, checks);
+  if (why === null) return { do: "accept" };
+  const { on_fail: onFail, max_retries: most, text: instead = null } = params;
+  if (onFail === "replace") return { do: "replace", text: instead };
+  return onFail === "retry" && retries < most ? { do: "retry", why } : { do: "fail", why, text: instead };
+};
+
+const guardrailOf = (params: GuardrailParams, checks: readonly OutputCheck[]): Guardrail => ({
+  kind: "output_guardrail",
+  judge: (outcome) => judgeAnswer(outcome, params, checks),
   leak: (text) => bannedProblem(text, params.must_not_contain) ?? checkProblem(text, params, checks),
-  onFail: params.on_fail,
-  maxRetries: params.max_retries,
   text: params.text ?? null,
 });
 
+/** A team's own middleware sends back at most so many answers of a run. */
+const mostRetries = 20;
+
+/** Returns the end of a team's own middleware, which checks answers only; words of a failed run are not shown to it. */
+const ownGuardrailOf = ({ kind, finish }: Middleware, params: unknown): readonly Guardrail[] => {
+  if (finish === undefined) return [];
+  const judge: Guardrail["judge"] = (outcome, run) => {
+    const { fail, retry, text } = checkFinishResult(finish(run, outcome, params));
+    if (retry !== undefined && outcome.retries < mostRetries) return { do: "retry", why: retry };
+    const why = fail ?? retry;
+    if (why !== undefined) return { do: "fail", why, text: text ?? null };
+    return text === undefined || text === outcome.text ? { do: "accept" } : { do: "replace", text };
+  };
+  return [{ kind, judge, leak: () => null, text: null }];
+};
+
+const findOwn = ({ middleware }: OwnMiddleware, { kind }: MiddlewareEntry): Middleware | undefined =>
+  middleware.find((each) => each.kind === kind);
+
+const startHooksOf = (entry: MiddlewareEntry, own: OwnMiddleware): readonly StartHook[] => {
+  const { kind, start } = findOwn(own, entry) ?? {};
+  if (kind === undefined || start === undefined) return [];
+  return [{ kind, start: (run) => checkStartResult(start(run, entry.params)) }];
+};
+
+const guardrailsOf = (entry: MiddlewareEntry, own: OwnMiddleware): readonly Guardrail[] => {
+  if (isMiddleware("output_guardrail")(entry)) return [guardrailOf(entry.params, own.checks)];
+  const found = findOwn(own, entry);
+  return found === undefined ? [] : ownGuardrailOf(found, entry.params);
+};
+
+/** Lists the kinds of middleware that an agent needs and that are neither built in nor the team's. */
+export const findUnknownMiddleware = (
+  own: readonly Middleware[],
+  { middleware }: AgentConfig,
+): readonly string[] =>
+  middleware
+    .map(({ kind }) => kind)
+    .filter((kind) => !middlewareKinds.includes(kind) && !own.some((each) => each.kind === kind));
+
 const timeoutOf = (entries: readonly MiddlewareEntry[], count: "active" | "wall"): number | null => {
   const times = entries.flatMap((each) =>
-    each.kind === "timeout" && each.params.count === count ? [each.params.duration] : [],
+    isMiddleware("timeout")(each) && each.params.count === count ? [each.params.duration] : [],
   );
   return times.length === 0 ? null : Math.min(...times);
 };
 
-/** Returns the guardrails and loggers of an agent; `recovery` is always in force. */
+/** Returns the guardrails, hooks and loggers of an agent; `recovery` is always in force. */
 export const middlewareOf = (
   { middleware }: AgentConfig,
-  checks: readonly OutputCheck[],
-): Pick<Agent, "guardrails" | "loggers"> => ({
-  guardrails: middleware.flatMap((each) =>
-    each.kind === "output_guardrail" ? [guardrailOf(each.params, checks)] : [],
+  own: OwnMiddleware,
+): Pick<Agent, "guardrails" | "startHooks" | "loggers"> => ({
+  guardrails: middleware.flatMap((each) => guardrailsOf(each, own)),
+  startHooks: middleware.flatMap((each) => startHooksOf(each, own)),
+  loggers: middleware.flatMap((each): readonly RunLogger[] =>
+    isMiddleware("logger")(each) ? [each.params] : [],
   ),
-  loggers: middleware.flatMap((each): readonly RunLogger[] => (each.kind === "logger" ? [each.params] : [])),
 });
 
 /** Returns how long a run of an agent may take, by the clock and without waits for people. */

@@ -6,6 +6,7 @@ import { clientToolProblem } from "./tools/client-tools.ts";
 import { ceilingProblem } from "./tools/effective-tools.ts";
 import { firstProviderModel, mediaProblem, modelProblem } from "./models/models.ts";
 import { schemaProblem } from "../tools/schema/json-schema-check.ts";
+import { isFetcher, missingSandbox } from "./sandboxes.ts";
 import { findUnsetSecret } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
@@ -44,6 +45,8 @@ export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): SessionRule
     agentProblem: (name) => ask(name, (agent) => agentProblem(team, env, agent)),
     mediaProblem: (parts, name, model) => ask(name, (agent) => mediaProblem(team, agent, model, parts)),
     clientToolProblem: (given, name) => ask(name, (agent) => clientToolProblem(given, tools(agent))),
+    workspaceProblem: () =>
+      isFetcher(env["SANDBOX"]) ? null : { code: "not_configured", detail: missingSandbox },
     ceilingProblem: (ceiling, client) =>
       ceilingProblem(ceiling, [...toolNames, ...client.map(({ name }) => name)]),
     schemaProblem,

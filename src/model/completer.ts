@@ -137,6 +137,8 @@ export interface CompleteOptions {
   readonly timers?: Timers;
   /** Called once per provider read with all deltas of that read, and never after the promise has settled. */
   readonly onDelta?: (deltas: readonly ItemDelta[]) => void;
+  /** Called once per provider read with the data of all its frames, as they came; only where somebody may see them. */
+  readonly onRaw?: (frames: readonly string[]) => void;
 }
 
 /** Calls one model. `complete` makes exactly one attempt, never sleeps and rejects with a `ModelError`. */

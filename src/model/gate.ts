@@ -245,3 +245,7 @@ export const readHealth = (
   const next = claimed === undefined ? state : withOutcome(state, claim ?? "", claimTrial(claimed, now));
   return { state: next, rows };
 };
+
+/** Forgets all cooldowns of a provider's models; the same state if there are none. */
+export const resetHealth = (state: GateState): GateState =>
+  Object.keys(state.health).length === 0 ? state : { ...state, health: {} };

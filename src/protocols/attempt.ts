@@ -1,6 +1,6 @@
 import { isJsonObject, parseJson } from "../chat/json.ts";
 import { classify } from "../model/classify.ts";
-import type { ModelEvent } from "../model/completer.ts";
+import type { CompleteOptions, ModelEvent } from "../model/completer.ts";
 import type { Deadlines } from "../model/deadlines.ts";
 import { ModelError } from "../model/error.ts";
 import { asModelError, modelError } from "../model/failure.ts";
@@ -87,6 +87,11 @@ const isWhole = ({ data }: SseFrame): boolean => data === "[DONE]" || parseJson(
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
+export interface ReadOptions extends Pick<CompleteOptions, "onRaw"> {
+  /** Milliseconds for which late usage is awaited. */
+  readonly usageWait?: number;
+}
+
 /**
  * Reads a reply as batches of events: it counts bytes, parses frames and reports reads to the deadlines. The SDKs build
  * the request, but their iteration of the stream is not used: it accepts a cut stream as whole, logs broken frames, and
@@ -97,7 +102,7 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read" | "timers">,
-  usageWait = usualWait,
+  { usageWait = usualWait, onRaw }: ReadOptions = {},
 ): AsyncGenerator<readonly ModelEvent[]> {
   const gatherer = createBodyGatherer(body, deadlines.timers);
   const guard = createByteGuard();
@@ -107,7 +112,9 @@ export async function* readReply(
     const broken = guard(chunk);
     isTooLong = broken !== null;
     if (isTooLong) throw faults.broken(`the ${broken} is longer than its limit`);
-    return parser.feed(chunk);
+    const frames = parser.feed(chunk);
+    if (frames.length > 0) onRaw?.(frames.map(({ data }) => data));
+    return frames;
   };
   const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly SseFrame[]> {
     for (const chunk of chunks) yield parse(chunk);

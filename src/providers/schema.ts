@@ -22,7 +22,8 @@ export const providerKinds = [
   "scripted",
 ] as const;
 
-const forbiddenHeaders = ["host", "content-length", "cookie"];
+/** Headers that belong to the connection, in small letters. */
+export const forbiddenHeaders: readonly string[] = ["host", "content-length", "cookie"];
 
 /** Headers of every request; `${NAME}` references are resolved at use. */
 const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
@@ -90,6 +91,7 @@ export const providerSchema = z.strictObject({
     .union([text(200, 1), scriptSchema])
     .optional()
     .describe("Script of a scripted provider: a file in the team folder, or inline."),
+  allow_literal_secrets: z.boolean().default(false).describe("Let keys of this provider stand in the file."),
   batch: batchSchema.optional().describe("Accepted for older files; has no effect."),
 });
 

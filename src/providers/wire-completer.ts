@@ -136,7 +136,10 @@ const sendRequest = async ({
   return { response, dropped, maxTokens, hash };
 };
 
-const runAttempt = async (attempt: WireAttempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
+const runAttempt = async (
+  attempt: WireAttempt,
+  { onDelta, onRaw }: Pick<CompleteOptions, "onDelta" | "onRaw">,
+): Promise<Completion> => {
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
@@ -149,7 +152,7 @@ const runAttempt = async (attempt: WireAttempt, onDelta: CompleteOptions["onDelt
     throw sendFailureOf(error, origin, deadlines.signal);
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
-  const completion = await collect(readReply(body, decoder, faults, deadlines), {
+  const completion = await collect(readReply(body, decoder, faults, deadlines, onRaw && { onRaw }), {
     request,
     provider: origin.provider,
     maxOutput: maxTokens,
@@ -190,13 +193,13 @@ export const createWireCompleter = (options: WireOptions): Completer => {
     model,
     body: (request) => protocol.build(request, target).body,
     digest: (request) => protocol.build(request, target).digest(),
-    complete: async (request, { signal, timers, onDelta }) => {
+    complete: async (request, { signal, timers, ...live }) => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal, timers);
       try {
         return await runAttempt(
           { options, protocol, target, address, headers, origin, request, deadlines },
-          onDelta,
+          live,
         );
       } finally {
         deadlines.stop();

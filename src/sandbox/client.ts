@@ -5,6 +5,9 @@ import type {
   ChangeOutcome,
   ContentHits,
   FileStat,
+  GitArguments,
+  GitOperation,
+  LocalizedFile,
   Sandbox,
   SandboxCapabilities,
   SandboxSettings,
@@ -25,6 +28,8 @@ export interface SandboxOptions {
   readonly settings?: SandboxSettings;
   /** Skills placed after the settings, if the sandbox has others; called once. */
   readonly skills?: () => SkillFiles | null;
+  /** Works on the sandbox after its settings and before anything else; what fails is repeated at the next request. */
+  readonly prepare?: (sandbox: Sandbox) => Promise<void>;
 }
 
 /** The state that the views of one sandbox share. */
@@ -33,10 +38,10 @@ interface SandboxMemory extends WireMemory {
   configured: Promise<void> | null;
 }
 
-const fileRoute = (path: string): string =>
+export const fileRoute = (path: string): string =>
   `/file/workspace/${workspacePath(path).split("/").map(encodeURIComponent).join("/")}`;
 
-const postOf = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => ({
+export const postOf = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => ({
   method: "POST" as const,
   path,
   body: JSON.stringify(body),
@@ -49,6 +54,17 @@ const changeHeaders = (options: WriteOptions): Record<string, string> => ({
 });
 
 const readJson = async <Answer>(response: Promise<Response>): Promise<Answer> => (await response).json();
+
+async function readBytes(
+  wire: Wire,
+  path: string,
+  range: Parameters<Sandbox["read"]>[1],
+): Promise<Uint8Array> {
+  const headers: Record<string, string> =
+    range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
+  const response = await wire.send({ method: "GET", path: fileRoute(path), headers });
+  return new Uint8Array(await response.arrayBuffer());
+}
 
 async function writeWholeFile(
   wire: Wire,
@@ -89,16 +105,15 @@ async function configure(wire: Wire, settings: SandboxSettings, skills: SkillFil
   if (skills !== null) await placeSkills(wire, skills);
 }
 
-/** Wraps a wire so that the settings are sent first. */
+/** Wraps a wire so that the sandbox is configured first. */
 const createConfiguredWire = (
   wire: Wire,
-  settings: SandboxSettings,
-  skills: () => SkillFiles | null,
   memory: SandboxMemory,
+  configureOnce: () => Promise<void>,
 ): Wire => ({
   ...wire,
   send: async (request) => {
-    memory.configured ??= configure(wire, settings, skills()).catch((error: unknown) => {
+    memory.configured ??= configureOnce().catch((error: unknown) => {
       memory.configured = null;
       throw error;
     });
@@ -107,10 +122,40 @@ const createConfiguredWire = (
   },
 });
 
-function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memory: SandboxMemory): Sandbox {
+async function settleKey(wire: Wire, key: string): Promise<ChangeOutcome | null> {
+  const answer = wire.send(postOf("/fs/settle", { key }));
+  return (await readJson<{ outcome: ChangeOutcome | null }>(answer)).outcome;
+}
+
+async function compareFiles(wire: Wire, a: string, b: string): Promise<string> {
+  const { diff } = await readJson<{ diff: string }>(wire.send(postOf("/fs/diff", { a, b })));
+  return diff;
+}
+
+async function askGit<O extends GitOperation>(
+  wire: Wire,
+  op: O,
+  args: GitArguments[O],
+  { signal, writablePaths }: Parameters<Sandbox["git"]>[2],
+): Promise<string> {
+  const body = { ...args, ...(op === "commit" ? { writable_paths: writablePaths } : {}) };
+  const request = { ...postOf(`/git/${op}`, body), signal };
+  return (await readJson<{ output: string }>(wire.send(request))).output;
+}
+
+/** Returns the wire of a view, over which the sandbox is configured first if its client has settings. */
+function createViewWire(fetcher: Fetcher, id: string, options: SandboxOptions, memory: SandboxMemory): Wire {
   const bare = createWire(fetcher, id, options, memory);
-  const { settings, skills = () => null } = options;
-  const wire = settings === undefined ? bare : createConfiguredWire(bare, settings, skills, memory);
+  const { settings, skills = () => null, prepare } = options;
+  if (settings === undefined) return bare;
+  return createConfiguredWire(bare, memory, async () => {
+    await configure(bare, settings, skills());
+    await prepare?.(createView(fetcher, id, {}, memory));
+  });
+}
+
+function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memory: SandboxMemory): Sandbox {
+  const wire = createViewWire(fetcher, id, options, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
     readJson(wire.send({ method: "GET", path: "/capabilities" }));
   return {
@@ -118,18 +163,19 @@ function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memor
     as: (actor) => createView(fetcher, id, { ...options, actor }, memory),
     closing: (closed) => createView(fetcher, id, { ...options, closed }, memory),
     closed: options.closed ?? [],
+    directory: ".",
     capabilities,
     instance: async () => {
       if (wire.instance() === null) await capabilities();
       return wire.instance() ?? "";
     },
-    ...createExec(wire, options.graceMs ?? 10_000),
-    read: async (path, range) => {
-      const headers: Record<string, string> =
-        range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
-      const response = await wire.send({ method: "GET", path: fileRoute(path), headers });
-      return new Uint8Array(await response.arrayBuffer());
+    ready: async () => {
+      if (memory.configured === null) await capabilities();
+      await memory.configured;
     },
+    settle: (key) => settleKey(wire, key),
+    ...createExec(wire, options.graceMs ?? 10_000),
+    read: (path, range) => readBytes(wire, path, range),
     write: (path, content, change) => writeWholeFile(wire, path, content, change),
     stat: (path) => readJson<FileStat>(wire.send(postOf("/fs/stat", { path }))),
     list: async (path) => {
@@ -144,10 +190,7 @@ function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memor
         wire.send({ ...postOf(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }),
       );
     },
-    diff: async (a, b) => {
-      const { diff } = await readJson<{ diff: string }>(wire.send(postOf("/fs/diff", { a, b })));
-      return diff;
-    },
+    diff: (a, b) => compareFiles(wire, a, b),
     searchContent: (query) => readJson<ContentHits>(wire.send(postOf("/search/content", query))),
     searchFiles: async (query) => {
       const { paths } = await readJson<{ paths: readonly string[] }>(
@@ -155,8 +198,15 @@ function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memor
       );
       return paths;
     },
+    localize: async (query) => {
+      const { files } = await readJson<{ files: readonly LocalizedFile[] }>(
+        wire.send(postOf("/search/localize", query)),
+      );
+      return files;
+    },
+    git: (op, args, call) => askGit(wire, op, args, call),
     destroy: async () => {
-      await bare.send({ method: "DELETE", path: "" });
+      await createWire(fetcher, id, options, memory).send({ method: "DELETE", path: "" });
       memory.configured = null;
     },
   };

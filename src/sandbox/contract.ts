@@ -79,7 +79,8 @@ export interface SandboxSettings {
 
 /**
  * Error codes with their HTTP status; the first code of a status is used for answers without a code.
- * `exists` is a `conflict` with a path that exists already.
+ * `exists` is a `conflict` with a path that exists already, `precondition` one with If-Match or If-None-Match, and
+ * `key_reused` one with another request of the same Idempotency-Key.
  */
 export const errorStatus = {
   invalid_request: 400,
@@ -89,6 +90,8 @@ export const errorStatus = {
   exec_unknown: 404,
   conflict: 409,
   exists: 409,
+  precondition: 409,
+  key_reused: 409,
   exec_id_reused: 409,
   payload_too_large: 413,
   range: 416,
@@ -157,6 +160,22 @@ export interface FileQuery {
   readonly max_results?: number;
 }
 
+/** What the files that are looked for may be called or contain, in any case. */
+export interface LocalizeQuery {
+  /** Paths, parts of paths, and names of files. */
+  readonly paths: readonly string[];
+  readonly identifiers: readonly string[];
+  readonly phrases: readonly string[];
+  readonly directory?: string;
+}
+
+/** A file that fits, by its path from the folder that was searched, with the lines around its first fitting one. */
+export interface LocalizedFile {
+  readonly path: string;
+  readonly score: number;
+  readonly snippet?: { readonly line: number; readonly lines: readonly string[] };
+}
+
 /** The arguments of `change`, by operation. Paths are relative to the workspace. */
 export interface ChangeArguments {
   readonly mkdir: { readonly path: string };
@@ -176,7 +195,39 @@ export type ChangeOperation = keyof ChangeArguments;
 export interface ChangeOutcome {
   readonly changes: readonly FileChange[];
   readonly message?: string;
+  /** The file that was written whole, as it is now. */
+  readonly file?: { readonly size: number; readonly sha256: string };
+  /** True if an archive was unpacked up to some entry, and the rest of it was not. */
+  readonly partial?: true;
 }
+
+/** The forms of a log that git names. */
+export const logFormats = [
+  "oneline",
+  "short",
+  "medium",
+  "full",
+  "fuller",
+  "reference",
+  "email",
+  "raw",
+] as const;
+type LogFormat = (typeof logFormats)[number];
+
+/** The arguments of `git`, by operation. `directory` is the folder that git starts in; paths count from it. */
+export interface GitArguments {
+  readonly status: { readonly directory?: string; readonly short?: boolean };
+  readonly diff: { readonly directory?: string; readonly staged?: boolean; readonly path?: string };
+  readonly log: { readonly directory?: string; readonly count?: number; readonly format?: LogFormat };
+  /** Commits these files as they are now, with what is staged already; or all changes. */
+  readonly commit: {
+    readonly directory?: string;
+    readonly message: string;
+    readonly files?: readonly string[];
+    readonly all?: boolean;
+  };
+}
+export type GitOperation = keyof GitArguments;
 
 /** What a file call does to a path. */
 export type FileAct = "read" | "write" | "delete";
@@ -187,6 +238,40 @@ export const includesAct = <Act extends string>(said: Act, done: Act): boolean =
 
 /** A glob of paths that are closed to a caller: for one act (`write` includes deleting), or as plain text for all. */
 export type ClosedPath = string | { readonly act: FileAct; readonly match: string };
+
+/** What must hold of a file or folder before a person changes it: `*` is any, else ETags as in HTTP. */
+export interface Preconditions {
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** What a person does to the files of a workspace. Every method rejects with a `SandboxError`. */
+export interface WorkspaceFiles {
+  /** Opens a file, or the part that a Range header names: the answer has its bytes, its ETag and its Content-Range. */
+  open(path: string, range?: string): Promise<Response>;
+  list(path: string): Promise<readonly FileStat[]>;
+  /** Writes a whole file; a body of another size is refused, since it was cut off. */
+  put(
+    path: string,
+    body: {
+      readonly content: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+      readonly size: number;
+    },
+    options: Preconditions & { readonly key: string },
+  ): Promise<ChangeOutcome>;
+  /** Streams a folder as a tar archive. */
+  pack(path: string): Promise<Response>;
+  /** Unpacks a tar archive into a folder; entries before a refused one stay. */
+  unpack(
+    path: string,
+    body: ReadableStream<Uint8Array> | null,
+    options: { readonly key: string },
+  ): Promise<ChangeOutcome>;
+  remove(
+    path: string,
+    options: Preconditions & { readonly key: string; readonly recursive: boolean },
+  ): Promise<ChangeOutcome>;
+}
 
 /** A session's sandbox from the view of one thread. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
@@ -200,9 +285,15 @@ export interface Sandbox {
   closing(paths: readonly ClosedPath[]): Sandbox;
   /** The paths that are closed to this view. */
   readonly closed: readonly ClosedPath[];
+  /** The folder of the workspace that relative paths count from; `.` is its root. */
+  readonly directory: string;
   /** The id of the sandbox's memory of commands; it changes whenever that is lost. */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
+  /** Resolves when the sandbox has its settings and everything that it begins with. */
+  ready(): Promise<void>;
+  /** Ends a key: answers what its change did; if that is nothing, it never will do anything, and the answer is null. */
+  settle(key: string): Promise<ChangeOutcome | null>;
   /** Runs a command and streams it over any cuts to `exit`; its reason is `lost` if the outcome cannot be known. */
   exec(request: ExecRequest, signal: AbortSignal): AsyncIterable<ExecEvent>;
   /** Starts a command and returns once it runs. */
@@ -227,5 +318,13 @@ export interface Sandbox {
   searchContent(query: ContentQuery): Promise<ContentHits>;
   /** Finds paths, newest first. */
   searchFiles(query: FileQuery): Promise<readonly string[]>;
+  /** Finds the ten files that fit best, the best first. */
+  localize(query: LocalizeQuery): Promise<readonly LocalizedFile[]>;
+  /** Returns git's output, with paths as they are (`core.quotePath=false`); of a commit, its hash. A commit whose answer is lost may have happened. */
+  git<O extends GitOperation>(
+    op: O,
+    args: GitArguments[O],
+    options: { readonly signal: AbortSignal; readonly writablePaths?: readonly string[] | undefined },
+  ): Promise<string>;
   destroy(): Promise<void>;
 }

@@ -31,6 +31,10 @@ export function workspacePath(raw: string): string {
   return kept.join("/") || ".";
 }
 
+/** A path as it counts from a folder of the workspace; an absolute one stays. It is not yet normalised. */
+export const pathFrom = (directory: string, path: string): string =>
+  directory === "." || path.startsWith("/") ? path : `${directory}/${path}`;
+
 /** The parent folder of a workspace path; the root is its own parent. */
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0)) || ".";
 

@@ -12,6 +12,8 @@ interface SandboxWireRequest {
   readonly body?: BodyInit;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** Milliseconds to wait for the head of the answer; absent: a minute. */
+  readonly timeoutMs?: number;
 }
 
 /** Sends requests to one sandbox and turns refusals into `SandboxError`. */
@@ -78,13 +80,14 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
   const named = headersOf(caller);
   return {
     instance: () => memory.instance,
-    send: async ({ method, path, body, headers, signal }) => {
-      const timeout = AbortSignal.timeout(requestTimeout);
+    send: async ({ method, path, body, headers, signal, timeoutMs = requestTimeout }) => {
+      const timeout = AbortSignal.timeout(timeoutMs);
       const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
       const request = new Request(`http://sandbox/v1/sandbox/${id}${path}`, {
         method,
         headers: { ...named, ...headers },
         body: body ?? null,
+        ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
         signal: signal ?? null,
       });
       let response: Response;

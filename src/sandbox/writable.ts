@@ -1,4 +1,4 @@
-import { matchesGlob } from "./glob.ts";
+import { escapeGlob, matchesGlob } from "./glob.ts";
 
 /** Says why an entry of `writable_paths` is not valid, or null: relative, at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
@@ -18,6 +18,10 @@ export function writablePathProblem(entry: string): string | null {
 
 /** An entry without leading `./` and trailing `/`. */
 const plainEntry = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
+
+/** Writes entries that count from a folder as entries that count from the workspace. */
+export const writableFrom = (directory: string, entries: readonly string[]): readonly string[] =>
+  directory === "." ? entries : entries.map((entry) => `${escapeGlob(directory)}/${plainEntry(entry)}`);
 
 /** Whether a normalised workspace path may be written. Absent = no limit; a list without valid entry allows nothing. */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { Agent } from "../agent/definition/agent.ts";
+import type { MigrationTarget } from "../agent/run/migrate.ts";
 import type { Ask } from "../agent/state/ask.ts";
 import type { OnDependencyFailure } from "../agent/state/board.ts";
 import type { ChildRecord, CallerConstraints } from "../agent/state/child.ts";
 import type { EntryStore } from "../agent/state/entries.ts";
 import type { OnBusy } from "../agent/state/events.ts";
 import type { Input } from "../agent/state/input.ts";
-import type { LedgerRow, RunRecord } from "../agent/state/records.ts";
+import type { LedgerRow, PastPlace, PastView, RunRecord } from "../agent/state/records.ts";
 import type { ClientTool, Session } from "../agent/state/session.ts";
 import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import { headAfter } from "../agent/transaction/draft.ts";
@@ -14,6 +15,7 @@ import type { ContentPart, Json } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { PastChat } from "./context-view.ts";
 import { fieldProblems, findReservedField } from "./fields.ts";
+import type { ForkSource } from "./fork-source.ts";
 import type { PageStart, PagedRow } from "./paging.ts";
 import type { Problem } from "./problems.ts";
 import { refuse, refuseField } from "./problems.ts";
@@ -51,6 +53,8 @@ export interface Archive {
   readonly answered: (thread: string, before: number) => LedgerRow | null;
   /** Returns the chat as it was after an edit, up to a message. */
   readonly chatThen: (thread: string, edit: number, pos: number) => PastChat;
+  /** Returns a thread's chat at the turn boundary before an event or after a message; null for an unknown message. */
+  readonly pastView: (thread: string, at: PastPlace) => PastView | null;
   /** Returns the constraints that the caller set for a run's agent, or null if no other agent called it. */
   readonly standing: (run: string) => CallerConstraints | null;
   /** Returns stored bytes as base64. */
@@ -89,6 +93,8 @@ export interface SessionRules {
   ) => Problem | null;
   /** Says why client tools cannot be added to the agent's own. */
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
+  /** Says why sessions have no workspace here; null if they have one. */
+  readonly workspaceProblem: () => Problem | null;
   /** Says why a tool ceiling makes no sense. */
   readonly ceilingProblem: (ceiling: readonly string[], client: readonly ClientTool[]) => Problem | null;
   /** Says why a JSON Schema cannot be used. */
@@ -127,6 +133,10 @@ export interface WriteContext {
   readonly ifMatch: string | null;
   /** Is true if the tenant has as many runs under way as it may have, so that this command must begin none. */
   readonly full: boolean;
+  /** Is null unless the command begins a fork. */
+  readonly forkSource: ForkSource | null;
+  /** Is null unless the command migrates the session. */
+  readonly migrationTarget: MigrationTarget | null;
   /** Returns the bytes that the session holds. */
   readonly stored: () => number;
   /** Removes the session with everything that it holds; nothing that the draft changed is stored then. */
@@ -136,7 +146,9 @@ export interface WriteContext {
 /** Returns parameters that fit their schema, or refuses with a 400 that names every field that does not. */
 export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
-  const errors = result.success ? [findReservedField(params) ?? []].flat() : fieldProblems(result.error);
+  const errors = result.success
+    ? [findReservedField(params) ?? []].flat()
+    : fieldProblems(result.error, schema);
   if (result.success && errors.length === 0) return result.data;
   const first = errors[0];
   return refuse(
@@ -181,6 +193,15 @@ export const requireRunAdmission = ({ full }: WriteContext): void => {
     "the tenant has as many runs under way as limits.runs.per_tenant allows; send it again when one has ended",
     { retryAfterMs: 5_000 },
   );
+};
+
+/** Limits the bytes of a session; beyond them it takes no more inputs and files. */
+const mostStored = 2 ** 30;
+
+/** Refuses what a full session cannot hold. */
+export const requireStorage = ({ stored }: WriteContext): void => {
+  if (stored() < mostStored) return;
+  refuse("storage_error", "this session holds 1 GiB, as much as it may; begin a new one");
 };
 
 /** Accepts text without lone surrogates and without control characters that JSON allows but people do not mean. */

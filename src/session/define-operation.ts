@@ -11,10 +11,7 @@ interface OperationRow<Name extends string, Params extends z.ZodObject> {
   readonly summary: string;
   /** Lists the scopes of which a caller needs one. */
   readonly scopes: readonly [Scope, ...Scope[]];
-  /**
-   * Holds the HTTP path, with `:name` for each parameter that stands in it. Only what can begin a session has a path
-   * without `:session`. The key of a write holds for its whole path.
-   */
+  /** Holds the HTTP path, with `:name` for each parameter that stands in it. The key of a write holds for its whole path. */
   readonly path: `/v1/sessions${string}`;
   /** Describes the values of path, query and body together. */
   readonly params: Params;
@@ -22,6 +19,8 @@ interface OperationRow<Name extends string, Params extends z.ZodObject> {
   readonly alias?: true;
   /** Answers with the session, whose `ETag` the answer has. */
   readonly isTagged?: true;
+  /** Sends its caller on to the session's workspace, which is ready before the answer leaves. */
+  readonly entersWorkspace?: true;
 }
 
 interface ReadRow<Name extends string, Params extends z.ZodObject> extends OperationRow<Name, Params> {
@@ -29,11 +28,13 @@ interface ReadRow<Name extends string, Params extends z.ZodObject> extends Opera
 }
 
 interface WriteRow<Name extends string, Params extends z.ZodObject> extends OperationRow<Name, Params> {
-  readonly method: "POST" | "PATCH" | "DELETE";
+  readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   /** Allows the long bodies of inputs. */
   readonly takesContent?: true;
   /** Returns whether unchecked parameters ask for what may begin a run, for which the tenant must have room. */
   readonly mayStartRun?: (params: Readonly<Record<string, unknown>>) => boolean;
+  /** Begins the session that it is performed on, which its route names. */
+  readonly creates?: true;
   /** Makes it a command of the WebSocket too; `body` names the field of its frame that holds the body, if it has one. */
   readonly frame?: { readonly body: string | null };
   readonly run: (context: WriteContext, params: z.output<Params>) => CommandAnswer;
@@ -80,7 +81,8 @@ export const defineWrite = <Name extends string, Params extends z.ZodObject>(
 });
 
 /** Returns whether an operation needs a session that exists. */
-export const needsSession = ({ path }: Operation): boolean => path.includes("/:session");
+export const needsSession = (operation: Operation): boolean =>
+  operation.kind === "read" || operation.creates !== true;
 
 /** Lists the parameters that stand in the path besides the session. */
 export const pathParametersOf = ({ path }: Operation): readonly string[] =>

@@ -2,6 +2,7 @@ import type { ReportedMessage, SessionEvent } from "../agent/state/events.ts";
 import type { Json } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import { utf8Length } from "../chat/tokens.ts";
+import { digestJson } from "../tools/canonical.ts";
 
 /** Events are sent as one line of JSON each, whose `data` has at most 64 KiB of UTF-8. */
 
@@ -18,14 +19,23 @@ const truncateStrings = (value: Json, most: number): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, truncateStrings(each, most)]));
 };
 
+/** Returns the digest of a call's whole arguments, for an event that shows a part of them. */
+const inputDigestOf = (data: Json): { readonly input_sha256?: string } =>
+  typeof data === "object" && data !== null && "input" in data
+    ? { input_sha256: digestJson(data["input"]) }
+    : {};
+
 const cutData = (data: Json): Json => {
+  const digest = inputDigestOf(data);
   for (let most = 32_768; most >= 64; most /= 4) {
     const cut = truncateStrings(data, most);
     const shown =
-      typeof cut === "object" && cut !== null && !Array.isArray(cut) ? { ...cut, truncated: true } : cut;
+      typeof cut === "object" && cut !== null && !Array.isArray(cut)
+        ? { ...cut, ...digest, truncated: true }
+        : cut;
     if (!isTooLong(JSON.stringify(shown))) return shown;
   }
-  return { truncated: true };
+  return { ...digest, truncated: true };
 };
 
 /** Fits the text of data by cutting its longest texts first; the session's messages keep the whole. */

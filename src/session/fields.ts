@@ -1,5 +1,7 @@
 import type * as z from "zod";
 import { meantBranch } from "../schema.ts";
+import { findNearestName } from "../tools/suggest.ts";
+import { knownFields } from "./known-fields.ts";
 import type { Problem } from "./problems.ts";
 
 /** This file reports what a schema found wrong in a request, field by field. */
@@ -17,26 +19,40 @@ const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string
   return [...new Set(taken)].join("; or ") || message;
 };
 
+/** A refusal names at most this many mistakes, and this many fields of one place. */
+const mostNamed = 20;
+
+/** Names the field that was probably meant, and all that there are. */
+const unknownFieldMessage = (key: string, known: readonly string[]): string => {
+  const nearest = findNearestName(key, known);
+  const meant = nearest === null ? "" : `; did you mean ${nearest}?`;
+  return `${key} is not a field here${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;
+};
+
 /** Returns the problems of an issue; for a union, those of the branch that the caller meant. */
-const problemsOf = (issue: SchemaIssue, base: readonly PropertyKey[]): readonly FieldProblem[] => {
+const problemsOf = (
+  issue: SchemaIssue,
+  base: readonly PropertyKey[],
+  schema: z.ZodType,
+): readonly FieldProblem[] => {
   const path = [...base, ...issue.path];
   const pointer = pointerOf(path);
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, mostNamed).map((key) => ({
       pointer: pointerOf([...path, key]),
       code: "unknown_field",
-      message: `${key} is not a field here`,
+      message: unknownFieldMessage(key, knownFields(schema, path)),
     }));
   if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
   const meant = meantBranch(issue);
   return meant === undefined
     ? [{ pointer, code: issue.code, message: unionMessage(issue) }]
-    : meant.flatMap((inner) => problemsOf(inner, path));
+    : meant.flatMap((inner) => problemsOf(inner, path, schema));
 };
 
-/** Lists the first fields that do not fit, each by its pointer. */
-export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =>
-  issues.slice(0, 20).flatMap((issue) => problemsOf(issue, []));
+/** Lists the first fields that do not fit a schema, each by its pointer. */
+export const fieldProblems = ({ issues }: z.ZodError, schema: z.ZodType): readonly FieldProblem[] =>
+  issues.slice(0, mostNamed).flatMap((issue) => problemsOf(issue, [], schema));
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 

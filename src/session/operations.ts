@@ -2,6 +2,8 @@ import type { Operation } from "./define-operation.ts";
 import { answerOperation } from "./operations/answer.ts";
 import { compactOperation, pinOperation } from "./operations/compact.ts";
 import { contextOperation } from "./operations/context.ts";
+import { forkOperation } from "./operations/fork.ts";
+import { migrateOperation } from "./operations/migrate.ts";
 import { asksOperation, inputsOperation, runsOperation, threadsOperation } from "./operations/lists.ts";
 import {
   eventsOperation,
@@ -11,6 +13,7 @@ import {
   snapshotOperation,
   usageOperation,
 } from "./operations/queries.ts";
+import { rewindOperation } from "./operations/rewind.ts";
 import { cancelOperation, editInputOperation, sendOperation, withdrawOperation } from "./operations/send.ts";
 import {
   clearOperation,
@@ -20,6 +23,14 @@ import {
   patchOperation,
 } from "./operations/session.ts";
 import { notesOperation, stateOperation, tasksOperation } from "./operations/stores.ts";
+import { readUploadOperation, uploadOperation, uploadsOperation } from "./operations/uploads.ts";
+import {
+  deleteFileOperation,
+  readFileOperation,
+  unpackOperation,
+  workspaceOperation,
+  writeFileOperation,
+} from "./operations/workspace.ts";
 
 /** Lists every operation of a session. Routes, frames, scopes and keys follow from it. */
 export const operations = [
@@ -44,11 +55,22 @@ export const operations = [
   eventsOperation,
   snapshotOperation,
   clearOperation,
+  rewindOperation,
+  forkOperation,
+  migrateOperation,
   compactOperation,
   usageOperation,
   stateOperation,
   tasksOperation,
   notesOperation,
+  workspaceOperation,
+  readFileOperation,
+  writeFileOperation,
+  deleteFileOperation,
+  unpackOperation,
+  uploadOperation,
+  uploadsOperation,
+  readUploadOperation,
 ] as const satisfies readonly Operation[];
 
 export type SessionOperation = (typeof operations)[number];

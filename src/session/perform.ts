@@ -1,15 +1,18 @@
+import type { MigrationTarget } from "../agent/run/migrate.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
+import { answersKeptMs, keepAnswer } from "../agent/transaction/answers.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
 import { fieldsOf } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
-import type { CommandAnswer, Archive, ReadContext, SessionRules } from "./command.ts";
+import type { Archive, CommandAnswer, ReadContext, SessionRules } from "./command.ts";
 import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
 import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
+import type { ForkSource } from "./fork-source.ts";
 import { ProblemError, refuse, refuseIfProblem } from "./problems.ts";
 import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
 
@@ -25,6 +28,10 @@ export interface OperationContext {
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** Is true if the tenant has as many runs under way as it may have. */
   readonly full: boolean;
+  /** Is null unless the call begins a fork. */
+  readonly forkSource: ForkSource | null;
+  /** Is null unless the call migrates the session. */
+  readonly migrationTarget: MigrationTarget | null;
   /** Returns the bytes that the session holds. */
   readonly stored: () => number;
   /** Removes known secrets from what a caller sends. */
@@ -50,11 +57,6 @@ const answerJson = ({ value }: CommandAnswer): string =>
     ? value["json"]
     : JSON.stringify(value);
 
-const dayMs = 86_400_000;
-
-/** Sets how long the answer to a key is kept. */
-const keptMs = 7 * dayMs;
-
 /** Returns the key of a command with its scope, the operation and the ids in its path. Ids hold no spaces. */
 const commandKeyOf = (operation: Operation, key: string, params: unknown): string => {
   const fields = fieldsOf(params);
@@ -78,18 +80,10 @@ const keyedCallOf = (operation: Operation, { key, params }: SessionCall): KeyedC
 /** Returns the stored answer to a repeated command; the same key with another body is refused. */
 const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {
   const known = given === null || context.read() === null ? null : context.archive().answer(given.key);
-  if (known === null || known.at < context.now() - keptMs) return null;
+  if (known === null || known.at < context.now() - answersKeptMs) return null;
   if (known.fingerprint !== given?.fingerprint)
     return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
   return { ok: true, status: known.status, json: known.json, seq: context.read()?.head ?? 0, replayed: true };
-};
-
-/** Stores an answer; expired ones are removed once a day, since finding them reads them all. */
-const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
-  draft.answers.push(answer);
-  const since = answer.at - keptMs;
-  if (since - (draft.state.keysSince ?? -Infinity) < dayMs) return;
-  draft.state.keysSince = since;
 };
 
 const performWrite = (
@@ -100,13 +94,13 @@ const performWrite = (
   const given = keyedCallOf(operation, call);
   const replayed = replayAnswer(context, given);
   if (replayed !== null) return replayed;
-  const { rules, full, stored } = context;
+  const { rules, full, forkSource, migrationTarget, stored } = context;
   const { principal, ifMatch = null } = call;
   const archive = context.archive();
   const remove = (): void => context.remove(call.key ?? null);
   return context.update((draft): PerformedReply => {
     const answer = operation.run(
-      { draft, archive, principal, rules, ifMatch, full, stored, remove },
+      { draft, archive, principal, rules, ifMatch, full, forkSource, migrationTarget, stored, remove },
       call.params,
     );
     const json = answerJson(answer);

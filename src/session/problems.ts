@@ -14,6 +14,7 @@ export type ProblemCode =
   | "origin_not_allowed"
   | "not_found"
   | "unknown_agent"
+  | "method_not_allowed"
   | "session_busy"
   | "conflict"
   | "run_not_active"
@@ -25,6 +26,7 @@ export type ProblemCode =
   | "history_truncated"
   | "precondition_failed"
   | "payload_too_large"
+  | "range_not_satisfiable"
   | "unsupported_media_type"
   | "idempotency_key_reused"
   | "unknown_model"
@@ -39,6 +41,7 @@ export type ProblemCode =
   | "too_many_connections"
   | "budget_exceeded"
   | "internal"
+  | "not_available"
   | "provider_error"
   | "mcp_error"
   | "sandbox_error"
@@ -134,6 +137,7 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   origin_not_allowed: finalKind(403, "Origin not allowed"),
   not_found: finalKind(404, "Not found"),
   unknown_agent: finalKind(404, "Unknown agent"),
+  method_not_allowed: finalKind(405, "Method not allowed"),
   session_busy: retryableKind(409, "Session busy"),
   conflict: finalKind(409, "Conflict"),
   run_not_active: finalKind(409, "Run not active"),
@@ -146,6 +150,7 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   precondition_failed: finalKind(412, "Precondition failed"),
   payload_too_large: finalKind(413, "Payload too large"),
   unsupported_media_type: finalKind(415, "Unsupported media type"),
+  range_not_satisfiable: finalKind(416, "Range not satisfiable"),
   idempotency_key_reused: finalKind(422, "Idempotency key reused"),
   unknown_model: finalKind(422, "Unknown model"),
   context_window_too_small: finalKind(422, "Context window too small"),
@@ -159,6 +164,7 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   too_many_connections: retryableKind(429, "Too many connections"),
   budget_exceeded: finalKind(429, "Budget exceeded"),
   internal: finalKind(500, "Internal error"),
+  not_available: finalKind(501, "Not available"),
   provider_error: retryableKind(502, "Provider error"),
   mcp_error: retryableKind(502, "MCP error"),
   sandbox_error: retryableKind(502, "Sandbox error"),
@@ -169,7 +175,7 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   provider_timeout: retryableKind(504, "Provider timeout"),
 };
 
-/** Unknown, deleted and other tenants' addresses look the same, whoever found them missing. */
+/** What is unknown, deleted or another tenant's looks the same, whoever found it missing; an address without a route has `meta`. */
 const missingProblem: Problem = {
   code: "not_found",
   detail: "There is nothing under this address for this credential.",
@@ -177,8 +183,9 @@ const missingProblem: Problem = {
 
 /** Builds the JSON of a problem for HTTP answers and `error` frames; a frame has no request id. */
 export function problemBody(problem: Problem, requestId?: string): Readonly<Record<string, unknown>> {
-  const isAddress = problem.code === "not_found" && problem.errors === undefined;
-  const { code, detail, retryAfterMs, errors, meta } = isAddress ? missingProblem : problem;
+  const isMissing =
+    problem.code === "not_found" && problem.errors === undefined && problem.meta === undefined;
+  const { code, detail, retryAfterMs, errors, meta } = isMissing ? missingProblem : problem;
   const { status, title, retryable } = problemKinds[code];
   return {
     type: `urn:limpet:problem:${code}`,
@@ -211,6 +218,7 @@ const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
   provider_timeout: problemKinds.provider_timeout,
   provider_error: problemKinds.provider_error,
   effect_failed: finalKind(500, "Effect failed"),
+  mcp_error: problemKinds.mcp_error,
   config_changed: finalKind(409, "Config changed"),
   storage_error: problemKinds.storage_error,
   poisoned: finalKind(500, "Poisoned"),

@@ -1,3 +1,4 @@
+import type { ChangeOutcome } from "../sandbox/contract.ts";
 import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import type { OperationName } from "./operations.ts";
 import type { Problem } from "./problems.ts";
@@ -64,7 +65,31 @@ export type RpcReply<Status extends number, More = unknown> =
 /** Answers an operation; `seq` is the session's head after it. */
 export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
+/** Asks a session for what a fork of it begins with; `params` are those of the fork. */
+export type ForkSourceRequest = Pick<SessionCall, "principal" | "params">;
+
+/** Answers with a serialised `ForkSource`. */
+export type ForkSourceReply =
+  | { readonly ok: true; readonly json: string }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** Tells what became of a change that a write operation of the workspace began; null: its maker does not know. */
+export interface FileChangeReport {
+  readonly change: string;
+  readonly path: string;
+  /** Gives the SHA-256 of a body that the sandbox does not keep as it came. */
+  readonly sha256?: string;
+  readonly outcome: ChangeOutcome | null;
+}
+
 /** Defines SessionObject's RPC. `fetch` upgrades to its WebSocket; `limpet-principal` (JSON) holds the caller. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
+  /** Answers the caller of the change; 204 without JSON if nothing of it is known. */
+  reportFileChange(report: FileChangeReport): Promise<SessionReply>;
+}
+
+/** Defines what SessionObject answers to the objects of its forks. */
+export interface ForkSourceRpc {
+  forkSource(request: ForkSourceRequest): Promise<ForkSourceReply>;
 }

@@ -1,5 +1,11 @@
 import type { Toolbox } from "../tools/define-tool.ts";
 import { askUser } from "./ask/ask-user.ts";
+import { browserClick } from "./browser/browser-click.ts";
+import { browserExtract } from "./browser/browser-extract.ts";
+import { browserNavigate } from "./browser/browser-navigate.ts";
+import { browserScreenshot } from "./browser/browser-screenshot.ts";
+import { browserSearch } from "./browser/browser-search.ts";
+import { browserType } from "./browser/browser-type.ts";
 import { createLoadSkill, type LoadableSkill } from "./core/load-skill.ts";
 import { memoryAppend } from "./core/memory-append.ts";
 import { memorySearch } from "./core/memory-search.ts";
@@ -22,6 +28,11 @@ import { fsReadLines } from "./filesystem/fs-read-lines.ts";
 import { fsRead } from "./filesystem/fs-read.ts";
 import { fsStat } from "./filesystem/fs-stat.ts";
 import { fsWrite } from "./filesystem/fs-write.ts";
+import { gitCommit } from "./git/git-commit.ts";
+import { gitDiff } from "./git/git-diff.ts";
+import { gitLog } from "./git/git-log.ts";
+import { gitStatus } from "./git/git-status.ts";
+import { httpFetch } from "./http/http-fetch.ts";
 import { searchContent } from "./search/search-content.ts";
 import { searchFiles } from "./search/search-files.ts";
 import { listNotes } from "./notes/list-notes.ts";
@@ -67,6 +78,17 @@ export const toolboxes: readonly Toolbox[] = [
     name: "exec",
     description: "Commands in the workspace.",
     tools: [execRun, execShell, execPoll, execKill],
+  },
+  {
+    name: "git",
+    description: "The git repository of the workspace.",
+    tools: [gitStatus, gitDiff, gitLog, gitCommit],
+  },
+  { name: "http", description: "Requests to the web.", tools: [httpFetch] },
+  {
+    name: "browser",
+    description: "A browser with one page.",
+    tools: [browserSearch, browserNavigate, browserClick, browserType, browserExtract, browserScreenshot],
   },
   {
     name: "state",

@@ -9,8 +9,9 @@ import {
   type SandboxErrorCode,
   type WriteOptions,
 } from "../sandbox/contract.ts";
+import { awaitCapacity } from "../sandbox/capacity.ts";
 import { escapeGlob } from "../sandbox/glob.ts";
-import { workspacePath } from "../sandbox/paths.ts";
+import { pathFrom, workspacePath } from "../sandbox/paths.ts";
 import { leavesOut } from "../sandbox/writable.ts";
 import type { CallAct } from "../tools/acts.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
@@ -27,6 +28,8 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   conflict: "conflict",
   exists: "exists",
   exec_id_reused: "conflict",
+  precondition: "conflict",
+  key_reused: "conflict",
   payload_too_large: "too_large",
   range: "invalid_arguments",
   not_unique: "not_unique",
@@ -37,11 +40,6 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   capacity_exceeded: "unavailable",
 };
 
-/** Milliseconds for which a sandbox without capacity is tried again, and the pauses between. */
-const capacityWaitMs = 120_000;
-const firstPauseMs = 500;
-const longestPauseMs = 10_000;
-
 /**
  * Runs a sandbox call for the calling thread; a refusal becomes an error result with its sentence.
  * A sandbox without capacity has done nothing, so the call is repeated.
@@ -50,17 +48,11 @@ export async function callSandbox(
   context: ToolContext,
   run: (sandbox: Sandbox) => Promise<ToolOutput>,
 ): Promise<ToolOutput> {
-  const until = context.now() + capacityWaitMs;
-  for (let pause = firstPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
-    try {
-      return await run(context.sandbox.as(context.thread));
-    } catch (error) {
-      if (!(error instanceof SandboxError)) throw error;
-      const mayWait = error.code === "capacity_exceeded" && context.now() + pause <= until;
-      if (!mayWait) return toolError(codes[error.code], error.message);
-    }
-    await context.pause(pause);
-    context.signal.throwIfAborted();
+  try {
+    return await awaitCapacity(context, () => run(context.sandbox.as(context.thread)));
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return toolError(codes[error.code], error.message);
   }
 }
 
@@ -97,11 +89,12 @@ export const changeWorkspace = <O extends ChangeOperation>(
   describeChange(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
 /** A line on what rules exclude from a list or search of a folder; empty if they concern other folders. */
-export function leftOut({ closed }: Sandbox, folder: string): string {
+export function leftOut({ closed, directory }: Sandbox, folder: string): string {
+  const root = escapeGlob(workspacePath(pathFrom(directory, folder)));
   const unread = closed
     .filter((path) => typeof path === "string" || includesAct(path.act, "read"))
     .map((path) => (typeof path === "string" ? path : path.match))
-    .filter((match) => !leavesOut([`${escapeGlob(workspacePath(folder))}/**`.replace(/^\.\//, "")], match));
+    .filter((match) => !leavesOut([`${root}/**`.replace(/^\.\//, "")], match));
   return unread.length === 0
     ? ""
     : `\n[Left out, since permission rules close it to this call: ${unread.join(", ")}]`;
@@ -111,8 +104,9 @@ export function leftOut({ closed }: Sandbox, folder: string): string {
 export const onPaths = (act: FileAct, ...paths: readonly string[]): CallAct[] =>
   paths.map((path) => ({ act, subject: subjectPath(path) }));
 
-/** A path as permission patterns match it; a path that leads outside stays as written, and the sandbox refuses it. */
+/** A path without detours. An absolute one stays, since others count from the agent's folder, which rules add. */
 function subjectPath(raw: string): string {
+  if (raw.startsWith("/")) return raw;
   try {
     return workspacePath(raw);
   } catch {

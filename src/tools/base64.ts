@@ -8,6 +8,10 @@ export const toBase64 = (bytes: Uint8Array): string => {
   return btoa(binary);
 };
 
+/** Decodes valid base64. */
+export const fromBase64 = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+
 /** Encodes bytes as base64url without padding (RFC 4648 §5). */
 export const toBase64Url = (bytes: Uint8Array): string =>
   toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

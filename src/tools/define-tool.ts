@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
 import type { Act, CallAct } from "./acts.ts";
+import type { SessionPage } from "./egress/browser-page.ts";
 import { reachProblem } from "./reach.ts";
 import type { DeclaredReach, ToolReach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
@@ -32,6 +33,17 @@ export interface ToolOutput {
   readonly background?: { readonly exec: string; readonly until: number };
   /** The id of a background command that has ended. */
   readonly ended?: string;
+  /** Of tools of an MCP server: what is stored about it. */
+  readonly server?: ServerReport;
+}
+
+/** What a call learned about the MCP server that it went to. */
+export interface ServerReport {
+  readonly connection: Json;
+  /** The server said that its list of tools has changed. */
+  readonly listChanged: boolean;
+  /** The server could not be used, for this reason. */
+  readonly failure: string | null;
 }
 
 /** A question to a person. */
@@ -44,12 +56,21 @@ export interface QuestionSpec {
   readonly strict: boolean;
 }
 
+/** What a person is asked on behalf of a tool: a question, or to open an address of the server. */
+type AnswerSubject =
+  | { readonly question: QuestionSpec }
+  | { readonly authorization: { readonly server: string; readonly url: string } };
+
 /** What a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
   | { readonly on: "ask"; readonly question: QuestionSpec }
   /** Starts other agents and waits for them: what they come to is the result. */
   | ({ readonly on: "thread" } & StartChildren)
+  /** Asks, and runs again once there is an answer: the memo is then `{asked: memo, answer}`, null if nobody gave one. */
+  | { readonly on: "answer"; readonly subject: AnswerSubject; readonly memo: Json }
   | { readonly on: "time" | "exec"; readonly until: number }
+  /** Goes on with other arguments, like those of a redirect, once they are permitted; `memo` becomes the call's memo. */
+  | { readonly on: "verdict"; readonly args: Json; readonly memo: Json }
   /** Runs again at `until`, or when the task changes; `memo` becomes the call's memo. */
   | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };
 
@@ -82,8 +103,10 @@ export interface ToolContext extends ToolReach {
   /** Globs that limit every write; absent = no limit. */
   readonly writablePaths?: readonly string[];
   readonly commandTimeout: CommandTimeout;
-  /** The workspace folder in which commands start. */
+  /** The folder of the workspace that paths count from, also those that `sandbox` takes and gives. */
   readonly workingDir: string;
+  /** The folder that git starts in, from `workingDir`. */
+  readonly repository: string;
   /** What the threads of the session share; an output's `stores` change it. */
   readonly stores: Stores;
   /** The stored text of this id in this session, null if the id is unknown. */
@@ -93,6 +116,8 @@ export interface ToolContext extends ToolReach {
    * `exec` names the call's command in the sandbox, which ends if the run is cancelled, whatever the tool does.
    */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
+  /** Of tools of an MCP server: how to reach it, and until when it is left alone; null for other tools. */
+  readonly server: { readonly connection: Json; readonly retryAt: number } | null;
   /** What the model of the calling agent accepts besides text. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };
   /**
@@ -102,6 +127,10 @@ export interface ToolContext extends ToolReach {
   readonly keep: (bytes: Uint8Array) => string;
   /** Streams a piece of output to watchers; it is never stored. */
   readonly show: (text: string) => void;
+  /** The page of the session's browser. */
+  readonly page: SessionPage;
+  /** The verdict on this call as it would be with other arguments, or with the browser's page at another address. */
+  readonly judge: (changed: { readonly args?: Json; readonly page?: string }) => "allow" | "ask" | "deny";
 }
 
 /** A tool as its author writes it: `run` gets arguments that passed `params`. */
@@ -118,6 +147,8 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly pinned?: boolean;
   /** True if repeated calls are normal: loops are then judged by their outcomes. */
   readonly poll?: boolean;
+  /** False if a call of it brings the work no further, so that a run of such calls alone makes no progress. */
+  readonly progress?: boolean;
   /** Fields of its JSON output that change by themselves, like durations: loop detectors ignore them. */
   readonly volatile?: readonly string[];
   /** The tool that this is another name of: accepted at dispatch, not declared to models; the rules of both apply. */
@@ -130,8 +161,11 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly limit?: number;
   /** What a permission pattern is matched against; absent = the subjects of its acts, else the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
-  /** What the call does to each path, argv, address or agent: rules on an act bind the call by this. */
-  readonly acts?: (args: z.output<P>) => readonly CallAct[];
+  /**
+   * What the call does to each path, argv, address or agent: rules on an act bind the call by this. `page` is the address
+   * that the session's browser shows.
+   */
+  readonly acts?: (args: z.output<P>, page: string | null) => readonly CallAct[];
   /** The acts that `acts` may name, the tool's main one first; absent: what `workspace` and `hosts` imply. */
   readonly does?: readonly Act[];
   /** True if it acts on everything below its subject paths: `deny` and `ask` hold for all of that, too. */
@@ -152,10 +186,12 @@ export interface Tool extends Omit<
   readonly schema: Json;
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: CommandTimeout) => number;
-  readonly subject: (args: unknown) => readonly string[];
+  readonly subject: (args: unknown, page?: string | null) => readonly string[];
   /** Null if the tool does not say what it does. */
-  readonly acts: ((args: unknown) => readonly CallAct[]) | null;
+  readonly acts: ((args: unknown, page?: string | null) => readonly CallAct[]) | null;
   readonly subtree: (args: unknown) => boolean;
+  /** The error with which every call is refused; the tool is then not declared. */
+  readonly withheld?: string;
   /** Null if the tool has a `run`. */
   readonly request: ((args: unknown) => SessionRequest) | null;
   readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
@@ -249,8 +285,8 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     safety: (args) => (typeof safety === "function" ? safety(typed(args)) : (safety ?? "unsafe")),
     timeout: (args, command) =>
       typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
-    subject: (args) => subject?.(typed(args)) ?? subjectsOf(acts?.(typed(args)), name),
-    acts: acts === undefined ? null : (args) => acts(typed(args)),
+    subject: (args, page = null) => subject?.(typed(args)) ?? subjectsOf(acts?.(typed(args), page), name),
+    acts: acts === undefined ? null : (args, page = null) => acts(typed(args), page),
     subtree: (args) => (typeof subtree === "function" ? subtree(typed(args)) : subtree),
     request: request === undefined ? null : (args) => request(typed(args)),
     run: async (args, context) => (run ?? refuseToRun)(typed(args), context),

@@ -33,7 +33,16 @@ const parkSchema = z.discriminatedUnion("on", [
     on_error: z.enum(["cancel", "collect"]),
     answer: z.enum(["text", "items"]),
   }),
+  z.object({
+    on: z.literal("answer"),
+    subject: z.union([
+      z.object({ question }),
+      z.object({ authorization: z.object({ server: z.string(), url: z.string() }) }),
+    ]),
+    memo: z.json(),
+  }),
   z.object({ on: z.enum(["time", "exec"]), until: timestampSchema }),
+  z.object({ on: z.literal("verdict"), args: z.json(), memo: z.json() }),
   z.object({ on: z.literal("task"), task: z.string(), until: timestampSchema, memo: z.json() }),
 ]);
 

@@ -5,6 +5,7 @@ import { folderOf } from "../sandbox/paths.ts";
 import { isFileAct } from "./acts.ts";
 import type { Act, CallAct } from "./acts.ts";
 import type { Safety } from "./define-tool.ts";
+import { matchesHost } from "./egress/url.ts";
 import { commandPattern } from "./remember-command.ts";
 
 /** Decides what a run may do: a pure function of the call, the rules of team and agent, and the live grants. */
@@ -35,6 +36,10 @@ export interface Policy {
   readonly preset: Preset;
   readonly rules: readonly PermissionRule[];
   readonly grants: readonly PermissionGrant[];
+  /** The hosts of `egress.allow`. */
+  readonly hosts: readonly string[];
+  /** Whether unsafe calls, and those of other hosts, ask once the run has read foreign content. */
+  readonly afterUntrusted: "off" | "ask";
 }
 
 export interface PermissionCall {
@@ -47,8 +52,8 @@ export interface PermissionCall {
   /** True if the call acts on everything below its subject paths. */
   readonly subtree?: boolean;
   readonly safety: Safety;
-  /** Set for calls that reach a host: whether `egress.allow` lists it. */
-  readonly host?: "listed" | "other";
+  /** True if its run has read foreign content. */
+  readonly untrusted?: boolean;
   /** The present time in milliseconds since the epoch. */
   readonly now: number;
 }
@@ -73,6 +78,9 @@ const storeToolboxes = ["ask", "core", "agents", "state", "tasks", "notes"];
 const workspaceToolboxes = ["filesystem", "search", "exec", "git"];
 const hostToolboxes = ["http", "browser"];
 
+/** Whether the results of a toolbox are foreign content, which may try to instruct the model. */
+export const readsForeign = (toolbox: string): boolean => hostToolboxes.includes(toolbox);
+
 /** What a verdict is about: a subject, and what the call does to it, if its tool says so. */
 interface Target {
   readonly subject: string;
@@ -86,16 +94,32 @@ function targetsOf({ tool, subjects, acts = [] }: PermissionCall): readonly [Tar
   return [first, ...rest];
 }
 
-function columnOf(call: PermissionCall, { act }: Target): Column {
+/**
+ * Whether a call's host may be reached without a question. A call of the browser without an address goes to none, or
+ * to one that the team's file chose.
+ */
+const isListed = ({ hosts }: Policy, { toolbox }: PermissionCall, { subject }: Target): boolean => {
+  const url = URL.parse(subject);
+  return url === null ? toolbox === "browser" : matchesHost(hosts, url.hostname);
+};
+
+function columnOf(policy: Policy, call: PermissionCall, target: Target): Column {
   if (storeToolboxes.includes(call.toolbox)) return "free";
-  if (hostToolboxes.includes(call.toolbox)) return call.host === "listed" ? "listed_host" : "other_host";
+  if (hostToolboxes.includes(call.toolbox))
+    return isListed(policy, call, target) ? "listed_host" : "other_host";
   if (call.safety === "read") return "free";
   if (!workspaceToolboxes.includes(call.toolbox)) return "foreign";
-  return act === "read" ? "free" : "workspace";
+  return target.act === "read" ? "free" : "workspace";
 }
+
+/** Whether a pattern covers an address; the port of its scheme may be missing in the pattern. */
+const coversAddress = (pattern: string, subject: string): boolean =>
+  matchesGlob(pattern, subject) ||
+  matchesGlob(pattern, subject.replace(/^(https:\/\/[^/]+):443\/|^(http:\/\/[^/]+):80\//, "$1$2/"));
 
 /** Whether a pattern covers a subject. In command lines `/` is no separator, and a final ` *` may be missing. */
 function covers(call: PermissionCall, pattern: string, { subject, act }: Target): boolean {
+  if (act === "egress") return coversAddress(pattern, subject);
   if (call.toolbox !== "exec" && act !== "exec") return matchesGlob(pattern, subject);
   const free = { segments: false };
   return (
@@ -182,20 +206,32 @@ function grantFor(policy: Policy, call: PermissionCall, target: Target): Permiss
 }
 
 /** The preset's verdict where no rule applies. A call that declares acts is judged by them, not by other subjects. */
-function presetOn({ preset }: Policy, call: PermissionCall, target: Target): Verdict {
+function presetOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
   const isJudgedByActs = target.act === undefined && (call.acts ?? []).length > 0;
-  const found = isJudgedByActs ? "allow" : presets[preset][columnOf(call, target)];
+  const { preset } = policy;
+  const found = isJudgedByActs ? "allow" : presets[preset][columnOf(policy, call, target)];
   return { verdict: found, by: `preset ${preset}` };
 }
 
-function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
+/** Whether a call that would be allowed asks, because foreign content may be behind it. */
+const isDoubtful = (policy: Policy, call: PermissionCall, target: Target): boolean =>
+  policy.afterUntrusted === "ask" &&
+  call.untrusted === true &&
+  (call.safety === "unsafe" || (target.act === "egress" && !isListed(policy, call, target)));
+
+/** What rules and preset say, before grants. */
+function ruledOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
   const matching = policy.rules.filter((rule) => applies(call, rule, target));
   const ruled = (action: Action): PermissionRule | undefined =>
     matching.find((rule) => rule.action === action);
-  const deny = ruled("deny");
-  if (deny !== undefined) return byRule(deny);
-  const found = ruled("ask") ?? ruled("allow");
+  const found = ruled("deny") ?? ruled("ask") ?? ruled("allow");
   const verdict = found === undefined ? presetOn(policy, call, target) : byRule(found);
+  const asks = verdict.verdict === "allow" && isDoubtful(policy, call, target);
+  return asks ? { verdict: "ask", by: "after_untrusted" } : verdict;
+}
+
+function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
+  const verdict = ruledOn(policy, call, target);
   if (verdict.verdict !== "ask") return verdict;
   const grant = grantFor(policy, call, target);
   return grant === undefined ? verdict : { verdict: "allow", by: `grant ${grant.id}` };
@@ -243,7 +279,7 @@ function rememberedCommand(tool: string, acts: readonly CallAct[] = []): string 
 function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): string | null {
   const [subject = ""] = subjects;
   const only = subjects.length === 1 ? escapeGlob(subject) : null;
-  if (toolbox === "exec") return rememberedCommand(tool, acts);
+  if (toolbox === "exec" || tool === "git_commit") return rememberedCommand(tool, acts);
   if (toolbox === "agents" || tool === "handoff") return only;
   if (hostToolboxes.includes(toolbox)) return originPattern(subject);
   if (!workspaceToolboxes.includes(toolbox)) return "*";

@@ -1,3 +1,4 @@
+import type { BrowserReach } from "./egress/browser-page.ts";
 import type { Egress } from "./egress/egress.ts";
 
 /** A tool reaches outside its session only through references to secrets and the hosts that it declares. */
@@ -17,10 +18,19 @@ export interface ReachRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, SealedText>>;
   readonly body?: SealedText | Uint8Array<ArrayBuffer>;
-  /** `follow` (default): at most five, each to a declared host; secrets stay at the first origin. */
-  readonly redirects?: "follow" | "refuse";
-  /** The largest body after inflation, 1 MiB by default. */
-  readonly maxBytes?: number;
+  /**
+   * `follow` (default): at most five, each to a declared host; secrets stay at the first origin. `refuse` returns the
+   * 3xx answer, `raise` rejects with a `RedirectError` that says where it leads.
+   */
+  readonly redirects?: "follow" | "refuse" | "raise";
+  /** The largest body after inflation, 1 MiB by default; null for a tool that counts itself. */
+  readonly maxBytes?: number | null;
+  /** Ends the request; the end of the call ends it, too. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds from connect to the end of the body. */
+  readonly timeout?: number;
+  /** The address of the page that makes the request, which opens no private target to a public page. */
+  readonly from?: string;
 }
 
 export interface ToolReach {
@@ -28,6 +38,8 @@ export interface ToolReach {
   readonly secret: (name: string) => Secret;
   /** Sends a request to one of the tool's `hosts` through the deployment's egress; else rejects (`EgressError`). */
   readonly egress: (address: SealedText | URL, request?: ReachRequest) => Promise<Response>;
+  /** The browsers that the deployment binds; only the browser toolbox has them. */
+  readonly browser: BrowserReach;
 }
 
 /** The secrets and hosts that a tool declares. */
@@ -62,11 +74,18 @@ const refuseUndeclared = (name: string): never => {
   throw new Error(`this tool does not declare the secret ${name}; add it to its secrets`);
 };
 
+/** The browsers of a tool that has none. */
+export const noBrowser: BrowserReach = {
+  request: () => Promise.reject(new Error("this tool has no browser")),
+  searchUrl: null,
+};
+
 /** The reach of a tool that declares nothing. */
 export const noReach: ToolReach = {
   secret: refuseUndeclared,
   egress: () =>
     Promise.reject(new Error("this tool declares no hosts; add the origins that it calls to its hosts")),
+  browser: noBrowser,
 };
 
 const standardBytes = 1_048_576;
@@ -78,7 +97,11 @@ const isList = (text: SealedText | URL | Uint8Array): text is readonly (string |
 export const createReach = (
   { hosts = [] }: DeclaredReach,
   values: ReadonlyMap<string, string>,
-  { egress, signal }: { readonly egress: Egress; readonly signal: AbortSignal },
+  {
+    egress,
+    signal,
+    browser = noBrowser,
+  }: { readonly egress: Egress; readonly signal: AbortSignal; readonly browser?: BrowserReach },
 ): ToolReach => {
   const references = new Map([...values.keys()].map((name) => [name, createReference(name)]));
   const piece = (part: string | Secret): string =>
@@ -93,7 +116,7 @@ export const createReach = (
     secret: (name) => references.get(name) ?? refuseUndeclared(name),
     egress: async (
       address,
-      { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes } = {},
+      { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes, ...more } = {},
     ) => {
       const answer = await egress(opened(address), {
         ...(method === undefined ? {} : { method }),
@@ -101,12 +124,14 @@ export const createReach = (
         ...(body === undefined ? {} : { body: body instanceof Uint8Array ? body : opened(body) }),
         redirects,
         maxBytes,
-        signal,
+        ...more,
+        signal: more.signal === undefined ? signal : AbortSignal.any([signal, more.signal]),
         secrets: [...values.values()],
         ...(hosts.includes(anyHost) ? {} : { origins: hosts }),
       });
       // A fetched response holds its address, which may contain a secret; a new one does not.
       return new Response(answer.body, answer);
     },
+    browser,
   };
 };

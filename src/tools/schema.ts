@@ -51,7 +51,9 @@ export const permissionsSchema = z.strictObject({
   after_untrusted: z
     .enum(["off", "ask"])
     .default("off")
-    .describe("Whether unsafe calls ask once a run has read foreign content."),
+    .describe(
+      "ask: once foreign content, such as a web page, has reached a run, its unsafe calls and hosts outside egress.allow ask until it ends.",
+    ),
 });
 
 /** The same block on an agent; omitted fields are the team's. */
@@ -91,17 +93,26 @@ export const browserSchema = z.strictObject({
   search_url: z
     .string()
     .refine((value) => value.includes("{query}"), "invalid_value: the address must contain {query}")
-    .default("https://html.duckduckgo.com/html/?q={query}")
-    .describe("Search page; {query} is replaced."),
+    .optional()
+    .describe("Search page of browser_search, such as your own SearXNG; {query} is replaced."),
   headless: z
     .boolean()
     .default(true)
     .describe("Accepted for older files; a browser here is always headless."),
 });
 
+/** A name and an address of mail. */
+export const authorPattern = /^([^<>\n]*[^<>\s]) <([^<>\s]+)>$/;
+
 export const gitSchema = z.strictObject({
-  work_dir: text(500, 1).default(".").describe("Repository folder, relative to the workspace."),
-  author: text(200, 1).default("Limpet <agent@localhost>").describe("Author of commits."),
+  work_dir: text(500, 1)
+    .refine((path) => !path.split("/").includes(".."), "invalid_value: name a folder without ..")
+    .default(".")
+    .describe("Folder that git starts in, from the agent's working_dir."),
+  author: text(200, 1)
+    .regex(authorPattern, "invalid_value: write it like Name <name@example.com>")
+    .default("Limpet <agent@localhost>")
+    .describe("Author of commits, as Name <address>."),
 });
 
 export const filesystemSchema = z.strictObject({
@@ -141,12 +152,17 @@ export const mcpServerSchema = z
       .enum(["auto", "streamable_http", "sse"])
       .default("auto")
       .describe("How to speak to the address."),
-    auth: z.enum(["none", "oauth"]).default("none").describe("How to authorise."),
+    allow_literal_secrets: z.boolean().default(false).describe("Let keys of this server stand in the file."),
+    protocol: z
+      .enum(["auto", "2025", "2026"])
+      .default("auto")
+      .describe("Revision of MCP: the newest that the server knows, or one."),
+    auth: z.enum(["none", "oauth", "client_credentials"]).default("none").describe("How to authorise."),
     tools: z.array(text(128, 1)).optional().describe("Its tools to offer; omitted: all."),
     trust: z.boolean().default(false).describe("Believe what the server says about its tools."),
     new_tools: z
       .enum(["quarantine", "allow"])
-      .optional()
+      .default("quarantine")
       .describe("What happens to tools that appear later."),
     timeout: duration({ min: "1ms", max: "10m" }).prefault("60s").describe("Deadline of a call."),
     required: z.boolean().default(false).describe("A run fails without this server."),

@@ -1,5 +1,5 @@
 import { allScopes } from "../../src/session/rpc.ts";
-import type { Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
+import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
@@ -16,11 +16,15 @@ import { pinDefinition, readDefinition, unpinDefinition } from "../../src/engine
 import { indexSession } from "../../src/engine/access/tenant/session-index.ts";
 import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/tenant/memories.ts";
 import { addReflections, findReflections } from "../../src/engine/access/tenant/reflections.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
 import { drawLease } from "../../src/engine/access/tenant/days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
 import { teamMigrations } from "../../src/engine/access/team-tables.ts";
 import { performTenantCall } from "../../src/engine/access/tenant/calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
+import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
+import { createLocalWorkspace } from "../sandbox/local.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 
 /** The router with the real logic of team and tenants behind it and scripted sessions. */
@@ -67,6 +71,9 @@ export interface SessionDouble {
   readonly calls: SessionCall[];
   perform: (call: SessionCall) => Promise<SessionReply>;
   fetch: (request: Request) => Promise<Response>;
+  /** What was said of changes of files. */
+  readonly reports: FileChangeReport[];
+  reportFileChange: (report: FileChangeReport) => Promise<SessionReply>;
 }
 
 export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true }> = {}): SessionReply => ({
@@ -111,8 +118,17 @@ const tenantOf = (now: () => number) => {
     recallMemories: async (...asked) => recallMemories(tables, ...asked),
     addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now: now() }),
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now: now() }),
+    sawServer: async (sighting) => recordSighting(tables, sighting, now()),
   };
   return { tables, directory };
+};
+
+const noServers: Engine["servers"] = {
+  toolboxes: () => [],
+  sessionOf: () => null,
+  end: async () => undefined,
+  pinning: () => ({ lock: null, allowNew: false }),
+  list: async (server) => ({ server, ok: false, state: "failed", reason: "the team has none" }),
 };
 
 /** A namespace that says from which place each object was asked. */
@@ -147,7 +163,9 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   const absent: SessionStub = {
     perform: async () => unknown,
     fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
+    reportFileChange: async () => unknown,
   };
+  const sandbox = createLocalWorkspace();
   const ctx: RouterContext = {
     exports: {
       SessionObject: placed((object, place) => {
@@ -159,14 +177,22 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
         places.push(place);
         return tenantNamed(object).directory;
       }),
-      ProviderGate: { getByName: (name) => ({ health: async () => health.get(name) ?? [] }) },
+      ProviderGate: {
+        getByName: (name) => ({
+          health: async () => health.get(name) ?? [],
+          resetHealth: async () => void health.delete(name),
+        }),
+      },
     },
   };
   const router = createRouter({
     team: team(access, name),
     callsOf: () => [{ agent: "helper", inherit: "own", tools: ["read_file"] }],
     toolsOf: () => [{ name: "read_file", toolbox: "filesystem", description: "Reads.", safety: "read" }],
+    judgeCall: () => null,
     windowOf: () => 16_000,
+    workspace: ({ id }) => createWorkspaceFiles(sandbox, id),
+    servers: noServers,
     now,
     log: (line) => lines.push(JSON.parse(line)),
   });
@@ -212,6 +238,11 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
           return perform(call);
         },
         fetch: (request) => absent.fetch(request),
+        reports: [],
+        reportFileChange: async (report) => {
+          double.reports.push(report);
+          return accepted({ path: report.path });
+        },
       };
       sessions.set(sessionObjectName({ tenant, jurisdiction: null }, id), double);
       return double;

@@ -53,6 +53,8 @@ export interface Line {
   readonly seen: { bytes: number; frames: number; messages: number; deltas: number; ends: number };
   /** Milliseconds from the writing of each paced delta to the frame that brought it, in order. */
   readonly delays: readonly number[];
+  /** Keeps the messages that come from now on. */
+  record(): readonly string[];
   close(): void;
 }
 
@@ -146,7 +148,9 @@ export const openLine = async (port: number, session: string, after: number): Pr
   const waits: { readonly runs: number; readonly wake: () => void; readonly fail: (error: Error) => void }[] =
     [];
   const live = Promise.withResolvers<void>();
+  let recorded: string[] | null = null;
   const parse = createParser((text) => {
+    recorded?.push(text);
     if (text.includes("@")) readTimes(text);
     seen.messages += 1;
     seen.bytes += text.length;
@@ -180,6 +184,7 @@ export const openLine = async (port: number, session: string, after: number): Pr
     ended: (runs) =>
       seen.ends >= runs ? Promise.resolve() : new Promise((wake, fail) => waits.push({ runs, wake, fail })),
     live: () => live.promise,
+    record: () => (recorded = []),
     close: () => socket.destroy(),
   };
   line.send({ type: "hello", after, deltas: "all" });

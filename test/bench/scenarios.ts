@@ -1,3 +1,4 @@
+import { createDeflateRaw, constants } from "node:zlib";
 import { call, openLine } from "./client.ts";
 import type { Line } from "./client.ts";
 import type { WorkerServer } from "./server.ts";
@@ -46,6 +47,27 @@ export const order = async (server: WorkerServer, text: string): Promise<Cost> =
   return cost;
 };
 
+/** Bytes that a run's turns with a tool call each send to a watcher: as text, and as permessage-deflate puts it on the wire. */
+export const watchedTurns = async (
+  server: WorkerServer,
+  turns: number,
+): Promise<{ readonly text: number; readonly wire: number }> => {
+  const line = await open(server, await create(server));
+  const messages = line.record();
+  say(line, `bench:loop ${turns}`);
+  await line.ended(1);
+  line.close();
+  const deflate = createDeflateRaw();
+  let [text, wire] = [0, 0];
+  deflate.on("data", (piece: Buffer) => (wire += piece.length));
+  for (const message of messages) {
+    text += Buffer.byteLength(message);
+    deflate.write(message);
+    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, resolve));
+  }
+  return { text: text / turns, wire: wire / turns };
+};
+
 /** One run of `turns` turns with a tool call each: cost of a turn; and a further turn of that session, when it is warm. */
 export const loop = async (
   server: WorkerServer,
@@ -55,17 +77,13 @@ export const loop = async (
   readonly turn: Cost;
   readonly next: readonly Cost[];
   readonly session: string;
-  /** Bytes to its watcher for one turn. */
-  readonly turnBytes: number;
 }> => {
   const session = await create(server);
   const line = await open(server, session);
-  const { bytes } = line.seen;
   const whole = await timed(server, () => {
     say(line, `bench:loop ${turns}`);
     return line.ended(1);
   });
-  const turnBytes = (line.seen.bytes - bytes) / turns;
   const next: Cost[] = [];
   for (let count = 0; count < further; count++) {
     next.push(
@@ -76,7 +94,7 @@ export const loop = async (
     );
   }
   line.close();
-  return { turn: { wall: whole.wall / turns, cpu: whole.cpu / turns }, next, session, turnBytes };
+  return { turn: { wall: whole.wall / turns, cpu: whole.cpu / turns }, next, session };
 };
 
 /** One answer of `deltas` pieces to some sockets, until the last of them has its end. */

@@ -360,7 +360,13 @@ test("CF-10 CF-37: new-team --import takes over a file of the original with its 
     "--import",
     join(root, "original/settings/simple.yaml"),
   );
-  expect([code, lines[0]]).toEqual([0, "made config/taken/ and [env.taken] in wrangler.toml. Next:"]);
+  expect([code, lines.slice(0, 2)]).toEqual([
+    0,
+    [
+      "skills/lead-workflow/SKILL.md: taken along",
+      "made config/taken/ and [env.taken] in wrangler.toml. Next:",
+    ],
+  ]);
   expect(read("config/taken/team.yaml")).toMatch(/^# yaml-language-server: .*\ntemplate:/);
   expect(read("config/taken/skills/lead-workflow/SKILL.md")).toContain("Ask first.");
 });
@@ -411,9 +417,30 @@ test("TB-5 TB-7: explain and validate show what act rules decide, and which tool
   expect((await call("validate", "acme", "--strict")).lines).toEqual(["acme is valid"]);
 });
 
+test("TB-5: explain names the toolboxes that the bindings of the team's environment cannot serve", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team().replace("[filesystem]", "[filesystem, browser]"));
+  const unavailable = async (toml: string): Promise<readonly string[]> => {
+    write("wrangler.toml", toml);
+    const { lines } = await call("explain", "acme", "guide");
+    const at = lines.indexOf("  unavailable");
+    return at === -1 ? [] : lines.slice(at + 1).map((line) => line.trim().split(" ")[0] ?? "");
+  };
+  const sandbox = '[env.acme]\nservices = [{ binding = "SANDBOX", service = "s" }]\n';
+  expect(await unavailable("[env.other]\nbrowser = { binding = 'BROWSER' }\n")).toEqual([
+    "filesystem",
+    "browser",
+  ]);
+  expect(await unavailable(sandbox)).toEqual(["browser"]);
+  expect(await unavailable(`${sandbox}[env.acme.browser]\nbinding = "BROWSER"\n`)).toEqual([]);
+});
+
 test("AG-19: explain shows whom an agent may call, and with which tools", async () => {
   const { call, write } = place();
-  write("config/acme/team.yaml", team({ agent: "  - { name: scout }\n  - { name: sage }" }));
+  write(
+    "config/acme/team.yaml",
+    team({ agent: "  - { name: scout, delegation: {} }\n  - { name: sage, delegation: {} }" }),
+  );
   const { lines } = await call("explain", "acme", "scout");
   const text = lines.map((line) => line.replaceAll(/ +/g, " ").trim());
   const edge = text.find((line) => line.startsWith("sage ")) ?? "";
@@ -427,7 +454,8 @@ test("CF-37: explain --kinds lists kinds and toolboxes, and what is not in this 
   const { lines } = await call("explain", "--kinds");
   expect(lines).toContain("  anthropic");
   expect(lines).toContain("  search  search_content search_files");
-  expect(lines).toContain("  git  not in this release");
+  expect(lines.find((line) => line.startsWith("  browser "))).toContain("browser_navigate");
+  expect(lines).toContain("  workers-ai  not in this release");
 });
 
 test("CF-37: explain --effects is the table of the documentation", async () => {

@@ -124,6 +124,11 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
     ).toEqual([
       "6:11 error extension_invalid effects[0].params: the effect remind: params must be a z.strictObject",
     ]);
+    expect(
+      found(["export const middleware = [{ kind: 'sign', params: z.strictObject({}), finish: 5 }];"]),
+    ).toEqual([
+      "4:28 error extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+    ]);
   });
 
   test("an export that is no list, or is not known", () => {
@@ -151,6 +156,24 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
       expect.stringMatching(/^config\/acme\/team\.yaml:\d+:5 error unknown_key /) as string,
     ]);
   });
+});
+
+test("AG-37 CF-1: middleware of the file is known to the team file, and its parameters are checked there", () => {
+  const definition = [
+    `import { defineMiddleware } from ${from("src/agent/definition/middleware.ts")};`,
+    "export const middleware = [defineMiddleware({",
+    '  kind: "sign", params: z.strictObject({ name: z.string() }),',
+    "  finish: (run, { text }, { name }) => ({ text: text + name + run.depth }),",
+    "})];",
+  ];
+  const yaml = (params: string): string =>
+    team({ agent: `    middleware: [{ kind: sign, params: ${params} }]` });
+  expect(
+    validate(definition, { yaml: yaml("{ name: A }") }).filter((line) => line.includes(" error ")),
+  ).toEqual([]);
+  expect(validate(definition, { yaml: yaml("{ name: 5 }") })[0]).toMatch(
+    /^config\/acme\/team\.yaml:9:48 error wrong_type agents\[0\]\.middleware\[0\]\.params\.name/,
+  );
 });
 
 test("CF-6: extensions without a mistake leave every unknown name to the team file", () => {

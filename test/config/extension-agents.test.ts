@@ -7,7 +7,7 @@ import { compile, team } from "./support.ts";
 const extended = (agents: unknown) => ({ extensions: { exports: { agents } } });
 
 test("AG-1: an agent of the extensions is one like any other, with the team's defaults", async () => {
-  const yaml = team({ top: "defaults: { prefix: '🦾' }" });
+  const yaml = team({ top: "defaults: { prefix: '🦾', delegation: { inherit: own } }" });
   const { team: built, diagnostics } = await compile(
     yaml,
     extended([

@@ -133,11 +133,21 @@ test("CF-25: the other entries of a list of sections are checked, at their own p
   ).toEqual(
     expect.arrayContaining([
       "error wrong_type webhooks[0]:",
-      "warning secret_in_file webhooks[1].secret:",
+      "error secret_in_file webhooks[1].secret:",
       "error duplicate_name webhooks[2].name:",
       "error invalid_reference webhooks[2].secret:",
     ]),
   );
+});
+
+test("TB-19 CF-20: headers are bound to origins, and secrets in them stand in no file", async () => {
+  const headers =
+    "http: { headers: { 'https://a.example/v1': {}, a.example: {}, 'https://b.example': { X-Api-Key: abc, Accept: b, Authorization: 'Bearer ${B}' } } }";
+  expect((await complaints(team({ top: headers }))).map((line) => line.split("\n")[0])).toEqual([
+    'config/acme/team.yaml:9:20 error invalid_url http.headers["https://a.example/v1"]: write an origin like https://api.example.com, without path',
+    'config/acme/team.yaml:9:48 error invalid_url http.headers["a.example"]: write an origin like https://api.example.com, without path',
+    'config/acme/team.yaml:9:97 error secret_in_file http.headers["https://b.example"].X-Api-Key: a secret must not stand in a file',
+  ]);
 });
 
 test("CF-14: a compaction_threshold that nothing uses is said to be ignored", async () => {
@@ -153,4 +163,56 @@ test("CF-14: a compaction_threshold that nothing uses is said to be ignored", as
   expect(await complaints(team({ top: `defaults: { ${threshold} }`, agent: auto }))).toEqual([]);
   const typo = "    options: { compaction_threshold: 0.5, context_compaction: atuo }";
   expect(await complaints(team({ agent: typo }))).toEqual([expect.stringContaining("invalid_value")]);
+});
+
+test("CF-25: an option that does nothing is reported where it is written, not where defaults serve another agent", async () => {
+  const codes = async (...given: Parameters<typeof complaints>): Promise<string[]> =>
+    (await complaints(...given)).map((line) => line.split(" warning ")[1]?.split(":")[0] ?? line);
+  const inherited =
+    "defaults: { options: { verify_command: npm test, localize: true, verify_after_edit: true } }";
+  const agents = "  - { name: talker, toolboxes: [notes] }";
+  expect(await codes(team({ agent: agents, top: inherited }))).toEqual([]);
+  expect(await codes(team({ agent: agents, top: inherited }).replace("[filesystem]", "[ask]"))).toEqual([
+    "key_ignored agents[0].options.localize",
+    "verify_inert agents[0].options.verify_after_edit",
+  ]);
+  const own = "  - { name: talker, toolboxes: [notes], options: { verify_after_edit: true } }";
+  expect(await codes(team({ agent: own, top: inherited }))).toEqual([
+    "verify_inert agents[1].options.verify_after_edit",
+  ]);
+});
+
+test("CF-25: what an agent can do with files is told by its tools, and a toolbox of others may do anything", async () => {
+  const said = async (boxes: string, more: { agent?: string; top?: string } = {}, options = {}) => {
+    const both = "    options: { verify_after_edit: true, localize: true, max_delegation_depth: 1 }";
+    const yaml = team({ ...more, agent: `${both}${more.agent ?? ""}` }).replace("[filesystem]", boxes);
+    const found = await complaints(yaml, options);
+    return found.flatMap((line) => /options\.(verify_after_edit|localize)/.exec(line)?.[1] ?? []);
+  };
+  expect(await said("[notes]")).toEqual(["verify_after_edit", "localize"]);
+  expect(await said("[{ name: filesystem, tools: [fs_read] }]")).toEqual(["verify_after_edit"]);
+  expect(await said("[exec, search]")).toEqual(["verify_after_edit"]);
+  expect(await said("[{ name: filesystem, tools: [fs_delete] }]")).toEqual([]);
+  expect(await said("[notes]", { agent: "\n  - name: helper" })).toEqual(["verify_after_edit"]);
+  expect(await said("[far]", { top: "mcp_servers: [{ name: far, url: 'https://h.example/mcp' }]" })).toEqual(
+    [],
+  );
+  const tool = defineTool({
+    name: "own_edit",
+    description: "Own.",
+    params: z.strictObject({}),
+    run: () => ({ content: "" }),
+  });
+  const toolboxes = [{ name: "own", description: "", tools: [tool] }];
+  expect(await said("[own]", {}, { extensions: { exports: { toolboxes } } })).toEqual([]);
+});
+
+test("CF-25 AG-37: a guardrail that no answer can pass is an error at its place", async () => {
+  const guardrail = (params: string): string =>
+    team({ agent: `    middleware: [{ kind: output_guardrail, params: { ${params} } }]` });
+  expect(await said(guardrail("min_length: 20, max_length: 10"))).toEqual([
+    "out_of_range agents[0].middleware[0].params.min_length: no text has at most 10 characters and at least 20",
+  ]);
+  for (const params of ["min_length: 10, max_length: 10", "min_length: 20", "max_length: 10"])
+    expect(await said(guardrail(params))).toEqual([]);
 });

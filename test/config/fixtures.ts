@@ -4,6 +4,7 @@ import type { CompileOptions } from "../../src/config/build/compile.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Files } from "./support.ts";
 import { team } from "./support.ts";
+import { warnings } from "./warning-fixtures.ts";
 
 /** One mistake of every kind, exactly what is said about it, and the nearest thing that is right. */
 export interface Fixture {
@@ -55,7 +56,6 @@ const tool = (name: string, replaces = false): object =>
     ...(replaces ? { replaces } : {}),
   });
 const budget = (limits: string): string => `    guards: { budget: { ${limits} } }`;
-const second = "  - name: helper";
 
 export const fixtures: readonly Fixture[] = [
   {
@@ -298,7 +298,7 @@ export const fixtures: readonly Fixture[] = [
     code: "unknown_toolbox",
     bad: team().replace("[filesystem]", "[filesytem]"),
     says: [
-      'team.yaml:8:17 error unknown_toolbox agents[0].toolboxes[0]: there is no toolbox "filesytem"\n  did you mean "filesystem"? known: ask, filesystem, search, exec, state, tasks, notes, git, http, browser, agents',
+      'team.yaml:8:17 error unknown_toolbox agents[0].toolboxes[0]: there is no toolbox "filesytem"\n  did you mean "filesystem"? known: ask, filesystem, search, exec, git, http, browser, state, tasks, notes, agents',
     ],
     good: team(),
   },
@@ -373,6 +373,14 @@ export const fixtures: readonly Fixture[] = [
       "team.yaml:6:15 error invalid_reference providers[0].base_url: a reference is written ${NAME}, with letters, digits and _\n  write $${ for a literal ${",
     ],
     good: team({ provider: "    base_url: https://example.com/$${x}" }),
+  },
+  {
+    code: "invalid_reference",
+    bad: team().replace("${KEY}", "$KEY"),
+    says: [
+      "team.yaml:4:14 error invalid_reference providers[0].api_key: $KEY is plain text here\n  write ${KEY}",
+    ],
+    good: team({ provider: "    base_url: https://example.com/$5/$$/$metadata/$${x}" }),
   },
   {
     code: "reserved_reference",
@@ -459,130 +467,19 @@ export const fixtures: readonly Fixture[] = [
   },
   {
     code: "not_available",
-    bad: team().replace("[filesystem]", "[filesystem, git]"),
+    bad: team({ top: "sandbox: { idle: 1m }" }),
     says: [
-      'team.yaml:8:29 error not_available agents[0].toolboxes[1]: this release cannot offer the git toolbox\n  remove "git"',
+      "team.yaml:9:12 error not_available sandbox.idle: this release cannot put a sandbox away; a resting one holds nothing\n  remove idle",
     ],
     good: team(),
-  },
-  {
-    code: "reference_not_expanded",
-    bad: team({ agent: "    instructions: Use ${KEY}." }),
-    says: [
-      "team.yaml:9:19 warning reference_not_expanded agents[0].instructions: ${KEY} is plain text here\n  references are expanded only in addresses, keys, headers and the like",
-    ],
-    good: team({ agent: "    instructions: Charge $5 for ${X}, not $x or $$." }),
   },
   {
     code: "secret_in_file",
     bad: team().replace("${KEY}", "sk-123"),
     says: [
-      "team.yaml:4:14 warning secret_in_file providers[0].api_key: a secret should not stand in a file\n  write a reference like ${NAME}, and set it with wrangler secret put NAME",
+      "team.yaml:4:14 error secret_in_file providers[0].api_key: a secret must not stand in a file\n  write ${ANTHROPIC_API_KEY} and set it: wrangler secret put ANTHROPIC_API_KEY --env acme; a local one may have allow_literal_secrets: true",
     ],
-    good: team(),
+    good: team({ provider: "    allow_literal_secrets: true" }).replace("${KEY}", "sk-123"),
   },
-  {
-    code: "unused_provider",
-    bad: team({ provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol" }),
-    says: ["team.yaml:6:11 warning unused_provider providers[1].name: no agent uses the provider other"],
-    good: team({
-      provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol",
-      agent: `${second}\n    provider: other`,
-    }),
-  },
-  {
-    code: "unused_skill",
-    bad: { "team.yaml": team({ agent: "    skills: none" }), "skills/review/SKILL.md": "Look." },
-    says: ["skills/review/SKILL.md:1:1 warning unused_skill: no agent knows the skill review"],
-    good: { "team.yaml": team(), "skills/review/SKILL.md": "Look." },
-  },
-  {
-    code: "unused_file",
-    bad: { "team.yaml": team(), "notes.txt": "x" },
-    says: ["notes.txt:1:1 warning unused_file: nothing reads this file"],
-    good: { "team.yaml": team(), "context/notes.md": "x" },
-  },
-  {
-    code: "key_ignored",
-    bad: team({ top: "filesystem: { permissions_file: p.yaml }" }),
-    says: [
-      "team.yaml:9:15 warning key_ignored filesystem.permissions_file: permissions are configured here, with permissions",
-    ],
-    good: team({ top: "filesystem: {}" }),
-  },
-  {
-    code: "needs_sandbox_process",
-    bad: team({ top: "mcp_servers:\n  - { name: web, command: mcp-web }" }),
-    says: [
-      "team.yaml:10:5 error not_available mcp_servers[0]: this release cannot use MCP servers\n  remove this server",
-      "team.yaml:10:18 warning needs_sandbox_process mcp_servers[0].command: the server web is a program: it is available only where the sandbox can run processes\n  use url for a server that is reachable over HTTP",
-    ],
-    good: team(),
-  },
-  {
-    code: "tool_access_typo",
-    bad: team({ agent: "    options: { tool_access: nnoe }" }),
-    says: [
-      "team.yaml:9:29 warning tool_access_typo agents[0].options.tool_access: any text here disables all tools\n  write none if that is meant, or remove the key",
-    ],
-    good: team({ agent: "    options: { tool_access: none }" }),
-  },
-  {
-    code: "context_window_small",
-    bad: team({ provider: "    context_window: 16000" }),
-    says: [
-      "team.yaml:6:21 warning context_window_small providers[0].context_window: the context window of claude-sonnet-5-5 for guide has 16000 tokens, fewer than 32000",
-    ],
-    good: team({ provider: "    context_window: 32000" }),
-  },
-  {
-    code: "unpriced_model",
-    bad: team({ agent: "    model: mystery", top: "budgets: { run: { max_cost_usd: 2 } }" }),
-    says: [
-      "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
-    ],
-    good: team({ agent: "    model: mystery" }),
-  },
-  {
-    code: "schema_not_strict",
-    bad: team({
-      agent:
-        "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } } } }",
-    }).replace("anthropic", "openai"),
-    says: [
-      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not take this schema\n  list every property in required and set additionalProperties: false",
-    ],
-    good: team({
-      agent:
-        "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } }, required: [a], additionalProperties: false } }",
-    }).replace("anthropic", "openai"),
-  },
-  {
-    code: "delegation_impossible",
-    bad: team({ agent: "    options: { max_delegation_depth: 5 }" }),
-    says: [
-      "team.yaml:9:16 warning delegation_impossible agents[0].options.max_delegation_depth: there is no agent that guide may call",
-    ],
-    good: team({ agent: `    options: { max_delegation_depth: 5 }\n${second}` }),
-  },
-  {
-    code: "effect_inert",
-    bad: team({ agent: "    effects: [{ kind: progress }]" }),
-    says: [
-      "team.yaml:9:15 warning effect_inert agents[0].effects[0]: progress asks for a note, but the agent has no write_note\n  add notes to its toolboxes",
-    ],
-    good: team({ agent: "    effects: [{ kind: progress }]" }).replace("[filesystem]", "[filesystem, notes]"),
-  },
-  {
-    code: "rule_gap",
-    bad: team({
-      agent: "    permissions: { rules: [{ tool: fs_delete, action: ask }] }",
-    }).replace("[filesystem]", "[filesystem, exec]"),
-    says: [
-      "team.yaml:9:28 warning rule_gap agents[0].permissions.rules[0]: guide has other tools that reach what this guards (delete): apply_patch, fs_move, fs_copy, exec_run, exec_shell\n  name the act: { act: delete, … }; for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }",
-    ],
-    good: team({
-      agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",
-    }).replace("[filesystem]", "[filesystem, exec]"),
-  },
+  ...warnings,
 ];

@@ -147,6 +147,7 @@ const question = (more: Partial<WindowQuestion> = {}): WindowQuestion => ({
   model: "m",
   models: {},
   default_context_windows: {},
+  defaultWindow: null,
   ...more,
 });
 const windows: readonly [name: string, asked: Partial<WindowQuestion>, tokens: number, origin: string][] = [
@@ -204,8 +205,42 @@ const windows: readonly [name: string, asked: Partial<WindowQuestion>, tokens: n
     500_000,
     "catalogue",
   ],
-  ["the agent's default", { provider: { kind: "own", model: "m" }, agentWindow: 50_000 }, 50_000, "agent"],
-  ["not the agent's where a level above says so", { agentWindow: 50_000 }, 200_000, "kind"],
+  ["the agent's own, before all others", { agentWindow: 50_000 }, 50_000, "agent"],
+  [
+    "the agent's own, where its provider says 0",
+    { provider: { kind: "openai", model: "m", context_window: 0 }, agentWindow: 50_000 },
+    50_000,
+    "agent",
+  ],
+  [
+    "the agent's own above its kind's, up to what the catalogue says",
+    { model: "claude-sonnet-5-5", agentWindow: 5_000_000 },
+    1_000_000,
+    "agent",
+  ],
+  [
+    "the agent's own up to what models.M says, which overrides the catalogue",
+    {
+      model: "claude-sonnet-5-5",
+      models: { "claude-sonnet-5-5": { context_window: 90_000 } },
+      agentWindow: 500_000,
+    },
+    90_000,
+    "agent",
+  ],
+  [
+    "the agent's own up to what its provider says of a model that the catalogue does not know",
+    { provider: { kind: "openai", model: "m", context_window: 32_000 }, agentWindow: 50_000 },
+    32_000,
+    "agent",
+  ],
+  [
+    "the team's defaults",
+    { provider: { kind: "own", model: "m" }, defaultWindow: 50_000 },
+    50_000,
+    "defaults",
+  ],
+  ["not the team's defaults where a level above says so", { defaultWindow: 50_000 }, 200_000, "kind"],
   ["the last resort", { provider: { kind: "own", model: "m" } }, 128_000, "last resort"],
   [
     "an inherited name is no setting",

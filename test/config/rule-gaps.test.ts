@@ -154,12 +154,19 @@ test("TB-7: only tools that the agent has are named, those that a caller lends i
 });
 
 test("TB-7: rules on tools that call agents name the others, and an act binds them all", async () => {
-  const pair = ["name: lead, options: { max_handoffs: 1 }", "name: coder, delegation: { may_call: [] }"];
+  const pair = [
+    "name: lead, delegation: {}, options: { max_handoffs: 1 }",
+    "name: coder, delegation: { may_call: [] }",
+  ];
   const rule = (text: string): string => `{ rules: [{ ${text}, match: coder, action: ask }] }`;
   const [gap] = await gapsOf(agents(pair, rule("tool: spawn_agents")));
   expect(gap).toMatchObject({ agent: "lead", guards: "delegate coder" });
   expect(gap?.tools).toEqual(["delegate_to_agent", "delegate", "dispatch_tasks", "handoff"]);
   expect(await gapsOf(agents(pair, rule("act: delegate")))).toEqual([]);
+  const undelegating = ["name: lead, options: { max_handoffs: 1 }", ...pair.slice(1)];
+  expect(await gapsOf(agents(undelegating, rule("tool: spawn_agents")))).toMatchObject([
+    { agent: "lead", tools: ["handoff"] },
+  ]);
 });
 
 const path = z.strictObject({ path: z.string().describe("A path.") });

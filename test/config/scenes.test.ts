@@ -23,6 +23,8 @@ const words = [
   "fallback",
   "budget",
   "json",
+  "verify",
+  "git",
   "slow",
 ];
 
@@ -72,6 +74,7 @@ const comparable = (events: readonly StoredEvent[]): unknown =>
       /^(at|until)$|_(at|ms|timings)$/.test(key) ? null : value,
     )
       .replaceAll(/\b(ask|ev)_[a-z2-7]{26}\b/g, "$1")
+      .replaceAll(/\b[0-9a-f]{40}\b/g, "commit")
       .replaceAll(/\b\d+\.\ds\b/g, "0.0s"),
   );
 
@@ -113,6 +116,36 @@ test("CF-39: all scenes can be played in one session, twice, whatever was compac
 test("CF-39: the scene budget says that a limit is reached, and nothing of a server that cuts inputs", async () => {
   const errors = dataOf((await scene("budget")).events(), "error");
   expect(errors.map(({ code }) => code)).toEqual(["budget_exceeded"]);
+});
+
+test("CF-39 SE-39: the scene verify shows a red check, a repair, and a green check", async () => {
+  const bench = await scene("verify");
+  const checks = dataOf(bench.events(), "verify").map(({ state, output_tail: said }) => [state, said]);
+  expect(checks).toEqual([
+    ["started", undefined],
+    ["failed", "tide.sh says 13 hours, the sea takes 12\n[exit 1]"],
+    ["started", undefined],
+    ["passed", "tide.sh agrees with the sea\n[exit 0]"],
+  ]);
+  expect(dataOf(bench.events(), "llm_request_start").map(({ purpose }) => purpose)).toEqual([
+    "turn",
+    "repair",
+    "turn",
+  ]);
+  expect(dataOf(bench.events(), "run_end")[0]?.result).toMatchObject({
+    turns: 2,
+    files_created: ["tide.sh", "check.sh"],
+  });
+});
+
+test("CF-39, TB-17: the scene git commits what it wrote, as its author, and lists it", async () => {
+  const bench = await scene("git");
+  const ends = dataOf(bench.events(), "tool_call_end").map(({ outcome, output }) => [outcome, output]);
+  expect(ends.map(([outcome]) => outcome)).toEqual(["ok", "ok", "ok", "ok"]);
+  const [, status, commit, log] = ends.map(([, output]) => output);
+  expect(status).toBe("?? tides.md\n");
+  expect(commit).toMatch(/^[0-9a-f]{40}$/);
+  expect(log).toMatch(/^[0-9a-f]{40} Note the tide\n$/);
 });
 
 test("CF-39: scout and builder, spoken to without a task, say whom to ask", async () => {

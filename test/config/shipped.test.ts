@@ -36,6 +36,7 @@ test("CF-39: guide has every toolbox that needs no network, a builder, and a sco
     "ask",
     "exec",
     "filesystem",
+    "git",
     "notes",
     "search",
     "state",
@@ -138,6 +139,8 @@ test("CF-41: assistant has one agent on a real model, ten turns and the generate
     "filesystem",
     "exec",
     "search",
+    "git",
+    "http",
     "state",
     "tasks",
   ]);
@@ -184,21 +187,28 @@ const long = {
   time_budget: { max_duration: 10 * minutes },
 };
 
-/** The spec's table, without the toolboxes that this release lacks: `filesystem` by its tools, null = all. */
+/** The spec's table: `filesystem` by its tools. */
 const table = [
   {
     name: "lead",
     files: reading,
-    others: ["search", "tasks", "notes"],
+    others: ["search", "browser", "tasks", "notes"],
     effects: { ...long, trim_tool_results: { max_result_length: 300, preserve_recent: 3 } },
     turns: 20,
     writes: undefined,
   },
-  { name: "explorer", files: reading, others: ["search", "notes"], effects: short, turns: 10, writes: [] },
+  {
+    name: "explorer",
+    files: reading,
+    others: ["search", "git", "browser", "notes"],
+    effects: short,
+    turns: 10,
+    writes: [],
+  },
   {
     name: "planner",
     files: reading,
-    others: ["search", "notes", "tasks"],
+    others: ["search", "git", "browser", "notes", "tasks"],
     effects: short,
     turns: 10,
     writes: [],
@@ -206,7 +216,7 @@ const table = [
   {
     name: "coder",
     files: undefined,
-    others: ["exec", "search", "tasks", "notes"],
+    others: ["exec", "search", "git", "http", "browser", "tasks", "notes"],
     effects: { ...long, loop_detect: {}, reflection: {}, progress: {}, trim_tool_results: {} },
     turns: 20,
     writes: ["bin/**", "src/**", "test/**"],
@@ -227,7 +237,10 @@ test.each(table)("CF-40: $name has the toolboxes, effects and options of the tab
   const boxes = new Map(agent.toolboxes.map(({ name, tools }) => [name, tools]));
   expect([...boxes.keys()].toSorted()).toEqual(["ask", "filesystem", ...row.others].toSorted());
   expect(boxes.get("filesystem")).toEqual(row.files);
-  expect(row.others.map((name) => boxes.get(name))).toEqual(row.others.map(() => undefined));
+  const looking = row.writes?.length === 0 ? ["git_status", "git_diff", "git_log"] : undefined;
+  expect(row.others.map((name) => boxes.get(name))).toEqual(
+    row.others.map((name) => (name === "git" ? looking : undefined)),
+  );
   const effects = Object.fromEntries(agent.effects.map(({ kind, params }) => [kind, params]));
   expect(Object.keys(effects).toSorted()).toEqual(Object.keys(row.effects).toSorted());
   expect(effects).toMatchObject(row.effects);

@@ -31,6 +31,8 @@ const idle = (id: string) =>
     head_seq: 1,
     created_at: 1,
     updated_at: Date.now() + 60_000,
+    usage: {},
+    ledger: { since: 0, rows: [] },
   });
 
 test("★ RE-3: a tenant with as many runs as it may have begins no other; a run that ends leaves its place", async () => {
@@ -137,7 +139,7 @@ test("★ RE-3 RE-4: a command that begins no run after all gives its place and 
   expect(await tenantStub("refused").begin({ ...one, session: "third" })).toEqual({ admitted: false });
 });
 
-test("★ RE-4 AP-5: a new session with its first reply costs its tenant four rows: two of the day, one of the list with its index", async () => {
+test("★ RE-4 AP-5: a new session with its first reply costs its tenant five rows: two of the day, one of usage, one of the list with its index", async () => {
   const key = await keyOf("frugal");
   const run = async (): Promise<void> => {
     const { status } = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });
@@ -177,5 +179,5 @@ test("★ RE-4 AP-5: a new session with its first reply costs its tenant four ro
       ),
     )
     .toBe(true);
-  expect(count.rows).toBe(4);
+  expect(count.rows).toBe(5);
 });

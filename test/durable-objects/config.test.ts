@@ -25,8 +25,11 @@ test("CF-28: diagnostics in workerd have file, line and column", async () => {
     name: "acme",
   });
   expect(team).toBeNull();
-  expect(diagnostics.map(formatDiagnostic)).toEqual([
-    'config/acme/team.yaml:6:29 error unknown_toolbox agents[0].toolboxes[1]: there is no toolbox "exce"\n  did you mean "exec"? known: ask, filesystem, search, exec, state, tasks, notes, git, http, browser, agents',
+  const [said = "", ...others] = diagnostics.map(formatDiagnostic);
+  expect(others).toEqual([]);
+  expect(said.split("\n")).toEqual([
+    'config/acme/team.yaml:6:29 error unknown_toolbox agents[0].toolboxes[1]: there is no toolbox "exce"',
+    expect.stringMatching(/^ {2}did you mean "exec"\? known: ask, filesystem, /),
   ]);
 });
 

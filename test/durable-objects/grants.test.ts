@@ -30,3 +30,34 @@ test("★ TB-8: a grant of an agent reaches the next session, is listed by the A
   await third.settled();
   expect(await askOf(third)).toMatch(/^ask_/);
 });
+
+const explain = async (body: object): Promise<{ readonly status: number; readonly body: object }> =>
+  api("POST", "/permissions/explain", { body });
+
+test("TB-6 TB-8: explaining a call says the verdict, the rule or grant behind it, and runs nothing", async () => {
+  const call = { agent: "approve", tool: "fire", input: { name: "a", ms: 3 } };
+  expect(await explain(call)).toMatchObject({
+    status: 200,
+    body: { verdict: "ask", by: "rule ask fire", rule: "ask fire", remember: { tool: "fire", pattern: "*" } },
+  });
+  const session = await create("approve", "Go");
+  await session.settled();
+  const answer = { decision: "approve", remember: "agent" };
+  await session.call("POST", `/asks/${await askOf(session)}`, { body: answer });
+  await session.quiet();
+  const { body } = await api("GET", "/grants");
+  const [grant] = body["data"] as unknown as readonly { readonly id: string }[];
+  const granted = await explain(call);
+  expect(granted.body).toEqual({ verdict: "allow", by: `grant ${grant?.id}` });
+  expect((await explain({ ...call, tool: "fyre" })).body).toMatchObject({
+    error: expect.stringMatching(/^unknown_tool: .*"fire"/),
+  });
+  expect((await explain({ ...call, input: { name: 1 } })).body).toMatchObject({
+    error: expect.stringMatching(/^invalid_arguments: /),
+  });
+  expect(await explain({ ...call, agent: "nobody" })).toMatchObject({
+    status: 404,
+    body: { code: "unknown_agent", errors: [{ pointer: "/agent" }] },
+  });
+  expect(await explain({ tool: "fire" })).toMatchObject({ status: 400 });
+});

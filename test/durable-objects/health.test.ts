@@ -28,3 +28,18 @@ test("MO-28, AP-4: reading an idle session asks no gate", async () => {
   expect(body["data"]).not.toEqual([]);
   expect(await gateOf("held-script").health(null)).toEqual([]);
 });
+
+test("MO-28: a cooldown that an admin ends is over for whoever asks next, and the next failure begins at the first step", async () => {
+  const gate = gateOf("text-script");
+  for (const provider of ["text-script", "held-script"])
+    await gateOf(provider).report(`${provider}-model`, "overloaded", true);
+  expect((await api("DELETE", "/models/cooldowns/text-script")).status).toBe(204);
+  expect(await gate.health(null)).toEqual([]);
+  expect(await gateOf("held-script").health(null)).toMatchObject([{ available: false }]);
+  expect((await api("DELETE", "/models/cooldowns")).status).toBe(204);
+  expect(await gateOf("held-script").health(null)).toEqual([]);
+  const before = Date.now();
+  const [row] = await gate.report("text-script-model", "overloaded", true);
+  expect((row?.until ?? 0) - before).toBeLessThan(120_000);
+  await gate.resetHealth();
+});

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
 import type { Session } from "../../src/agent/state/session.ts";
+import type { SessionSummary } from "../../src/engine/access/rpc.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 
 /** What a report reads of a session. */
@@ -8,19 +9,29 @@ const session = (title: string | null = null): Session =>
   ({
     id: "s_1",
     title,
+    head: 7,
     revision: "r_1",
     threads: {},
+    asks: {},
+    usage: { cumulative: {}, cost: 0, calls: 0, estimated: false },
     funds: { tenant: { lease: null } },
   }) as unknown as Session;
 
-/** A report over a clock that stands still unless it is moved, and a team that fails as long as it is told to. */
+/**
+ * A report over a clock that stands still unless it is moved, and a tenant that fails as long as it is told to and knows
+ * the ledger up to an event.
+ */
 const desk = () => {
   const told: (string | null)[] = [];
-  const world = { now: 0, wake: null as number | null, failing: false };
+  const asked: number[] = [];
+  const world = { now: 0, wake: null as number | null, failing: false, known: 0 };
   const team = {
-    index: async ({ title }: { readonly title: string | null }): Promise<void> => {
+    index: async ({ title, head_seq, ledger }: SessionSummary): Promise<number> => {
       if (world.failing) throw new Error("the team is away");
+      asked.push(ledger.since);
+      if (world.known < ledger.since) return world.known;
       told.push(title);
+      return (world.known = head_seq);
     },
   };
   const clock = { alsoWakeAt: (at: number | null) => void (world.wake = at) };
@@ -28,24 +39,25 @@ const desk = () => {
   const report = createIndexReport(
     () => team,
     () => engine as unknown as Engine,
-    clock as never,
+    clock,
     () => world.now,
+    { usage: () => [], decisions: () => [] },
   );
-  return { report, world, told };
+  return { report, world, told, asked };
 };
 
 test("AP-5: news wait two seconds, unless the session comes to rest: then no alarm is left", async () => {
   const { report, world, told } = desk();
-  report.touch();
+  report.touch(0, 0);
   await report.flush(session("a"));
   expect([told, world.wake]).toEqual([[], 2_000]);
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);
-  report.touch();
+  report.touch(0, 0);
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);
   world.now = 10_000;
-  report.touch();
+  report.touch(0, 0);
   await report.flush(session("b"));
   world.now = 12_000;
   await report.flush(session("b"));
@@ -55,7 +67,7 @@ test("AP-5: news wait two seconds, unless the session comes to rest: then no ala
 test("AP-5: a report that failed is not repeated before its time, even by a session that rests", async () => {
   const { report, world, told } = desk();
   world.failing = true;
-  report.touch();
+  report.touch(0, 0);
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([[], 4_000]);
   world.failing = false;
@@ -64,4 +76,60 @@ test("AP-5: a report that failed is not repeated before its time, even by a sess
   world.now = 4_000;
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);
+});
+
+test("AP-40: usage alone waits four seconds, so that turns of a long run share a report; at rest it goes at once", async () => {
+  const { report, world, told } = desk();
+  report.touch(1, 0);
+  await report.flush(session("a"), true);
+  world.now = 10_000;
+  report.touch(0, 7);
+  report.touch(1, 7);
+  world.now = 12_000;
+  await report.flush(session("a"));
+  expect([told, world.wake]).toEqual([["a"], 14_000]);
+  world.now = 14_000;
+  await report.flush(session("a"));
+  expect([told, world.wake]).toEqual([["a", "a"], null]);
+  report.touch(1, 7);
+  await report.flush(session("a"), true);
+  expect(told).toHaveLength(3);
+  await report.flush(session("a"), true);
+  expect(told).toHaveLength(3);
+});
+
+test("★ AP-40: usage whose report failed is reported again, although nothing else is new", async () => {
+  const { report, world, told } = desk();
+  await report.flush(session("a"), true);
+  report.touch(1, 7);
+  world.failing = true;
+  await report.flush(session("a"), true);
+  world.failing = false;
+  world.now = 4_000;
+  await report.flush(session("a"));
+  expect(told).toEqual(["a", "a"]);
+});
+
+test("★ AP-40: an isolate takes older usage for reported, and reports it again if its tenant does not know it", async () => {
+  const { report, world, told, asked } = desk();
+  world.known = 3;
+  report.touch(1, 5);
+  await report.flush(session("a"), true);
+  expect([told, asked]).toEqual([["a"], [5, 3]]);
+  report.touch(1, 7);
+  await report.flush(session("a"), true);
+  expect([told, asked]).toEqual([
+    ["a", "a"],
+    [5, 3, 7],
+  ]);
+});
+
+test("RE-P14: the last report of a session has the time of its removal, with or without a key", () => {
+  const { report, world } = desk();
+  world.now = 5_000;
+  for (const key of [null, "k"])
+    expect(report.takeFinalSummary(session("a"), key)).toMatchObject({
+      status: "deleted",
+      removal: { key, at: 5_000 },
+    });
 });

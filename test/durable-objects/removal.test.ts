@@ -1,5 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
+import { createRemoval } from "../../durable-objects/removal.ts";
 import { teamStub, tenantStub } from "../support/worker/directories.ts";
 import { api, create, sessionOf } from "../support/worker/session.ts";
 import type { Answer, Session } from "../support/worker/session.ts";
@@ -42,7 +43,7 @@ test("RE-P14 RE-C32: a sandbox that does not answer is removed later, also by th
   // While the drive of the last run lives inside alarm(), that alarm is the one which would come again.
   await expect
     .poll(() => session.peek())
-    .toMatchObject({ tables: 1, head: 0, alarm: expect.any(Number) as number });
+    .toMatchObject({ tables: 2, head: 0, alarm: expect.any(Number) as number });
   const create = { body: { agent: "files", ref: "far" } };
   expect(await api("POST", "/sessions", create)).toMatchObject({
     status: 503,
@@ -50,7 +51,7 @@ test("RE-P14 RE-C32: a sandbox that does not answer is removed later, also by th
   });
   await session.crash();
   expect(await runDurableObjectAlarm(session.stub())).toBe(true);
-  expect((await session.peek()).tables).toBe(1);
+  expect((await session.peek()).tables).toBe(2);
   await line("up", session);
   expect(await runDurableObjectAlarm(session.stub())).toBe(true);
   expect(await session.peek()).toEqual(gone);
@@ -186,7 +187,7 @@ test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged,
   await session.quiet();
   const open: { toArray: () => unknown }[] = [];
   await runInDurableObject(session.stub(), (_, { storage }) => {
-    const cursor = storage.sql.exec("SELECT * FROM recent");
+    const cursor = storage.sql.exec("SELECT * FROM messages");
     cursor.next();
     open.push(cursor);
   });
@@ -235,4 +236,28 @@ test("RE-P14 AP-24: what a model was saying when its session was deleted is not 
   expect((await session.call("DELETE")).status).toBe(204);
   expect((await open("echo")).id).toBe(session.id);
   expect(await items()).toEqual([]);
+});
+
+test("RE-P14 TB-25: a session goes, whatever its MCP servers said of themselves; only what ends their sessions stays", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  const long = { era: "modern", discover: "x".repeat(1_500_000) };
+  const state = {
+    tenant: "default",
+    jurisdiction: "",
+    id: "long",
+    sandboxed: false,
+    serverLinks: { sea: { connection: long }, land: { connection: long }, old: { connection: "s1" } },
+  };
+  const kept = await runInDurableObject(session.stub(), (_instance, { storage }) => {
+    const engine = {
+      logLine: () => undefined,
+      servers: { sessionOf: (connection: unknown) => (connection === "s1" ? "s1" : null) },
+    };
+    const outside = () => ({ engine, tenant: () => ({}) });
+    const removal = createRemoval(storage, { reset: () => undefined } as never, outside as never);
+    removal.begin(state as never, {} as never);
+    return storage.sql.exec("SELECT servers FROM removal").one()["servers"];
+  });
+  expect(kept).toBe('{"old":"s1"}');
 });

@@ -164,6 +164,8 @@ test("AP-4 I10: asking for unknown sessions writes nothing and sets no alarm, wh
     ["POST", "/cancel", {}],
     ["POST", "/asks/ask_1", { decision: "answer", text: "x" }],
     ["POST", "/clear", {}],
+    ["POST", "/rewind", { at: 0 }],
+    ["POST", "/fork", { at: 0 }],
     ["POST", "/tokens", { scopes: ["sessions:read"] }],
   ] as const) {
     const { status, body: answer } = await session.call(method, path, body === undefined ? {} : { body });
@@ -201,7 +203,7 @@ test("RE-C37: an input that cannot be stored is not acknowledged and leaves no e
   const session = await create("text");
   const watch = await session.watch();
   await watch.until(({ type }) => type === "live");
-  await breakWrites(session, "recent");
+  await breakWrites(session, "turns");
   const sent = { body: { id: "i1", content: "Go" } };
   for (let time = 0; time < 3; time++) {
     const refused = await session.call("POST", "/messages", sent);
@@ -222,7 +224,7 @@ test("RE-C37: a run whose commits fail for a while goes on where the rows stand"
   await watch.until(({ type }) => type === "delta");
   // The drive lives in the alarm, which is none meanwhile.
   while ((await session.peek()).alarm !== null) await scheduler.wait(5);
-  await breakWrites(session, "recent");
+  await breakWrites(session, "turns");
   // The alarm is back once its drive has failed to store the answer.
   while ((await session.peek()).alarm === null) await scheduler.wait(5);
   expect((await session.peek()).busy).toBe(true);

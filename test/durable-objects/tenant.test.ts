@@ -24,6 +24,8 @@ const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary
   head_seq: 1,
   created_at: 1000,
   updated_at: 1000,
+  usage: {},
+  ledger: { since: 0, rows: [] },
   ...more,
 });
 

@@ -46,6 +46,23 @@ test("SE-34: many waits that are cancelled in time cost one timer", () =>
     expect(live()).toBe(0);
   }));
 
+test("SE-34: short waits beside a long one cost a timer each, and the long one ends", () =>
+  counted(async (live) => {
+    const set = vi.mocked(globalThis.setTimeout);
+    const timers = createTimerPool(Date.now);
+    let ended = false;
+    timers.after(60, () => (ended = true));
+    for (let count = 0; count < 5; count++) await wait(timers, 0);
+    expect(set.mock.calls).toHaveLength(6);
+    expect(live()).toBe(6);
+    await wait(timers, 60);
+    expect(ended).toBe(true);
+    timers.after(60_000, () => undefined);
+    const short = timers.after(30_000, () => undefined);
+    timers.rest();
+    short.cancel();
+  }));
+
 test("RE-I10: at rest the last cancel leaves no timer behind", () =>
   counted(async (live) => {
     const timers = createTimerPool(Date.now);

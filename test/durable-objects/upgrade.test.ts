@@ -42,6 +42,7 @@ async function setUp() {
   const ends: WebSocket[] = [];
   const known: SessionStub = {
     perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
+    reportFileChange: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     fetch: async (request) => {
       upgrades.push(request);
       const pair = new WebSocketPair();
@@ -56,6 +57,7 @@ async function setUp() {
   };
   const absent: SessionStub = {
     perform: (call) => known.perform(call),
+    reportFileChange: (report) => known.reportFileChange(report),
     fetch: async () => Response.json({ code: "not_found", detail: "" }, { status: 404 }),
   };
   const directory = {
@@ -76,14 +78,17 @@ async function setUp() {
       SessionObject: sessions,
       TenantObject: {} as never,
       TeamObject: { getByName: () => directory },
-      ProviderGate: { getByName: () => ({ health: async () => [] }) },
+      ProviderGate: { getByName: () => ({ health: async () => [], resetHealth: async () => undefined }) },
     },
   };
   const router = createRouter({
     team,
     toolsOf: () => [],
     callsOf: () => [],
+    judgeCall: () => null,
     windowOf: () => 0,
+    workspace: () => ({}) as never,
+    servers: {} as never,
     log: () => undefined,
   });
   const ask = (headers: Record<string, string> = {}, url = address) =>

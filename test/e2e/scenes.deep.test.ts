@@ -272,6 +272,20 @@ test("CF-39: json answers a program that sends a schema", async () => {
   expect(JSON.parse(result.text)).toMatchObject({ scene: "json", limpets: 42 });
 });
 
+test("CF-39 SE-39: verify runs a check that fails, repairs it in a turn that does not count, and runs it again", async () => {
+  const { events, result } = await play("verify");
+  const checks = only(events, "verify").map(({ data: { state, exit_code: code } }) => [state, code]);
+  expect(checks).toEqual([
+    ["started", undefined],
+    ["failed", 1],
+    ["started", undefined],
+    ["passed", 0],
+  ]);
+  const notes = only(events, "message_added").filter(({ data }) => data.message.sender === "verify");
+  expect(JSON.stringify(notes)).toContain("tide.sh says 13 hours");
+  expect(result).toMatchObject({ turns: 2, reason: "end_turn" });
+});
+
 test("CF-39: slow can be steered and cancelled on its way", async () => {
   const session = await api.create();
   const path = `/v1/sessions/${session}`;
@@ -299,6 +313,8 @@ const middles: Readonly<Record<string, (event: StoredEvent) => boolean>> = {
   fallback: ({ type }) => type === "provider_failover",
   budget: ({ type }) => type === "llm_text",
   json: ({ type }) => type === "llm_request_start",
+  verify: (event) => event.type === "verify" && event.data.state === "failed",
+  git: ({ type, turn }) => type === "turn_start" && turn === 3,
   slow: ({ type }) => type === "llm_text",
 };
 

@@ -212,6 +212,39 @@ test("AP-23 RE-V4: SSE resumes after Last-Event-ID with exactly what was missed"
   expect(sent).toEqual(events.slice(4));
 });
 
+test("★ MO-40 AP-13: who may debug sees the provider's frames live, without its key; nobody else, and no log has them", async () => {
+  const { body: made } = await admin.post("/v1/keys", {
+    tenant: "shop",
+    scopes: ["sessions:read", "debug:read"],
+  });
+  const session = await shop.create({ agent: "messages" });
+  const open = (key: string): Promise<Response> =>
+    fetch(`${server.url}/v1/sessions/${session}/events?after=0`, {
+      headers: { Authorization: `Bearer ${key}`, Accept: "text/event-stream" },
+    });
+  const textOf = async ({ body }: Response): Promise<string> => {
+    let text = "";
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (/^event: run_end$/m.test(text)) break;
+    }
+    return text;
+  };
+  const streams = await Promise.all([open(String(made["key"])), open(shopKey)]);
+  const texts = Promise.all(streams.map(textOf));
+  await run(session, "play hello");
+  const [debugging = "", plain = ""] = await texts;
+  const frames = [...debugging.matchAll(/^event: llm_provider_raw\ndata: (.*)$/gm)].map(
+    ([, json = ""]) => JSON.parse(json) as { provider: string; data: string },
+  );
+  expect(frames[0]?.provider).toBe("messages");
+  expect(frames.map(({ data }) => (JSON.parse(data) as { type: string }).type)).toContain("message_start");
+  expect(debugging).not.toContain("sk-wire");
+  expect(plain).not.toContain("llm_provider_raw");
+  expect(plain).toContain("event: delta");
+  expect(JSON.stringify(await shop.events(session))).not.toContain("message_start");
+}, 60_000);
+
 test("SE-30 AP-19: a write waits for approval; an edited approval writes what the person wrote", async () => {
   const session = await shop.create({ agent: "careful" });
   const receipt = await run(session, "play write what the model wanted");

@@ -1,6 +1,6 @@
 import type { Effect, EffectContext, EffectResult } from "../../src/agent/definition/effect.ts";
 import type { CallRecord } from "../../src/agent/state/records.ts";
-import type { ForceReason } from "../../src/agent/state/run.ts";
+import type { ForceReason } from "../../src/agent/state/phase.ts";
 import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { textOf } from "../../src/chat/text.ts";
 import { applied, chatOf, worldOf } from "./compaction/support.ts";

@@ -9,8 +9,8 @@ test("EF-2 EF-3 RE-8: 1 000 random sessions over every combination of effects: e
   for (let stage = 0; stage < stages; stage++) {
     const set = await effectStageOf(stage);
     for (let round = 0; round < 1_000 / stages; round++) {
-      const bench = await playSchedule(set, stage * 1_000 + round, 14);
-      for (const event of bench.events()) {
+      const played = await playSchedule(set, stage * 1_000 + round, 14);
+      for (const event of played.flatMap((bench) => bench.events())) {
         if (event.type === "effect_applied")
           applied.set(event.data.kind, (applied.get(event.data.kind) ?? 0) + 1);
         if (event.type === "compaction")

@@ -32,10 +32,10 @@ const leavesOut = (tool: string, args: Args): boolean =>
   ["search_content", "search_files", "fs_list"].includes(tool) && !JSON.stringify(args).includes("private/");
 
 test("TB-7: every tool that reads is in the list of calls, and reads what no rule guards", async () => {
+  // Git needs a repository; what rules close to it is proved in test/toolboxes/git.test.ts.
+  const boxes = toolboxes.filter(({ name }) => name !== "git");
   const does = (act: "read" | "write" | "delete"): string[] =>
-    toolboxes.flatMap(({ tools }) =>
-      tools.filter(({ does = [] }) => does.includes(act)).map(({ name }) => name),
-    );
+    boxes.flatMap(({ tools }) => tools.filter(({ does = [] }) => does.includes(act)).map(({ name }) => name));
   for (const [act, calls] of [
     ["read", reads],
     ["write", writes],
@@ -239,7 +239,9 @@ test("TB-7: a rule on delegating holds for each tool that calls the agent, and f
   const engine = await engineOf(crew);
   const session = { tools: null, clientTools: [], model: null } as never;
   const judge = (name: string, args: object): string =>
-    engine.agent("lead", session).judge({ name, args: JSON.stringify(args) }, [], 0).verdict;
+    engine
+      .agent("lead", session)
+      .judge({ name, args: JSON.stringify(args) }, [], { depth: 0, untrusted: false, page: null }).verdict;
   const task = (agent: string) => ({ agent, task: "Do it", context: "" });
   for (const [tool, args] of [
     ["delegate_to_agent", task],
@@ -256,7 +258,9 @@ test("TB-7: a rule on delegating without a pattern holds for nameless helpers, t
   const engine = await engineOf(crew.replace("match: coder, ", ""));
   const session = { tools: null, clientTools: [], model: null } as never;
   const call = { name: "spawn_agent", args: '{"task":"Do it"}' } as never;
-  expect(engine.agent("lead", session).judge(call, [], 0).verdict).toBe("deny");
+  expect(
+    engine.agent("lead", session).judge(call, [], { depth: 0, untrusted: false, page: null }).verdict,
+  ).toBe("deny");
 });
 
 const path = z.strictObject({ path: z.string().describe("A path.") });

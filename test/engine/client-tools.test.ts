@@ -160,3 +160,13 @@ test("AP-16: a model that the session chose goes together with its client tools"
   await bench.idle();
   expect(bench.requests.at(-1)?.tools.map(({ name }) => name)).toContain("pick_color");
 });
+
+test("SE-42 SE-43 SE-44: a call that the client answered made progress, counts, and is an episode", async () => {
+  const bench = await open(scripted(calling(good), "options: { no_progress_turns: 1 }"));
+  bench.ok("answer", { ask: asks(bench)[0]?.id, decision: "result", output: { color: "red" } });
+  await bench.idle();
+  expect(eventsOf(bench, "episode_recorded")).toMatchObject([{ tool: "pick_color", success: true }]);
+  expect(eventsOf(bench, "run_end")).toMatchObject([
+    { state: "completed", result: { tool_counts: { pick_color: 1 } } },
+  ]);
+});

@@ -30,7 +30,7 @@ const plainTeam = (inherit: Policy, lead = "", coder = "") =>
 providers: [{ name: p, kind: scripted, model: m, context_window: 32000, script: { script: 1, replies: [{ reply: [{ text: hi }] }] } }]
 agents:
   - { name: lead, toolboxes: [one], delegation: { inherit: ${inherit}, ad_hoc: true }, options: { max_handoffs: 1, interaction_mode: interactive }, effects: []${lead} }
-  - { name: coder, toolboxes: [{ name: one, tools: [a] }, two], options: { max_handoffs: 1 }, effects: []${coder} }
+  - { name: coder, toolboxes: [{ name: one, tools: [a] }, two], options: { max_delegation_depth: 5, max_handoffs: 1 }, effects: []${coder} }
   - { name: writer, toolboxes: [two], effects: [] }
 `,
     { toolboxes: boxes },
@@ -128,7 +128,7 @@ describe("AG-19: the table", () => {
         `
 providers: [{ name: p, kind: scripted, model: m, context_window: 32000, script: { script: 1, replies: [{ reply: [{ text: hi }] }] } }]
 agents:
-  - { name: lead, effects: []${only(tools)} }
+  - { name: lead, delegation: {}, effects: []${only(tools)} }
   - { name: coder, effects: [] }
 `,
         { toolboxes: boxes },

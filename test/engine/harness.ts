@@ -5,6 +5,7 @@ import type { OperationName } from "../../src/session/operations.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
+import type { Tables } from "../../src/engine/access/database.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
@@ -23,13 +24,19 @@ const stubs = (names: readonly string[]): Toolbox => ({
 interface BenchExtras extends EngineExtras {
   /** Tool names that scripts may call though no toolbox has them. */
   readonly names?: readonly string[];
+  /** The tables of the tenant, for sessions that share them. */
+  readonly tables?: Tables;
 }
 
 /** A session on the bench from YAML; without `create` parameters it is not created yet. */
 export const benchOf = async (yaml: string, extras: BenchExtras = {}, create?: object): Promise<Bench> => {
   const compiled = [...(extras.toolboxes ?? []), stubs(extras.names ?? [])];
   const team = await teamOf(yaml, { ...extras, toolboxes: compiled });
-  const bench = openBench({ engine: createEngine(engineOptions(team, extras)) });
+  const { tables } = extras;
+  const bench = openBench({
+    engine: createEngine(engineOptions(team, extras)),
+    ...(tables === undefined ? {} : { tables }),
+  });
   if (create !== undefined) bench.ok("create", create);
   return bench;
 };

@@ -84,3 +84,12 @@ test("★ MO-34: an image counts by the size in its header, also in the commit t
   const [first] = bench.chat();
   expect(first?.tokens).toBeLessThan(20);
 });
+
+test("★ AP-45 AP-18: the bytes of a kept file that an input names go to the model", async () => {
+  const bench = await open(team(), { model: "seeing" });
+  const kept = { name: "dot.png", media_type: "image/png", data: png, size: 70, sha256: "" };
+  const { id } = bench.ok("upload", kept);
+  bench.ok("send", { content: [{ type: "image", file: id }] });
+  await bench.idle();
+  expect(fake.requests.at(-1)?.text).toContain(png);
+});

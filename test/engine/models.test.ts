@@ -102,9 +102,9 @@ test("MO-38: model_override off allows none, any allows all", async () => {
 test("MO-38: a listed model goes to a provider that knows it, the agent's own before others", async () => {
   const yaml = `
 providers:
-  - { name: claude, kind: anthropic, model: claude-sonnet-5-5, api_key: k }
-  - { name: chat, kind: openai, model: gpt-6.1-sol, api_key: k }
-  - { name: gateway, kind: openai-compatible, base_url: "https://gateway.example", model: house, api_key: k }
+  - { name: claude, kind: anthropic, model: claude-sonnet-5-5, api_key: k, allow_literal_secrets: true }
+  - { name: chat, kind: openai, model: gpt-6.1-sol, api_key: k, allow_literal_secrets: true }
+  - { name: gateway, kind: openai-compatible, base_url: "https://gateway.example", model: house, api_key: k, allow_literal_secrets: true }
 models:
   gpt-4o: { alias: old }
   claude-haiku-4-5: {}

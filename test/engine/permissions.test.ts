@@ -205,6 +205,28 @@ const lab = async (yamlText = mixing, create: object = {}) => {
   return bench;
 };
 
+test("a call of a reply is judged once while nothing changes", async () => {
+  const seen: string[] = [];
+  const mix = defineTool({
+    name: "mix",
+    description: "Mixes.",
+    params: z.strictObject({ what: z.string().describe("What.") }),
+    subject: ({ what }) => {
+      seen.push(what);
+      return [what];
+    },
+    run: () => ({ content: "mixed" }),
+  });
+  const toolbox = { name: "lab", description: "A lab.", tools: [mix] };
+  const open = mixing.replaceAll("effects: []", "effects: [], permissions: { preset: open }");
+  const bench = openBench({ engine: await engineOf(open, { toolboxes: [toolbox], now: () => 0 }) });
+  bench.ok("create", {});
+  bench.send("Go");
+  await bench.idle();
+  expect(bench.chat().filter(({ role }) => role === "tool")).toHaveLength(3);
+  expect(seen).toEqual(["a", "b", "c"]);
+});
+
 test("TB-8, TB-9: remember for the session settles every ask it covers and holds in later runs; once settles one", async () => {
   const bench = await lab();
   expect(asks(bench)).toHaveLength(3);
@@ -225,7 +247,9 @@ test("TB-8: a grant is of its scope: a session's for all its agents, an agent's 
   const grant = { id: "g1", agent: "x", tool: "mix", pattern: "*", by: "key1", at: 0 };
   const call = { name: "mix", args: '{"what":"a"}' };
   const of = (agent: string, scope: "session" | "agent") =>
-    engine.agent(agent, session).judge(call, [{ ...grant, scope }], 0);
+    engine
+      .agent(agent, session)
+      .judge(call, [{ ...grant, scope }], { depth: 0, untrusted: false, page: null });
   expect(of("x", "agent")).toMatchObject({ verdict: "allow", by: "grant g1" });
   expect(of("y", "agent").verdict).toBe("ask");
   expect(of("y", "session").verdict).toBe("allow");

@@ -151,7 +151,7 @@ test("CF-34 RE-3: the deadline of a run that waits for its agent fires in its ow
 test("CF-34: a provider that is gone, or is of another kind now, is named", async () => {
   await waits(team("New").replace("name: p,", "name: q,"), "provider p (scripted)", probes());
   const other =
-    "providers: [{ name: p, kind: openai, model: m, api_key: k }]\nagents: [{ name: helper, effects: [] }]";
+    "providers: [{ name: p, kind: openai, model: m, api_key: k, allow_literal_secrets: true }]\nagents: [{ name: helper, effects: [] }]";
   await waits(other, "provider p (scripted)", probes());
 });
 
@@ -294,7 +294,7 @@ test("CF-33: an engine of a revision is built once, and the deployed one is alwa
 
 test("CF-31: nothing secret stands in a stored definition", async () => {
   const yaml = `
-providers: [{ name: p, kind: openai, base_url: "https://canary-host.example", api_key: canary-key, model: gpt-4o, headers: { X-Key: canary-header } }]
+providers: [{ name: p, kind: openai, base_url: "https://canary-host.example", api_key: canary-key, allow_literal_secrets: true, model: gpt-4o, headers: { X-Key: canary-header } }]
 agents: [{ name: helper, effects: [] }]`;
   const { definition } = await deployedOf(yaml);
   expect(definition).not.toContain("canary");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Bench } from "../support/bench.ts";
@@ -11,6 +11,7 @@ import { benchOf, lastEvent, lastText, say, wireEnv } from "./harness.ts";
 
 const tables = [
   "threads",
+  "turns",
   "messages",
   "outcomes",
   "inputs",
@@ -169,6 +170,18 @@ test("RE-15: streamed pieces are told only as far as they cannot begin a secret,
   expect(told.length).toBeGreaterThan(whole.length - 30);
 });
 
+test("a filtered call keeps its deadlines by the caller's timers", async () => {
+  const engine = await engineOf(team("openai"), { env: env(), toolboxes: [echoes] });
+  const [target] = engine.agent("helper", { model: null, tools: null, clientTools: [] } as never).targets;
+  fake.play(() => ({ speech: { pieces: [{ text: "Done." }] } }));
+  const after = vi.fn(() => ({ cancel: () => undefined }));
+  await target?.completer.complete(requestOf("openai", { model: "gpt-6.1-sol" }), {
+    signal: new AbortController().signal,
+    timers: { now: Date.now, after },
+  });
+  expect(after).toHaveBeenCalled();
+});
+
 test("RE-15: a tool that throws, shows or asks with a secret gives none of it away", async () => {
   const bench = await open("openai");
   const calls = ["throw", "ask"];
@@ -205,7 +218,7 @@ test("RE-15: what a caller sends is filtered before anything is done with it, an
 test("RE-15: the first admin key and a key that stands in the file are known; names of models and places are no secrets", async () => {
   const yaml = `
 providers:
-  - { name: main, kind: openai, api_key: a-literal-key-value, model: "\${MODEL}", base_url: "\${PLACE}" }
+  - { name: main, kind: openai, api_key: a-literal-key-value, allow_literal_secrets: true, model: "\${MODEL}", base_url: "\${PLACE}" }
 agents: [{ name: helper, effects: [] }]
 `;
   const { redactor } = await engineOf(yaml, {

@@ -88,6 +88,28 @@ test("★ CF-20: the runtime's own names are refused even in a config that no bu
   });
 });
 
+test("★ CF-20, RE-15: a key that may stand in the file is sent, and stands in no event and no stored definition", async () => {
+  const literal = "canary-of-the-file";
+  const gateway = "canary-of-the-gateway";
+  const yaml = team(
+    "",
+    `    headers: { X-Gateway-Key: ${gateway} }\n    allow_literal_secrets: true`,
+  ).replace("${KEY}", literal);
+  const env = wireEnv(fake);
+  const bench = await benchOf(yaml, { env }, {});
+  bench.send(`Say ${literal} and ${gateway}`);
+  await bench.idle();
+  expect(newest()?.headers).toMatchObject({ authorization: `Bearer ${literal}`, "x-gateway-key": gateway });
+  expect(newest()?.text).not.toContain("canary");
+  expect(JSON.stringify(bench.events())).toContain(
+    "[secret:main.api_key] and [secret:main.headers.X-Gateway-Key]",
+  );
+  expect(JSON.stringify(bench.events())).not.toContain("canary");
+  const { definition, redactor } = createEngine(engineOptions(await teamOf(yaml), { env }));
+  expect(definition).not.toContain("canary");
+  expect(redactor.holds(literal)).toBe(true);
+});
+
 test("CF-20: a Secrets Store binding is read at each use", async () => {
   let value = "sk-stored";
   const env = wireEnv(fake, { KEY: { get: () => Promise.resolve(value) } });
@@ -169,6 +191,7 @@ providers:
     kind: openai
     base_url: ${fake.url("openai")}
     api_key: sk-literal
+    allow_literal_secrets: true
     model: gpt-6.1-sol
 agents:
   - name: lead
@@ -199,4 +222,17 @@ test("CF-21: an unknown agent is refused and the known ones are named; the entry
     detail: '/agent: no agent "ghost"; known: helper, other',
   });
   expect(bench.ok("create")).toMatchObject({ agent: "helper" });
+});
+
+test("RE-15: the credentials of an authorisation are taken out with and without their scheme", async () => {
+  const yaml = team(
+    "",
+    "    headers: { Authorization: Bearer canary-of-the-file }\n    allow_literal_secrets: true",
+  );
+  const env = { GATEWAY: "Bearer canary-of-the-gateway", GREETING: "Hello people" };
+  const redactor = redactorOf(await teamOf(yaml), env);
+  expect(redactor.text("401: canary-of-the-file")).toBe("401: [secret:main.headers.Authorization]");
+  expect(redactor.text("401: canary-of-the-gateway")).toBe("401: [secret:GATEWAY]");
+  expect(redactor.text("Bearer canary-of-the-gateway")).not.toContain("canary");
+  expect(redactor.text("for people")).toBe("for people");
 });

@@ -171,12 +171,13 @@ agents: [{ name: helper, effects: [] }]`;
 test("CF-22: each target has the window of its own provider and model", async () => {
   const targets = await targetsOf(`
 providers:
-  - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [{ provider: a, model: claude-haiku-4-5 }, b, c, d, { provider: d, model: listed }] }
-  - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol, context_window: auto }
-  - { name: c, kind: openai-compatible, base_url: "https://c.example", api_key: k, model: unheard-of }
-  - { name: d, kind: openai-compatible, base_url: "https://d.example", api_key: k, model: zero, context_window: 0 }
+  - { name: a, kind: anthropic, api_key: k, allow_literal_secrets: true, model: claude-sonnet-5-5, fallbacks: [{ provider: a, model: claude-haiku-4-5 }, b, c, d, { provider: d, model: listed }] }
+  - { name: b, kind: openai, api_key: k, allow_literal_secrets: true, model: gpt-6.1-sol, context_window: auto }
+  - { name: c, kind: openai-compatible, base_url: "https://c.example", api_key: k, allow_literal_secrets: true, model: unheard-of }
+  - { name: d, kind: openai-compatible, base_url: "https://d.example", api_key: k, allow_literal_secrets: true, model: zero, context_window: 0 }
 models: { listed: { context_window: 48000 } }
-agents: [{ name: helper, effects: [], options: { context_window: 33000 } }]`);
+agents: [{ name: helper, effects: [] }]
+defaults: { options: { context_window: 33000 } }`);
   expect(targets.map(({ model }) => model)).toEqual([
     "claude-sonnet-5-5",
     "claude-haiku-4-5",
@@ -193,8 +194,8 @@ agents: [{ name: helper, effects: [], options: { context_window: 33000 } }]`);
 test("MO-26, MO-29: retry and limits of a target are its provider's; without limits there is no gate", async () => {
   const [a, b] = await targetsOf(`
 providers:
-  - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [b], retry: { max_wait: 3m }, rate_limit: { rpm: 7, input_tpm: 900, max_retries: 1, base_delay: 2s }, timeouts: { total: 4m } }
-  - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol }
+  - { name: a, kind: anthropic, api_key: k, allow_literal_secrets: true, model: claude-sonnet-5-5, fallbacks: [b], retry: { max_wait: 3m }, rate_limit: { rpm: 7, input_tpm: 900, max_retries: 1, base_delay: 2s }, timeouts: { total: 4m } }
+  - { name: b, kind: openai, api_key: k, allow_literal_secrets: true, model: gpt-6.1-sol }
 agents: [{ name: helper, effects: [] }]`);
   expect(a?.retry).toEqual({ maxRetries: 1, baseDelay: 2_000, maxWait: 180_000 });
   expect(a?.gate).toMatchObject({ maxWait: 180_000, total: 240_000, limits: { rpm: 7, input_tpm: 900 } });
@@ -206,7 +207,7 @@ agents: [{ name: helper, effects: [] }]`);
 test("MO-36: a target prices by its own model, the team's price before the catalogue's", async () => {
   const [a, b] = await targetsOf(`
 providers:
-  - { name: a, kind: openai-compatible, base_url: "https://a.example", api_key: k, model: house, fallbacks: [{ provider: a, model: other }] }
+  - { name: a, kind: openai-compatible, base_url: "https://a.example", api_key: k, allow_literal_secrets: true, model: house, fallbacks: [{ provider: a, model: other }] }
 models: { house: { price: { input: 3, output: 5 } } }
 agents: [{ name: helper, effects: [] }]`);
   const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0, total: 1_100 };

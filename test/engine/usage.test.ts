@@ -27,7 +27,7 @@ providers:
     script: { script: 1, replies: [{ fail: [{ status: 529, times: 1 }], reply: [{ text: seen }], ${usage(7000)} }] }
 models: { m: { price: { input: 1, output: 10 } }, n: { price: { input: 1, output: 10 } } }
 agents:
-  - { name: lead, effects: [] }
+  - { name: lead, delegation: {}, effects: [] }
   - { name: scout, provider: q, effects: [] }
 `;
 

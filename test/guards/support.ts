@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { acceptInput } from "../../src/agent/inputs/inputs.ts";
-import { startRun } from "../../src/agent/run/runs.ts";
+import { startNextRun } from "../../src/agent/run/runs.ts";
 import type { Input } from "../../src/agent/state/input.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../src/tools/define-tool.ts";
@@ -74,7 +74,7 @@ export const fromAgent = (bench: Bench, text = "Go on"): void =>
     };
     draft.state.nextInput += 1;
     acceptInput(draft, input);
-    startRun(draft, input);
+    startNextRun(draft, "main");
   });
 
 /** `detector level count` of every loop that was found, in order. */

@@ -299,7 +299,11 @@ test("MO-39: a script that names unknown scenes, agents, tools or placeholders i
       { name: "a", expect: { tools: ["x"] }, reply: [{ call: "y", args: { p: ["{{results}}"] } }] },
     ],
   });
-  const problems = checkScript(script, { agents: new Set(["guide"]), tools: new Set(["fs_write"]) });
+  const problems = checkScript(script, {
+    agents: new Set(["guide"]),
+    tools: new Set(["fs_write"]),
+    servers: new Set<string>(),
+  });
   expect(problems.map(({ path }) => path.join("."))).toEqual([
     "start",
     "scenes.1.name",
@@ -316,7 +320,9 @@ test("MO-39: a script that names unknown scenes, agents, tools or placeholders i
     script: 1,
     scenes: [{ name: "a", reply: [{ text: "{{one.output}}" }] }],
   });
-  expect(checkScript(graph, { agents: new Set(), tools: new Set() })).toEqual([]);
+  expect(checkScript(graph, { agents: new Set(), tools: new Set(), servers: new Set<string>() })).toEqual([]);
   const both = scriptSchema.parse({ script: 1, replies: [{}], scenes: [{ name: "a" }] });
-  expect(checkScript(both, { agents: new Set(), tools: new Set() })).toHaveLength(1);
+  expect(checkScript(both, { agents: new Set(), tools: new Set(), servers: new Set<string>() })).toHaveLength(
+    1,
+  );
 });

@@ -33,7 +33,7 @@ const bodyOf = (texts: string, more: () => Promise<string | Error>): ReadableStr
   });
 
 const eventsOf = async (body: ReadableStream<Uint8Array>, usageWait: number): Promise<ModelEvent[]> => {
-  const batches = await Array.fromAsync(readReply(body, plainDecoder(), faults, noDeadlines, usageWait));
+  const batches = await Array.fromAsync(readReply(body, plainDecoder(), faults, noDeadlines, { usageWait }));
   return batches.flat();
 };
 

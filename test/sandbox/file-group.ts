@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../src/sandbox/sha256.ts";
+import type { Preconditions } from "../../src/sandbox/contract.ts";
+import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { bench, codeOf, everything, freshKey } from "./bench.ts";
 
@@ -38,8 +40,50 @@ export function fileGroup(connect: () => Fetcher): void {
     const { sha256 = "" } = await sandbox.stat("a");
     expect(sha256).toBe(sha256Hex("one"));
     await sandbox.write("a", "two", { key: freshKey(), ifMatch: sha256 });
-    expect(await codeOf(sandbox.write("a", "three", { key: freshKey(), ifMatch: sha256 }))).toBe("conflict");
+    expect(await codeOf(sandbox.write("a", "three", { key: freshKey(), ifMatch: sha256 }))).toBe(
+      "precondition",
+    );
     expect(await text("a")).toBe("two");
+  });
+
+  test("AP-45 TB-28: If-Match and If-None-Match hold for whole files and for what is deleted, `*` for any", async () => {
+    const { fetcher, id, put, sandbox, text } = bench(connect);
+    const files = createWorkspaceFiles(fetcher, id);
+    const bytes = (content: string) => ({ content: new Blob([content]).stream(), size: content.length });
+    const write = (path: string, content: string, more: Preconditions = {}) =>
+      codeOf(files.put(path, bytes(content), { key: freshKey(), ...more }));
+    const remove = (path: string, more: Preconditions = {}) =>
+      codeOf(files.remove(path, { key: freshKey(), recursive: false, ...more }));
+    expect(await write("a", "1", { ifMatch: "*" })).toBe("precondition");
+    expect(await write("a", "1", { ifNoneMatch: "*" })).toBe("none");
+    expect(await write("a", "2", { ifNoneMatch: "*" })).toBe("precondition");
+    expect(await write("a", "2", { ifMatch: `"x", "${sha256Hex("1")}"` })).toBe("none");
+    expect(await write("a", "3", { ifNoneMatch: `"${sha256Hex("2")}"` })).toBe("precondition");
+    expect(await text("a")).toBe("2");
+    expect(await remove("a", { ifMatch: `"${sha256Hex("1")}"` })).toBe("precondition");
+    expect(await remove("a", { ifMatch: `"${sha256Hex("2")}"` })).toBe("none");
+    await put("dir/f", "x");
+    expect(await remove("dir")).toBe("conflict");
+    expect(await remove("dir", { ifNoneMatch: "*" })).toBe("precondition");
+    const cut = files.put("b", { ...bytes("abc"), size: 4 }, { key: freshKey() });
+    expect(await codeOf(cut)).toBe("invalid_request");
+    const whole = files.put("b", bytes("abc"), { key: freshKey() });
+    expect((await whole).file).toEqual({ size: 3, sha256: sha256Hex("abc") });
+    expect((await files.open("b")).headers.get("ETag")).toBe(`"${sha256Hex("abc")}"`);
+    expect((await sandbox.list(".")).map(({ name }) => name)).toEqual(["b", "dir"]);
+  });
+
+  test("AP-45 RE-I1: an ended key says what it did, and does nothing after that if it did nothing before", async () => {
+    const { sandbox, text } = bench(connect);
+    const [did, late] = [freshKey(), freshKey()];
+    const outcome = await sandbox.write("a", "1", { key: did });
+    expect(await sandbox.settle(did)).toEqual(outcome);
+    expect(await sandbox.write("a", "1", { key: did })).toEqual(outcome);
+    expect(await sandbox.settle(late)).toBeNull();
+    expect(await codeOf(sandbox.write("a", "2", { key: late }))).toBe("key_reused");
+    expect(await codeOf(sandbox.change("delete", { path: "a" }, { key: late }))).toBe("key_reused");
+    expect(await sandbox.settle(late)).toBeNull();
+    expect(await text("a")).toBe("1");
   });
 
   test("TB-12: a key works once; the repetition gets the same answer; another request with it is refused", async () => {
@@ -50,10 +94,10 @@ export function fileGroup(connect: () => Fetcher): void {
     const first = await sandbox.change("edit", edit, { key });
     expect(await sandbox.change("edit", edit, { key })).toEqual(first);
     expect(await text("a")).toBe("xx");
-    expect(await codeOf(sandbox.change("edit", { ...edit, new_text: "y" }, { key }))).toBe("conflict");
+    expect(await codeOf(sandbox.change("edit", { ...edit, new_text: "y" }, { key }))).toBe("key_reused");
     const written = await sandbox.write("b", "1", { key: "once" });
     expect(await sandbox.write("b", "1", { key: "once" })).toEqual(written);
-    expect(await codeOf(sandbox.write("b", "2", { key: "once" }))).toBe("conflict");
+    expect(await codeOf(sandbox.write("b", "2", { key: "once" }))).toBe("key_reused");
   });
 
   test("TB-12: 20 parallel writes to one path leave one of the 20", async () => {
@@ -140,6 +184,21 @@ export function fileGroup(connect: () => Fetcher): void {
       { path: "b/x", op: "delete", diff: expect.stringContaining("-2\n") },
       { path: "b/y", op: "delete", diff: expect.stringContaining("-2\n") },
     ]);
+  });
+
+  test("AP-45 RE-P14: a body that arrives after the sandbox was removed writes nothing into the next one of its id", async () => {
+    const { fetcher, id, put, sandbox } = bench(connect);
+    const files = createWorkspaceFiles(fetcher, id);
+    await put("a", "1");
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const late = codeOf(files.put("late", { content: readable, size: 2 }, { key: freshKey() }));
+    await writer.write(new Uint8Array([65]));
+    await sandbox.destroy();
+    await writer.write(new Uint8Array([66]));
+    await writer.close();
+    expect(await late).toBe("conflict");
+    expect(await everything(sandbox)).toEqual({});
   });
 
   test("TB-33: over the disk's limit a write fails whole, in commands too", async () => {

@@ -174,6 +174,18 @@ export function operationGroup(connect: () => Fetcher): void {
     expect(await sandbox.list(".")).toEqual([]);
   });
 
+  test("TB-14 AP-45: each file of a folder that is deleted is named, and diffs only while they fit into one answer", async () => {
+    const { run, sandbox } = bench(connect);
+    await run(
+      "mkdir d; for i in $(seq 1 450); do echo line > d/f$i; done; yes xxxxxxxx | head -n 6000 > d/a",
+    );
+    const { changes } = await sandbox.change("delete", { path: "d", recursive: true }, key());
+    expect(new Set(changes.map(({ path }) => path)).size).toBe(451);
+    expect(new Set(changes.map(({ op }) => op))).toEqual(new Set(["delete"]));
+    expect(JSON.stringify(changes).length).toBeLessThan(300_000);
+    expect(await sandbox.list(".")).toEqual([]);
+  });
+
   test("TB-14: ★ a patch whose third file fails changes no file", async () => {
     const { put, sandbox } = bench(connect);
     await put("one", "1\n");

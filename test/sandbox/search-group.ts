@@ -127,6 +127,93 @@ export function searchGroup(connect: () => Fetcher): void {
     expect(JSON.stringify(wide).length).toBeLessThan(5 * 1024 * 1024);
   });
 
+  test("TB-28, SE-38: a name or path that fits exactly comes before a part of one, and that before words", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("src/parse/config.ts", "one\ntwo\nexport const parseConfig = 1;\nfour\nfive\nsix\n");
+    await put("src/config.ts", "nothing here\n");
+    await put("src/config.ts.md", "parseconfig\n");
+    await put("a.md", "it said: no such file\nPARSECONFIG\n");
+    const found = await sandbox.localize({
+      paths: ["src/parse/config.ts", "config.ts"],
+      identifiers: ["parseConfig"],
+      phrases: ["No such file"],
+    });
+    expect(found).toEqual([
+      {
+        path: "src/parse/config.ts",
+        score: 103,
+        snippet: { line: 1, lines: ["one", "two", "export const parseConfig = 1;", "four", "five"] },
+      },
+      { path: "src/config.ts", score: 50 },
+      { path: "src/config.ts.md", score: 23, snippet: { line: 1, lines: ["parseconfig"] } },
+      { path: "a.md", score: 8, snippet: { line: 1, lines: ["it said: no such file", "PARSECONFIG"] } },
+    ]);
+  });
+
+  test("★ TB-28, SE-38: keys, secrets, dependencies, builds, binaries, dot files and ignored files are never looked at", async () => {
+    const { put, sandbox } = bench(connect);
+    const closed = [
+      ".env",
+      ".env.local",
+      "prod.env",
+      "id_rsa",
+      "deploy/server.pem",
+      "credentials.json",
+      "node_modules/m/needleWord.ts",
+      "vendor/needleWord.go",
+      "dist/needleWord.js",
+      ".git/needleWord",
+      ".hidden/needleWord.ts",
+      "logo.png",
+      "gen/needleWord.ts",
+      "large.txt",
+    ];
+    for (const path of closed)
+      await put(path, `needleWord ${path === "large.txt" ? "x".repeat(300_000) : ""}`);
+    await put("blob", Uint8Array.from([...new TextEncoder().encode("needleWord"), 0]));
+    await put(".gitignore", "gen/\n");
+    for (const path of [".github/workflows/ci.yml", ".editorconfig", "credentials.ts"])
+      await put(path, "needleWord");
+    const found = await sandbox.localize({
+      paths: [".env", "id_rsa"],
+      identifiers: ["needleWord"],
+      phrases: [],
+    });
+    expect(found.map(({ path }) => path)).toEqual([
+      ".editorconfig",
+      ".github/workflows/ci.yml",
+      "credentials.ts",
+    ]);
+  });
+
+  test("TB-28, SE-38: of files whose paths fit nothing, only the first 200 are read; ten are found, ties by path", async () => {
+    const { put, sandbox } = bench(connect);
+    for (let n = 100; n <= 330; n++) await put(`f${n}.txt`, "the needleWord");
+    const query = { paths: ["f330.txt", "none.txt"], identifiers: ["needleWord"], phrases: [] };
+    const found = await sandbox.localize(query);
+    expect(found.map(({ path, score }) => [path, score])).toEqual([
+      ["f330.txt", 53],
+      ...[100, 101, 102, 103, 104, 105, 106, 107, 108].map((n) => [`f${n}.txt`, 3]),
+    ]);
+    await put("f100.txt", "nothing");
+    await put("f315.txt", "a unique_word");
+    expect(await sandbox.localize({ ...query, paths: [], identifiers: ["unique_word"] })).toEqual([]);
+  });
+
+  test("TB-28, SE-38: a folder bounds the search and its paths; closed paths are left out", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("repo/src/a.ts", "needleWord");
+    await put("repo/secret/b.ts", "needleWord");
+    await put("c.ts", "needleWord");
+    const query = { paths: [], identifiers: ["needleWord"], phrases: [], directory: "repo" };
+    const paths = async (view = sandbox): Promise<readonly string[]> =>
+      (await view.localize(query)).map(({ path }) => path);
+    expect(await paths()).toEqual(["secret/b.ts", "src/a.ts"]);
+    expect(await paths(sandbox.closing(["repo/secret/**"]))).toEqual(["src/a.ts"]);
+    expect(await codeOf(sandbox.localize({ ...query, directory: "none" }))).toBe("workspace_read_not_found");
+    expect(await codeOf(sandbox.localize({ ...query, directory: "c.ts" }))).toBe("conflict");
+  });
+
   test("TB-15: ★ ** works in names, newest files come first", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("src/a.ts", "1");

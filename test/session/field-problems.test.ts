@@ -44,6 +44,28 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
   expect(bench.state().head).toBe(head);
 });
 
+test("AP-2: an unknown field is refused with the nearest name and the known ones, at its depth", async () => {
+  const { bench } = await play(once);
+  const messageOf = (op: OperationName, params: object): string | undefined => {
+    const reply = bench.perform(op, params);
+    return reply.ok ? undefined : reply.problem.errors?.[0]?.message;
+  };
+  expect(messageOf("cancel", { moed: "now" })).toBe(
+    "moed is not a field here; did you mean mode? (known: mode, run, thread, queued)",
+  );
+  expect(messageOf("patch", { titel: "x" })).toContain("did you mean title? (known: title, metadata,");
+  expect(messageOf("patch", { budget: { max_tokns: 5 } })).toContain("did you mean max_tokens?");
+  expect(messageOf("send", { content: [{ type: "text", text: "x", txt: "y" }] })).toContain(
+    "txt is not a field here; did you mean text?",
+  );
+  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`field_${at}`, at]));
+  const refused = bench.perform("cancel", many);
+  expect(refused.ok ? [] : refused.problem.errors).toHaveLength(20);
+  expect(messageOf("cancel", { nothing_like_it: 1 })).toBe(
+    "nothing_like_it is not a field here (known: mode, run, thread, queued)",
+  );
+});
+
 test("AP-2: a number or a flag in a query is one as text, and what is none is refused", async () => {
   const { bench } = await play(once);
   for (const [op, params] of [

@@ -12,7 +12,7 @@ test("AP-11: a name and an address belong to one operation each", () => {
   expect(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size).toBe(operations.length);
 });
 
-test("AP-5: what a path names is a parameter that must be there, and only a create has no session in it", () => {
+test("AP-5: what a path names is a parameter that must be there, and only a create and a fork begin sessions", () => {
   const missing = operations.flatMap((operation) => {
     const { shape } = operation.params;
     const fields = new Map(Object.entries(shape));
@@ -21,7 +21,10 @@ test("AP-5: what a path names is a parameter that must be there, and only a crea
       .map((name) => `${operation.name}: ${name}`);
   });
   expect(missing).toEqual([]);
-  expect(operations.filter((each) => !needsSession(each)).map(({ name }) => name)).toEqual(["create"]);
+  expect(operations.filter((each) => !needsSession(each)).map(({ name }) => name)).toEqual([
+    "create",
+    "fork",
+  ]);
 });
 
 test("AP-22: a command's frame is a call of its operation, with the ids of its path and its body", () => {

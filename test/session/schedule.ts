@@ -6,6 +6,8 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { ProblemError } from "../../src/session/problems.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Bench } from "../support/bench.ts";
+import type { SeenSnapshot } from "../support/fold.ts";
+import { emptySnapshot, foldMessages, takeSnapshot } from "../support/fold.ts";
 import { openBench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import type { Probe } from "../support/probe.ts";
@@ -64,6 +66,10 @@ const replyKinds: readonly ((dice: Dice) => string)[] = [
   () => "{ reply: [{ refusal: No. }] }",
 ];
 
+/** One agent in two plans, and half of those ask a person. */
+const planOf = (dice: Dice): string =>
+  `plan_before_execute: ${dice.pick(["false", "false", "true", "approve"])}`;
+
 interface Stage {
   readonly probe: Probe;
   readonly engine: Engine;
@@ -120,7 +126,7 @@ export const effectStageOf = async (seed: number): Promise<Stage> => {
 export const stageOf = async (seed: number): Promise<Stage> => {
   const dice = createDice(seed * 7919 + 1);
   const replies = Array.from({ length: 30 }, () => dice.pick(replyKinds)(dice)).join(", ");
-  const options = `options: { max_iterations: 8, cache_tool_results: ${dice.roll(2) === 0} }`;
+  const options = `options: { max_iterations: 8, cache_tool_results: ${dice.roll(2) === 0}, ${planOf(dice)} }`;
   const team = dice.roll(2) === 0 ? "permissions: { rules: [{ tool: fire, action: ask }] }" : "";
   const probe = createProbe(false);
   const engine = await engineOf(scripted(`replies: [${replies}]`, options, team), {
@@ -144,7 +150,7 @@ export const budgetStageOf = async (seed: number): Promise<Stage> => {
   const replies = Array.from({ length: 30 }, () => dice.pick(replyKinds)(dice)).join(", ");
   const probe = createProbe(false);
   const agent = [
-    `options: { max_iterations: ${2 + dice.roll(5)} }`,
+    `options: { max_iterations: ${2 + dice.roll(5)}, ${planOf(dice)} }`,
     `max_tokens: ${200 + dice.roll(800)}`,
     `guards: { budget: { ${dice.pick(limitLines)} } }`,
   ];
@@ -158,13 +164,16 @@ export const budgetStageOf = async (seed: number): Promise<Stage> => {
   return { probe, engine };
 };
 
-interface Scene {
+interface Scene extends Stage {
   readonly bench: Bench;
   readonly dice: Dice;
   /** Probe calls of this scene begin here. */
   readonly from: number;
-  readonly probe: Probe;
   readonly acknowledged: string[];
+  /** Clients that came meanwhile hold these. */
+  readonly snapshots: SeenSnapshot[];
+  /** Forks of the session, which are played after it. */
+  readonly forks: Bench[];
 }
 
 const open = ({ probe, from }: Scene) => probe.calls.slice(from);
@@ -177,11 +186,52 @@ const decisions = [
   { decision: "approve", remember: "session" },
   { decision: "deny", message: "no" },
   { decision: "edit", input: { name: "e" } },
-  { decision: "edit", input: 5 },
+  { decision: "edit", input: { plan: "Another." } },
   { decision: "answer", text: "x" },
   { decision: "cancel" },
   { decision: "approve", limit: 20_000 },
 ];
+
+/** A turn boundary, a place that rounds down to one, or a message that may not be there. */
+const placeOf = ({ bench, dice }: Scene): number | string =>
+  dice.roll(2) === 0 ? dice.roll(bench.state().head + 1) : `msg_main_${dice.roll(12)}`;
+
+/** Forks that are made of a session, and forks of these. */
+const mostForks = 2;
+
+/** A place inside what a fork took shows its view up to there, and its end the whole of it. */
+const checkPlaces = (bench: Bench, dice: Dice): void => {
+  const idsOf = (): readonly string[] => bench.chat().map(({ id }) => id);
+  const view = idsOf();
+  if (view.length === 0) return;
+  const place = dice.roll(view.length);
+  bench.ok("rewind", { at: view[place] });
+  const shown = idsOf();
+  expect(shown, "SE-45: the view up to a place").toEqual(view.slice(0, Math.min(shown.length, place + 1)));
+  bench.ok("rewind", { at: view.at(-1) });
+  expect(idsOf(), "SE-45: the whole view").toEqual(view);
+};
+
+const forkAt = (scene: Scene): void => {
+  const { bench: source, engine, forks } = scene;
+  const bench = openBench({
+    engine,
+    source,
+    id: source.id.replace(/a(?=[bc]*$)/, forks.length === 0 ? "b" : "c"),
+  });
+  const before = source.state();
+  const at = placeOf(scene);
+  try {
+    bench.ok("fork", { source: source.id, at });
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === "not_found") return;
+    throw error;
+  }
+  expect(source.state(), "SE-45: the source stays untouched").toBe(before);
+  checkChat(bench, 0);
+  checkPlaces(bench, scene.dice);
+  forks.push(bench);
+};
 
 const moves: readonly ((scene: Scene) => Promise<void> | void)[] = [
   ({ bench, dice, acknowledged }) => {
@@ -219,6 +269,16 @@ const moves: readonly ((scene: Scene) => Promise<void> | void)[] = [
     if (chat.length > 0 && dice.roll(4) === 0) bench.perform("pin", { message: dice.pick(chat).id, pinned });
   },
   (scene) => {
+    const at = placeOf(scene);
+    if (scene.dice.roll(2) === 0) scene.bench.perform("rewind", { at });
+  },
+  (scene) => {
+    if (scene.dice.roll(4) === 0 && scene.forks.length < mostForks) forkAt(scene);
+  },
+  ({ bench, snapshots }) => {
+    snapshots.push(takeSnapshot(bench));
+  },
+  (scene) => {
     const live = open(scene);
     if (live.length === 0) return;
     const call = scene.dice.pick(live);
@@ -248,10 +308,25 @@ const settle = async ({ bench, probe, from }: Scene): Promise<void> => {
   throw new Error("the session never came to rest");
 };
 
+/** So many numbers of messages were never used here: a fork takes some messages only. */
+const missingMessages = (bench: Bench): number =>
+  (bench.state().threads["main"]?.nextPos ?? 0) - bench.rows("messages").length;
+
 const count = (events: readonly StoredEvent[], ...types: string[]): number =>
   events.filter(({ type }) => types.includes(type)).length;
 
-const check = ({ bench, probe, from, acknowledged }: Scene): void => {
+/** Every client shows what a new one does; which messages an effect retired is not told one by one. */
+const checkClients = ({ bench, snapshots }: Scene): void => {
+  const events = bench.events();
+  if (events.some(({ type, data }) => type === "effect_applied" && data.retired > 0)) return;
+  const idsOf = (messages: SeenSnapshot["messages"]): readonly string[] => messages.map(({ id }) => id);
+  const now = idsOf(takeSnapshot(bench).messages);
+  for (const client of [emptySnapshot, ...snapshots])
+    expect(idsOf(foldMessages(client, events)), `AP-24: a client since ${client.seq}`).toEqual(now);
+};
+
+const check = (scene: Scene, missing: number): void => {
+  const { bench, probe, from, acknowledged } = scene;
   checkInvariants(bench, acknowledged, { ...probe, calls: probe.calls.slice(from) });
   const events = bench.events();
   const ended = count(events, "input_applied", "input_withdrawn", "input_returned");
@@ -260,8 +335,8 @@ const check = ({ bench, probe, from, acknowledged }: Scene): void => {
   expect(settled, "SE-29: each ask came to one end").toBe(count(events, "ask_user"));
   expect(bench.state().threads["main"]?.run, "no run is left").toBeNull();
   expect(bench.state().asks, "no ask is left").toEqual({});
-  const stored = bench.rows("messages").length;
-  expect(stored, "no message is missing from the store").toBe(bench.state().threads["main"]?.nextPos ?? 0);
+  expect(missingMessages(bench), "no message is missing from the store").toBe(missing);
+  checkClients(scene);
   let active = 0;
   for (const { type } of events) {
     active += type === "run_start" ? 1 : type === "run_end" ? -1 : 0;
@@ -281,29 +356,43 @@ const checkChat = (bench: Bench, from: number): void => {
   expect(wrong, "SE-3: transitions alone never break a chat").toEqual([]);
 };
 
-/** Plays one schedule to its end and checks it, the chat after every four moves; the seed stands in every failure. */
+/** Plays a session to its end and checks it, the chat after every four moves; then its forks, more shortly. */
+const playSession = async (scene: Scene, sequences: number): Promise<readonly Bench[]> => {
+  const { bench, dice, probe, engine, forks } = scene;
+  const missing = missingMessages(bench);
+  for (let sequence = 0; sequence < sequences; sequence++) {
+    const sent = bench.requests.length;
+    for (let move = 0; move < 4; move++) await dice.pick(moves)(scene);
+    checkChat(bench, sent);
+  }
+  const sent = bench.requests.length;
+  await settle(scene);
+  checkChat(bench, sent);
+  check(scene, missing);
+  const played = [bench];
+  for (const fork of forks)
+    played.push(...(await playSession(openScene({ engine, probe }, fork, dice), Math.floor(sequences / 3))));
+  return played;
+};
+
+const openScene = ({ engine, probe }: Stage, bench: Bench, dice: Dice): Scene => {
+  const from = probe.calls.length;
+  return { bench, dice, probe, engine, from, acknowledged: [], snapshots: [], forks: [] };
+};
+
+/** Plays one schedule and returns the session and its forks; the seed stands in every failure. */
 export const playSchedule = async (
-  { engine, probe }: Stage,
+  stage: Stage,
   seed: number,
   sequences: number,
-): Promise<Bench> => {
-  const bench = openBench({ engine });
-  probe.instant = seed % 3 === 0;
-  const scene: Scene = { bench, dice: createDice(seed), probe, from: probe.calls.length, acknowledged: [] };
+): Promise<readonly Bench[]> => {
+  stage.probe.instant = seed % 3 === 0;
   try {
+    const bench = openBench({ engine: stage.engine });
     bench.ok("create");
-    for (let sequence = 0; sequence < sequences; sequence++) {
-      const sent = bench.requests.length;
-      for (let move = 0; move < 4; move++) await scene.dice.pick(moves)(scene);
-      checkChat(bench, sent);
-    }
-    const sent = bench.requests.length;
-    await settle(scene);
-    checkChat(bench, sent);
-    check(scene);
+    return await playSession(openScene(stage, bench, createDice(seed)), sequences);
   } catch (error) {
     const detail = error instanceof ProblemError ? error.problem.detail : String(error);
     throw new Error(`seed ${seed}: ${detail}`, { cause: error });
   }
-  return bench;
 };

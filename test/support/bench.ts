@@ -5,15 +5,20 @@ import type { ModelRequest } from "../../src/model/completer.ts";
 import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/session/operations/session.ts";
 import type { Draft } from "../../src/agent/transaction/draft.ts";
+import type { FoundTarget, MigrationTarget } from "../../src/agent/run/migrate.ts";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import type { LedgerRow } from "../../src/agent/state/records.ts";
-import type { Delta } from "../../src/agent/state/delta.ts";
+import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
+import type { Decision } from "../../src/session/decisions.ts";
 import { perform } from "../../src/session/perform.ts";
 import type { OperationContext } from "../../src/session/perform.ts";
 import type { OperationName } from "../../src/session/operations.ts";
-import type { Scope, SessionReply } from "../../src/session/rpc.ts";
+import { readForkSource } from "../../src/session/operations/fork.ts";
+import type { ForkSource } from "../../src/session/fork-source.ts";
+import { ProblemError } from "../../src/session/problems.ts";
+import type { ForkSourceReply, ForkSourceRequest, Scope, SessionReply } from "../../src/session/rpc.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
@@ -30,6 +35,8 @@ import {
   findReflections,
   createSharedReflections,
 } from "../../src/engine/access/tenant/reflections.ts";
+import { recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
+import type { ServerSighting } from "../../src/engine/access/tenant/tool-pins.ts";
 import type { TenantStores } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import { drawLease } from "../../src/engine/access/tenant/days.ts";
@@ -41,6 +48,8 @@ import type { Gates } from "../../durable-objects/gates.ts";
 import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
 import { createLiveSession } from "../../durable-objects/live-session.ts";
 import type { LiveSession } from "../../durable-objects/live-session.ts";
+import { followedRevision, migrateAtRest, migrationTargetOf } from "../../durable-objects/migration.ts";
+import { readDecisions } from "../../durable-objects/rows/archive.ts";
 import { readLedger } from "../../durable-objects/rows/ledger.ts";
 import { loadSession } from "../../durable-objects/rows/load.ts";
 import { createTables, hasTables, migrate } from "../../durable-objects/rows/tables.ts";
@@ -99,6 +108,8 @@ export interface Bench {
     op: OperationName,
     params?: object,
   ): SessionReply;
+  /** What a fork of it begins with. */
+  forkSource(request: ForkSourceRequest): ForkSourceReply;
   /** Stores a transition that no operation offers, and lets the session go on. */
   change(change: (draft: Draft) => void): void;
   /** The value of an operation that must succeed. */
@@ -124,8 +135,14 @@ export interface Bench {
   tick(ms: number): Promise<void>;
   /** Drops the isolate: a new one starts from the rows. */
   crash(): void;
-  /** Drops the isolate, and the new one runs another engine: a deploy. */
+  /** Drops the isolate, and the new one runs another engine for the session's revision: a deploy. */
   deploy(engine: Engine): void;
+  /** Deploys another revision; sessions that pin an older one keep its engine. */
+  deployRevision(engine: Engine): void;
+  /** Nobody keeps a revision any more. */
+  forget(revision: string): void;
+  /** Finds the target of a migration before a run; what is kept, unless a test says otherwise. */
+  find: (session: Session, to: string) => Promise<FoundTarget>;
   events(): readonly StoredEvent[];
   types(): readonly string[];
   chat(): readonly Message[];
@@ -138,6 +155,8 @@ export interface Bench {
   /** Lines of events as the log gives them back. */
   lines(): readonly string[];
   readonly deltas: readonly Delta[];
+  /** Frames of providers that watchers with the scope for it would see. */
+  readonly frames: readonly ProviderFrame[];
   /** What would stand in the log. */
   readonly logs: readonly Readonly<Record<string, unknown>>[];
   /** Resolves when the driver says that nothing is being worked on: an alarm's drive ends then. */
@@ -152,6 +171,8 @@ export interface Bench {
   rows(table: string): readonly Record<string, unknown>[];
   /** The model attempts so far, in order. */
   ledger(): readonly LedgerRow[];
+  /** What the rows say was decided after an event. */
+  decisions(since?: number): readonly Decision[];
   /** Changes its database behind its back: what another release left there. */
   sql(statement: string): void;
 }
@@ -168,6 +189,8 @@ export interface BenchOptions {
   readonly lease?: TenantDay["lease"];
   /** Stands in for gates that always have a place, and know of no failure. */
   readonly gates?: Pick<Gates, "gate" | "health">;
+  /** The session of which this one may be a fork. */
+  readonly source?: Bench;
 }
 
 /** What left for the model, and whether its answers are held back. */
@@ -233,6 +256,7 @@ export const openBench = ({
   memory = {},
   lease,
   gates = openGates,
+  source,
 }: BenchOptions): Bench => {
   const address: TenantAddress = { tenant, jurisdiction: null };
   const team: TenantStores = {
@@ -244,15 +268,20 @@ export const openBench = ({
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now }),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
+    sawServer: async (sighting) => recordSighting(tables, sighting, now),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
   };
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
   let engine = observed(given, sent);
+  /** The engine of the deployed team, and those of all revisions that are kept. */
+  let deployed = engine;
+  const kept = new Map([[engine.revision, engine]]);
   const published: StoredEvent[] = [];
   const commits: string[] = [];
   const deltas: Delta[] = [];
+  const frames: ProviderFrame[] = [];
   const logs: Readonly<Record<string, unknown>>[] = [];
   let now = 1_700_000_000_000;
   let epoch = 0;
@@ -299,6 +328,9 @@ export const openBench = ({
       show: (shown: readonly Delta[]) => {
         deltas.push(...shown);
       },
+      showFrames: (shown: readonly ProviderFrame[]) => {
+        frames.push(...shown);
+      },
     } as never,
     clock: {
       rest: (live: boolean, at: number | null) => {
@@ -318,9 +350,18 @@ export const openBench = ({
     ),
     notes: (owner: NotesOwner) => createSharedNotes(() => team, owner),
     memory: createSharedMemory(() => team),
+    sawServer: (sighting: ServerSighting) => team.sawServer(sighting),
     reflections: createSharedReflections(() => team),
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
+    migration: {
+      follows: followedRevision(deployed),
+      run: async () => {
+        if (mine.live !== null) await migrateAtRest(mine.live, followedRevision(deployed), bench.find);
+        refresh(mine);
+        pump();
+      },
+    },
     log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
       void logs.push({ level, msg, ...fields }),
     failed: (error: unknown) => {
@@ -339,13 +380,44 @@ export const openBench = ({
     const stored = loadSession(isolate.storage.sql);
     if (stored === null) return null;
     freeze(stored);
+    engine = kept.get(stored.revision) ?? engine;
     isolate.live = createLiveSession(parts(isolate), stored, stored);
     return isolate.live;
   };
 
-  const doorOf = (mine: Isolate): OperationContext => ({
+  /** A session that went over to another revision is loaded again, with the engine of that one. */
+  const refresh = (mine: Isolate): void => {
+    if (mine.live === null || mine.live.read().revision === mine.live.revision) return;
+    mine.live.stop(false);
+    mine.live = null;
+    if (mine === isolate) wake();
+  };
+
+  const findKept = (session: Session, to: string): MigrationTarget | null => {
+    const found = kept.get(to);
+    return found === undefined ? null : migrationTargetOf(found, session);
+  };
+
+  const migrationTargetFor = (op: string, params: object): MigrationTarget | null => {
+    const session = isolate.live?.read();
+    if (op !== "migrate" || session === undefined) return null;
+    return findKept(session, "to" in params ? String(params.to) : deployed.revision);
+  };
+
+  const forkSourceFor = (request: ForkSourceRequest): ForkSource | null => {
+    if (source === undefined || isolate.live !== null) return null;
+    const reply = source.forkSource(request);
+    if (!reply.ok) throw new ProblemError(reply.problem);
+    return JSON.parse(reply.json) as ForkSource;
+  };
+
+  const doorOf = (
+    mine: Isolate,
+    fetched: Pick<OperationContext, "forkSource" | "migrationTarget">,
+  ): OperationContext => ({
+    ...fetched,
     read: () => mine.live?.read() ?? null,
-    archive: () => archiveOf(mine.storage.sql),
+    archive: () => archiveOf(mine.storage.sql, id),
     rules: engine.rules,
     agentOf: (agent, override, standing) => {
       const state = mine.live?.read() ?? emptySession(id, address, engine.rules, now);
@@ -379,17 +451,21 @@ export const openBench = ({
     id,
     full: false,
     around: (_, change) => change(),
+    find: async (session, to) => findKept(session, to) ?? "gone",
     stored: 0,
     published,
     commits,
     deltas,
+    frames,
     logs,
     requests,
     perform: (op, params = {}, key) => bench.performAs(key === undefined ? {} : { key }, op, params),
     performAs: ({ key, ifMatch, ...who }, op, params = {}) => {
       wake();
       const principal = { ...address, by: "key1", scopes: allScopes, ...who };
-      const reply = perform(doorOf(isolate), {
+      const forkSource = op === "fork" ? forkSourceFor({ principal, params }) : null;
+      const fetched = { forkSource, migrationTarget: migrationTargetFor(op, params) };
+      const reply = perform(doorOf(isolate, fetched), {
         principal,
         session: id,
         op,
@@ -397,8 +473,13 @@ export const openBench = ({
         ...(key === undefined ? {} : { key }),
         ...(ifMatch === undefined ? {} : { ifMatch }),
       });
+      refresh(isolate);
       pump();
       return reply;
+    },
+    forkSource: (request) => {
+      const state = wake()?.read() ?? null;
+      return readForkSource(state, () => archiveOf(isolate.storage.sql, id), request);
     },
     change: (change) => {
       wake()?.update(change);
@@ -459,11 +540,21 @@ export const openBench = ({
       pump();
     },
     deploy: (next) => {
-      engine = observed(next, sent);
+      engine = { ...observed(next, sent), revision: engine.revision };
+      deployed = engine;
+      kept.set(engine.revision, engine);
       bench.crash();
     },
+    deployRevision: (next) => {
+      deployed = observed(next, sent);
+      kept.set(next.revision, deployed);
+      bench.crash();
+    },
+    forget: (revision) => void kept.delete(revision),
     lines: () =>
-      Array.from(archiveOf(createStorage(database).sql).events({ after: 0, limit: Number.MAX_SAFE_INTEGER })),
+      Array.from(
+        archiveOf(createStorage(database).sql, id).events({ after: 0, limit: Number.MAX_SAFE_INTEGER }),
+      ),
     events: () => bench.lines().map((line) => JSON.parse(line) as StoredEvent),
     types: () => bench.events().map(({ type }) => type),
     chat: () => bench.state().threads["main"]?.chat ?? [],
@@ -480,6 +571,7 @@ export const openBench = ({
       cut = write === null ? null : writes + write;
     },
     rows: (table) => database.prepare(`SELECT * FROM ${table}`).all(),
+    decisions: (since = 0) => readDecisions(createStorage(database).sql, since),
     ledger: () => Array.from(readLedger(createStorage(database).sql), ({ row }) => row).toReversed(),
     sql: (statement) => database.exec(statement),
   };

@@ -24,7 +24,11 @@ const bundled = async (config: string, folder: string): Promise<void> => {
 const homes = { test: "test/e2e", shipped: "." } as const;
 
 /** Writes a folder of its own in `.limpet/`: two files may need the same team at once. */
-const compiled = async (team: string, home: keyof typeof homes): Promise<string> => {
+const compiled = async (
+  team: string,
+  home: keyof typeof homes,
+  edit: (text: string) => string,
+): Promise<string> => {
   const place = join(root, homes[home]);
   const result = await compileFolder(place, team);
   const files = buildFiles(result, existsSync(join(place, "config", team, "extensions.ts")));
@@ -32,7 +36,7 @@ const compiled = async (team: string, home: keyof typeof homes): Promise<string>
   mkdirSync(join(root, ".limpet"), { recursive: true });
   const folder = mkdtempSync(join(root, ".limpet", `e2e-${team}-`));
   for (const [name, content] of files) {
-    writeFileSync(join(folder, name), content.replace("../../config/", `../../${homes[home]}/config/`));
+    writeFileSync(join(folder, name), edit(content.replace("../../config/", `../../${homes[home]}/config/`)));
   }
   writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js", ""));
   return folder;
@@ -44,14 +48,25 @@ export interface BuiltTeam {
   readonly remove: () => void;
 }
 
+interface BuildOptions {
+  /** Added to the team's configuration. */
+  readonly bindings?: string;
+  /** Changes the built files, for what is known only when the test runs. */
+  readonly edit?: (text: string) => string;
+}
+
 /** Bundles a team and the sandbox as `wrangler deploy` would. */
-export const buildTestTeam = async (team: string, home: keyof typeof homes = "test"): Promise<BuiltTeam> => {
-  const source = await compiled(team, home);
+export const buildTestTeam = async (
+  team: string,
+  home: keyof typeof homes = "test",
+  { bindings = "", edit = (text) => text }: BuildOptions = {},
+): Promise<BuiltTeam> => {
+  const source = await compiled(team, home, edit);
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
   await Promise.all([bundled(join(source, "wrangler.toml"), own), bundled(sandboxConfig, sandbox)]);
   const ready = "\nno_bundle = true";
-  writeFileSync(join(own, "wrangler.toml"), configFor("worker.js", ready));
+  writeFileSync(join(own, "wrangler.toml"), configFor("worker.js", ready) + bindings);
   const text = readFileSync(sandboxConfig, "utf8").replace(/^main = .*$/m, `main = "index.js"${ready}`);
   writeFileSync(join(sandbox, "wrangler.toml"), text);
   rmSync(source, { recursive: true, force: true });

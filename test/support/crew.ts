@@ -8,6 +8,8 @@ import { engineOf } from "./teams.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 import type { ChildItem } from "../../src/agent/state/child.ts";
 import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
+import type { Bindings } from "../../src/engine/secrets/secrets.ts";
+import type { Middleware } from "../../src/agent/definition/middleware.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 
 /** Teams of several agents from YAML, each with a script of its own: the n-th call of a thread gets its agent's n-th reply. */
@@ -25,6 +27,10 @@ export interface CrewOptions {
   readonly create?: object;
   readonly instant?: boolean;
   readonly tools?: readonly Tool[];
+  /** Bindings of the deployment. */
+  readonly env?: Bindings;
+  /** Middleware of the team's extensions. */
+  readonly middleware?: readonly Middleware[];
 }
 
 export interface Crew {
@@ -59,6 +65,7 @@ const standard: Readonly<Record<string, string>> = {
   permissions: "{ preset: open }",
   guards: "{ tool_loops: false }",
   effects: "[]",
+  delegation: "{}",
 };
 
 const agentOf = ({ name, yaml = "" }: Member): string => {
@@ -80,11 +87,15 @@ export const crewYaml = (members: readonly Member[], team = ""): string =>
 /** Opens sessions of such a team, which is built once; its probes count the calls of all of them. */
 export const crewOf = async (
   members: readonly Member[],
-  { team = "", create = {}, instant = true, tools = [] }: CrewOptions = {},
+  { team = "", create = {}, instant = true, tools = [], middleware = [], env }: CrewOptions = {},
 ): Promise<() => Crew> => {
   const probe = createProbe(instant);
   const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, ...tools] };
-  const engine = await engineOf(crewYaml(members, team), { toolboxes: [toolbox] });
+  const engine = await engineOf(crewYaml(members, team), {
+    toolboxes: [toolbox],
+    middleware,
+    ...(env === undefined ? {} : { env }),
+  });
   return () => {
     const bench = openBench({ engine });
     bench.ok("create", create);

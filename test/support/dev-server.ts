@@ -165,6 +165,8 @@ export interface DevServerOptions {
   readonly environment?: string;
   /** Folder of the project; absent: this one. */
   readonly folder?: string;
+  /** Variables of its own process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface DevServer {
@@ -186,7 +188,7 @@ export interface DevServer {
 
 /** Starts a server on a free port and fresh storage, and waits until it says that it is ready. */
 export const startDevServer = async (options: DevServerOptions): Promise<DevServer> => {
-  const { configs, vars = {}, environment, folder = root } = options;
+  const { configs, vars = {}, environment, folder = root, env = {} } = options;
   const port = await freePort();
   const storage = mkdtempSync(join(tmpdir(), "limpet-storage-"));
   const args = [
@@ -206,7 +208,7 @@ export const startDevServer = async (options: DevServerOptions): Promise<DevServ
     const ready = Promise.withResolvers<number>();
     const started = startGroup(process.execPath, [wrangler, ...args], {
       cwd: folder,
-      env: compiled,
+      env: { ...compiled, ...env },
       onOutput: (all) => /Ready on /.test(all) && ready.resolve(Date.now()),
     });
     group = started;

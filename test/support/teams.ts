@@ -5,10 +5,12 @@ import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { EngineOptions } from "../../src/engine/create.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
+import type { Middleware } from "../../src/agent/definition/middleware.ts";
 import type { OutputCheck } from "../../src/engine/middleware.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Profile } from "../../src/providers/profile.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
+import { mcp } from "../../src/toolboxes/mcp/index.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 
 export interface TeamExtras {
@@ -21,6 +23,7 @@ export interface TeamExtras {
   readonly guards?: readonly Guard[];
   /** Checks of the extensions. */
   readonly checks?: readonly OutputCheck[];
+  readonly middleware?: readonly Middleware[];
   /** Further files of the team's folder, like `skills/x/SKILL.md`. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -34,12 +37,13 @@ export const teamOf = async (
     effects = [],
     guards = [],
     checks = [],
+    middleware = [],
     files = {},
   }: TeamExtras = {},
 ): Promise<Team> => {
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
-    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks } },
+    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks, middleware } },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
@@ -66,6 +70,8 @@ export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOpti
   effects: extras.effects ?? [],
   guards: extras.guards ?? [],
   checks: extras.checks ?? [],
+  middleware: extras.middleware ?? [],
+  mcp,
   ...(extras.now === undefined ? {} : { now: extras.now }),
   ...(extras.fetch === undefined ? {} : { fetch: extras.fetch }),
 });

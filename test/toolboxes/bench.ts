@@ -1,5 +1,6 @@
 import type { Json } from "../../src/chat/message.ts";
 import { createSandbox } from "../../src/sandbox/client.ts";
+import { viewFrom } from "../../src/sandbox/folder-view.ts";
 import type { Sandbox } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { parseArguments } from "../../src/tools/arguments.ts";
@@ -58,18 +59,22 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       agent: "agent",
       thread: "main",
       session: "session",
-      sandbox,
       commandTimeout: { default: 20, max: 30 },
       workingDir: ".",
+      repository: ".",
       stores: emptyStores,
       ...noReach,
       sees: { images: true, documents: true },
       pause: async () => undefined,
       keep: createAttachments(key).keep,
       recall: (id) => stored.get(id) ?? null,
+      server: null,
       memo: { get: () => memos.get(key) ?? null, set: (value) => void memos.set(key, value) },
       show: (text) => void shown.push(text),
+      page: { get: () => null, set: () => undefined, lock: (work) => work() },
+      judge: () => "allow",
       ...given,
+      sandbox: viewFrom(given.sandbox ?? sandbox, given.workingDir ?? "."),
     };
   };
   const call: ToolBench["call"] = async (name, args = {}, context = {}) => {

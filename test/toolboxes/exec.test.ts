@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { execIdOf } from "../../src/toolboxes/exec/command.ts";
+import { execIdOf } from "../../src/sandbox/commands.ts";
 import { createLocalWorkspace } from "../sandbox/local.ts";
 import { toolBench } from "./bench.ts";
 
@@ -12,8 +12,8 @@ test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an
     "[exit 3]",
   );
   expect(await text("exec_run", { command: "cat", stdin: "hé" })).toBe("hé\n[exit 0]");
-  expect(await text("exec_run", { command: "git", args: ["status"] })).toMatch(
-    /^ERROR \[stderr\]\n.*git.*\n\[exit 127\]$/,
+  expect(await text("exec_run", { command: "cargo", args: ["build"] })).toMatch(
+    /^ERROR \[stderr\]\n.*cargo.*\n\[exit 127\]$/,
   );
   expect(await call("exec_run", { command: "true" })).toMatchObject({
     details: { exit_code: 0, reason: "exited" },
@@ -61,13 +61,18 @@ test.each([0.0005, 1.0005])(
   },
 );
 
-test("CF-14: commands start in the agent's working_dir, unless they name a folder of their own", async () => {
+test("CF-14: commands start in the agent's working_dir, and a folder that they name counts from there", async () => {
   const { text } = toolBench();
   const context = { workingDir: "src/lib" };
-  await text("fs_write", { path: "src/lib/here", content: "x" });
+  await text("fs_write", { path: "here", content: "x" }, context);
   expect(await text("exec_shell", { script: "pwd; ls" }, context)).toBe("/workspace/src/lib\nhere\n[exit 0]");
-  expect(await text("exec_run", { command: "pwd", cwd: "src" }, context)).toBe("/workspace/src\n[exit 0]");
-  expect(await text("exec_run", { command: "pwd", cwd: "." }, context)).toBe("/workspace\n[exit 0]");
+  for (const [cwd, found] of [
+    [".", "/workspace/src/lib"],
+    ["..", "/workspace/src"],
+    ["/workspace/src", "/workspace/src"],
+    ["/workspace", "/workspace"],
+  ])
+    expect(await text("exec_run", { command: "pwd", cwd }, context)).toBe(`${found}\n[exit 0]`);
   expect(await text("exec_run", { command: "pwd" }, { workingDir: "none" })).toMatch(
     /^ERROR not_found: .*none/,
   );

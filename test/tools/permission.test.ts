@@ -22,12 +22,22 @@ const policy = (fields: Partial<Policy>): Policy => ({
   preset: "sandboxed",
   rules: [],
   grants: [],
+  hosts: ["listed.example", "*.docs.example"],
+  afterUntrusted: "off",
   ...fields,
 });
 const rule = (action: PermissionRule["action"], tool: string, match?: string): PermissionRule => ({
   tool,
   action,
   ...(match === undefined ? {} : { match }),
+});
+
+const fetches = (subject: string): Partial<PermissionCall> => ({
+  tool: "http_fetch",
+  toolbox: "http",
+  safety: "read",
+  subjects: [subject],
+  acts: [{ act: "egress", subject }],
 });
 
 test("TB-6: preset × kind of call gives the table", () => {
@@ -38,8 +48,9 @@ test("TB-6: preset × kind of call gives the table", () => {
     ["write", {}],
     ["commit", { tool: "git_commit", toolbox: "git", safety: "unsafe" }],
     ["exec", { tool: "exec_shell", toolbox: "exec", safety: "reattach", subjects: ["*"] }],
-    ["listed host", { tool: "http_fetch", toolbox: "http", safety: "read", host: "listed" }],
-    ["other host", { tool: "http_fetch", toolbox: "http", safety: "read", host: "other" }],
+    ["listed host", fetches("https://listed.example:443/")],
+    ["listed subdomain", fetches("https://a.docs.example:8443/")],
+    ["other host", fetches("https://docs.example:443/")],
     ["mcp", { tool: "github__merge", toolbox: "github", safety: "unsafe" }],
     ["mcp read", { tool: "github__get", toolbox: "github", safety: "read" }],
   ];
@@ -50,11 +61,23 @@ test("TB-6: preset × kind of call gives the table", () => {
     ]),
   );
   expect(table).toEqual({
-    sandboxed: "allow allow allow allow allow allow allow ask ask allow",
-    ask: "allow allow allow ask ask ask ask ask ask allow",
-    open: "allow allow allow allow allow allow allow allow allow allow",
-    locked: "allow allow allow deny deny deny deny deny deny allow",
+    sandboxed: "allow allow allow allow allow allow allow allow ask ask allow",
+    ask: "allow allow allow ask ask ask ask ask ask ask allow",
+    open: "allow allow allow allow allow allow allow allow allow allow allow",
+    locked: "allow allow allow deny deny deny deny deny deny deny allow",
   });
+});
+
+test("TB-7: a pattern of addresses may leave out the port of its scheme, and no other", () => {
+  const allow = (match: string) =>
+    policy({ preset: "ask", rules: [{ act: "egress", match, action: "allow" }] });
+  const found = (match: string, subject: string) => verdict(allow(match), call(fetches(subject))).verdict;
+  expect(found("https://a.example/**", "https://a.example:443/x/y")).toBe("allow");
+  expect(found("https://a.example:443/**", "https://a.example:443/")).toBe("allow");
+  expect(found("http://a.example/x", "http://a.example:80/x")).toBe("allow");
+  expect(found("https://a.example/**", "https://a.example:8443/x")).toBe("ask");
+  expect(found("https://a.example/**", "http://a.example:443/x")).toBe("ask");
+  expect(found("https://a.example/**", "https://a.example.evil:443/x")).toBe("ask");
 });
 
 test("TB-6: deny beats ask beats allow, whatever their order; a grant covers an ask, never a deny", () => {
@@ -147,14 +170,20 @@ test("TB-6: property: adding a deny never yields allow where it matches, nor loo
       fc.boolean(),
       (given, denied, fields, preset, granted) => {
         const grants = granted ? [{ id: "g", tool: fields.tool, pattern: "*" }] : [];
-        const before = verdict({ preset, rules: given, grants }, call(fields));
+        const before = verdict(policy({ preset, rules: given, grants }), call(fields));
         const after = verdict(
-          { preset, rules: [...given, { ...denied, action: "deny" }], grants },
+          policy({ preset, rules: [...given, { ...denied, action: "deny" }], grants }),
           call(fields),
         );
         expect(severity[after.verdict]).toBeGreaterThanOrEqual(severity[before.verdict]);
         const alone = verdict(
-          { preset: "open", rules: [{ ...denied, action: "deny" }], grants: [] },
+          {
+            preset: "open",
+            rules: [{ ...denied, action: "deny" }],
+            grants: [],
+            hosts: [],
+            afterUntrusted: "off",
+          },
           call(fields),
         );
         if (alone.verdict === "deny") expect(after.verdict).toBe("deny");
@@ -193,13 +222,25 @@ test("TB-6, TB-7: property: order means nothing, and a deny of an act never yiel
       calls,
       fc.constantFrom("sandboxed", "ask", "open", "locked"),
       (given, denied, fields, preset) => {
-        const before = verdict({ preset, rules: given, grants: [] }, call(fields));
-        const turned = verdict({ preset, rules: given.toReversed(), grants: [] }, call(fields));
+        const before = verdict(
+          { preset, rules: given, grants: [], hosts: [], afterUntrusted: "off" },
+          call(fields),
+        );
+        const turned = verdict(
+          { preset, rules: given.toReversed(), grants: [], hosts: [], afterUntrusted: "off" },
+          call(fields),
+        );
         expect(turned.verdict).toBe(before.verdict);
         const deny = { ...denied, action: "deny" } as const;
-        const after = verdict({ preset, rules: [...given, deny], grants: [] }, call(fields));
+        const after = verdict(
+          { preset, rules: [...given, deny], grants: [], hosts: [], afterUntrusted: "off" },
+          call(fields),
+        );
         expect(severity[after.verdict]).toBeGreaterThanOrEqual(severity[before.verdict]);
-        const alone = verdict({ preset: "open", rules: [deny], grants: [] }, call(fields));
+        const alone = verdict(
+          { preset: "open", rules: [deny], grants: [], hosts: [], afterUntrusted: "off" },
+          call(fields),
+        );
         if (alone.verdict === "deny") expect(after.verdict).toBe("deny");
       },
     ),

@@ -13,7 +13,7 @@ export const cancelAsk = (draft: Draft, threadId: string, askId: string): void =
   emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
 };
 
-export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool">;
+export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool" | "authorization">;
 
 /** The person learns from this which called agent asks. */
 export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>

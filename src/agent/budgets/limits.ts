@@ -9,12 +9,12 @@ import { requestTokens, toolTokens } from "../transaction/estimate.ts";
 import { nextAttempt } from "../transaction/targets.ts";
 import type { BudgetCheck } from "./bounds.ts";
 import { lineageOf } from "./bounds.ts";
-import { checkTurnBudget } from "./reserve.ts";
+import { checkTurnBudget } from "./estimate-cost.ts";
 
 /** These limits forbid a thread to make its next model call. */
 
 /** A run may have this many turns, as a person allowed them; 0 means any number. */
-const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
+export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
   askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
 
 const findTurnLimit = (draft: Draft, threadId: string): ReachedLimit | null => {

@@ -12,7 +12,7 @@ import type { ModelCall } from "../state/model-call.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { addUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
@@ -114,8 +114,15 @@ export const stopRun = (
 ): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.stop !== null) return;
-  const reason = kind === "turns" ? "max_iterations" : "budget_exceeded";
-  runOf(draft, thread).stop = { reason, error };
+  if (kind !== "turns") {
+    runOf(draft, thread).stop = { reason: "budget_exceeded", error };
+    return;
+  }
+  runOf(draft, thread).stop = { reason: "max_iterations", error };
+  if (agentOf(draft, thread).verification?.onBreach !== true) return;
+  // A command that could not be run is not tried again.
+  const outcome = run.verification?.of === "nothing" ? "failed" : null;
+  runOf(draft, thread).verification = { of: "breach", outcome };
 };
 
 /** A limit is raised for a run or, in the session's scope, for the session. */

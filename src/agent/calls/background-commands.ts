@@ -50,8 +50,10 @@ const isCutOff = ({ status, outcome }: Call): boolean =>
   status !== "done" || outcome?.result.status === "cancelled";
 
 /** The command of a call that may not go on is ended. */
-export const stopCommand = (draft: Draft, call: Call): void => {
-  const cut = execOf(call);
+export const stopCommand = (draft: Draft, call: Call): void => stopExecs(draft, execOf(call));
+
+/** These commands are ended. */
+export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   if (cut.length === 0) return;
   const { ending, at } = draft.state.commands ?? noBackgroundCommands;
   changeCommands(draft, {

@@ -2,15 +2,19 @@ import { ownEntry, parseJson } from "../../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
+import type { Tool } from "../../tools/define-tool.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Call, CallCompletion } from "../state/call.ts";
+import { argsOf } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, applyFileChanges } from "../state/run.ts";
+import { applyFileChanges } from "../state/files.ts";
+import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
+import { recordEpisode } from "./episodes.ts";
 
 /** Calls are parked and ended here, whatever the reason. */
 
@@ -18,7 +22,7 @@ export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
 
 /** Events show arguments parsed if they are JSON, otherwise as the raw text. */
-export const callInputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
+export const callInputOf = (call: Call): Json => parseJson(argsOf(call)) ?? call.call.args;
 
 /** A parked call waits for a person, the clock, or others. */
 export const parkCall = (
@@ -56,7 +60,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   const { name } = call.call;
   if (cached)
     emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: callId });
-  const { plan } = call;
+  const permission = permissionOf(call);
   const place = draft.events.length;
   emit(
     draft,
@@ -70,14 +74,12 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
       duration_ms: durationMs,
       cached,
       truncated: result.omitted !== undefined,
-      permission: { verdict: call.approved ? "approved" : plan.verdict, by: plan.by },
+      permission,
+      ...(permission.verdict === "deny" ? { input: callInputOf(call) } : {}),
     },
     { call: callId, item: callId },
   );
-  if (settlement.statusText !== undefined)
-    emit(draft, threadId, "status_update", { text: settlement.statusText }, { call: callId });
-  for (const change of settlement.changes ?? [])
-    emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
+  reportWork(draft, threadId, call, settlement);
   const noted = runAfterGuards(draft, threadId, call, settlement);
   if (noted !== result) reportNotes(draft, place, noted);
   tallyCall(draft, threadId, call, settlement);
@@ -90,6 +92,25 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
     cached,
     ...(settlement.missed === true ? { missed: true } : {}),
   };
+};
+
+/** The permission of a call is its newest verdict; an approval stands against everything but a deny. */
+export const permissionOf = ({
+  approved,
+  plan: { verdict, by },
+}: Call): { readonly verdict: string; readonly by: string } => ({
+  verdict: approved && verdict !== "deny" ? "approved" : verdict,
+  by,
+});
+
+/** The end of a call is followed by its episode, its status text, and the files that it changed. */
+const reportWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
+  const { cached, result, statusText, changes = [] } = settlement;
+  const { id, name: tool } = call.call;
+  if (cached || wasExecuted(call, settlement)) recordEpisode(draft, threadId, call, result);
+  if (statusText !== undefined) emit(draft, threadId, "status_update", { text: statusText }, { call: id });
+  for (const change of changes)
+    emit(draft, threadId, "file_change", { ...change, tool, message: null }, { call: id });
 };
 
 /** The end of a call brings its output as the model sees it, with the notes of guards, which judge the ended call. */
@@ -117,7 +138,49 @@ const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallS
     };
   if (settlement.cached) counters.cacheHits += 1;
   if (settlement.missed === true) counters.cacheMisses += 1;
+  recordWork(draft, threadId, call, settlement);
   if (settlement.changes !== undefined) counters.files = applyFileChanges(counters.files, settlement.changes);
+};
+
+/** It tells whether a call waits for an answer to its own question. */
+const isQuestion = ({ plan, parkedOn, waits }: Call): boolean =>
+  parkedOn === "ask" ? plan.client !== true : parkedOn === "thread" && waits === undefined;
+
+/** It tells whether a call was executed: its tool, its client or the session began what it asks. */
+const wasExecuted = (call: Call, { cached, result: { status } }: CallSettlement): boolean => {
+  if (cached || call.startedAt === null || status === "denied" || status === "skipped") return false;
+  return status !== "cancelled" || !isQuestion(call);
+};
+
+/** The run's turn changed a file, by a call of its own or by a child. */
+export const recordEdit = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  run.counters.hasEdited = true;
+  run.counters.idleTurns = 0;
+  run.turnWork = { ...run.turnWork, changed: true };
+};
+
+const changedFiles = ({ changes = [], result }: CallSettlement): boolean =>
+  changes.length > 0 && result.status === "ok";
+
+/** It tells whether a call may have changed files that nobody names: it ran a command. */
+const mayHaveChanged = (tool: Tool | undefined, { changes }: CallSettlement): boolean =>
+  changes === undefined && tool?.does?.includes("exec") === true;
+
+/** The turn remembers what its calls did. */
+const recordWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
+  if (!wasExecuted(call, settlement)) return;
+  const run = runOf(draft, threadId);
+  const tool = agentOf(draft, threadId).tools.get(call.call.name)?.tool;
+  const isEdit = changedFiles(settlement);
+  const work = run.turnWork;
+  run.turnWork = {
+    ran: work.ran || tool?.progress !== false,
+    edited: work.edited || (isEdit && call.plan.toolbox !== "exec"),
+    changed: work.changed || mayHaveChanged(tool, settlement),
+  };
+  if (isEdit) recordEdit(draft, threadId);
+  if (call.plan.foreign === true && settlement.result.status === "ok") run.counters.untrusted = true;
 };
 
 /** The chat keeps a call's result in this form, whether a tool, a person or a client gave it. */

@@ -1,5 +1,22 @@
-import type { Grant } from "../state/session.ts";
+import { lineageOf } from "../budgets/bounds.ts";
+import type { CallPlace } from "../definition/agent.ts";
+import type { Grant, Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
+import { runOf, threadOf } from "../transaction/draft.ts";
+
+/** Foreign content that reached a run also reaches the agents that it calls. */
+export const placeOf = (session: Session, threadId: string): CallPlace => ({
+  depth: session.threads[threadId]?.depth ?? 0,
+  untrusted: lineageOf(session, threadId).some(({ run }) => run?.counters.untrusted === true),
+  page: session.page?.url ?? null,
+});
+
+/** A called agent's run ends: its caller gets the foreign content that it read. */
+export const passForeignContent = (draft: Draft, threadId: string): void => {
+  const { parent, run } = threadOf(draft, threadId);
+  if (parent === null || run?.counters.untrusted !== true) return;
+  if (threadOf(draft, parent.thread).run !== null) runOf(draft, parent.thread).counters.untrusted = true;
+};
 
 /**
  * Grants are permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold

@@ -2,10 +2,17 @@ import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { runOf, threadOf } from "../transaction/draft.ts";
 
-/** The answer of a run is its last message, or all pieces of one that was cut off and went on. */
-export const answerOf = (chat: readonly Message[], runId: string): readonly Message[] => {
-  const said = chat.filter(({ run, role }) => run === runId && role === "assistant");
+/** The answer of a run is its last message, or all pieces of one that was cut off and went on; a plan is none. */
+export const answerOf = (
+  chat: readonly Message[],
+  { id, answerFrom }: Pick<Run, "id" | "answerFrom">,
+): readonly Message[] => {
+  const said = chat.filter(
+    ({ run, role, turn, pos }) => run === id && role === "assistant" && turn !== 0 && pos >= answerFrom,
+  );
   const from = said.findLastIndex(
     ({ marks }, index) => index < said.length - 1 && marks?.includes("truncated") !== true,
   );
@@ -18,6 +25,14 @@ export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 |
 export const finalText = (thread: Thread, run: Run): string =>
   isUnanswered(run)
     ? ""
-    : answerOf(thread.chat, run.id)
+    : answerOf(thread.chat, run)
         .map(({ parts }) => textOf(parts))
         .join("");
+
+/** Something else was asked for: what was said so far, even if it was cut off, is no piece of the next answer. */
+export const beginAnswer = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  run.answerFrom = threadOf(draft, threadId).nextPos;
+  run.counters.cutText = 0;
+  run.counters.truncated = false;
+};

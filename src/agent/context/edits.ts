@@ -13,6 +13,7 @@ import {
   createMessage,
   retireMessages,
   runOf,
+  takeEditNumber,
   threadOf,
 } from "../transaction/draft.ts";
 
@@ -33,11 +34,6 @@ interface Editor {
   /** Its notes wait for the results of the reply, if that has calls. */
   readonly later: boolean;
 }
-
-const takeEditNumber = (draft: Draft): number => {
-  draft.state.nextEdit += 1;
-  return draft.state.nextEdit - 1;
-};
 
 /** The chat is replaced with the sum of its tokens and what left it since the last call. */
 const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {

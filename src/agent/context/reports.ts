@@ -106,7 +106,7 @@ export const createChildEnd = (
   return {
     state,
     reason,
-    error: state === "cancelled" ? (child.stopped?.why ?? "it was cancelled") : error,
+    error: state === "cancelled" ? (child.stopped?.why ?? error ?? "it was cancelled") : error,
     result: truncateText(whole, maxLength, recall),
     ...(isLonger(whole, maxLength) ? { length: [...whole].length } : {}),
     recall,

@@ -1,6 +1,6 @@
 import type { Json } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { allowedOutput } from "../budgets/reserve.ts";
+import { allowedOutput } from "../budgets/estimate-cost.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import type { ModelCall } from "../state/model-call.ts";
 import type { ContextSnapshot } from "../state/records.ts";
@@ -8,6 +8,7 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { requestTokens } from "../transaction/estimate.ts";
+import { declaresTools, planInstruction } from "../transaction/plan-request.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 
 /** A request of a turn is made of these facts. */
@@ -33,7 +34,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, target, depth, light, hidden, schema, previous, messages, maxTokens, media, context } =
     facts;
   const { text } = agent.system({ depth, light });
-  return {
+  const request: ModelRequest = {
     model: target.model,
     system: text,
     messages,
@@ -47,6 +48,18 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
     ...(previous === null ? {} : { previousNewest: previous }),
     media,
     context,
+  };
+  return context.purpose === "plan" ? asPlanRequest(request) : request;
+};
+
+/** A plan is asked for behind the chat, by a text that no row holds; tools cannot be called. */
+const asPlanRequest = (request: ModelRequest): ModelRequest => {
+  const { responseFormat: _, messages, tools, ...rest } = request;
+  return {
+    ...rest,
+    messages: [...messages, planInstruction],
+    tools: declaresTools(messages) ? tools : [],
+    toolChoice: "none",
   };
 };
 

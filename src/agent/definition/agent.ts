@@ -2,6 +2,7 @@ import type { Json } from "../../chat/message.ts";
 import type { Completer, ModelRequest, ResponseFormat, ToolSpec, Usage } from "../../model/completer.ts";
 import type { ReserveRequest } from "../../model/gate.ts";
 import type { RetryPolicy } from "../../model/retry.ts";
+import type { ClosedPath } from "../../sandbox/contract.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import type { LogLevel } from "../../tools/log-line.ts";
 import type { Bound } from "../state/budget.ts";
@@ -13,6 +14,7 @@ import { noDelegation } from "./delegation.ts";
 import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard, Guardrail } from "./guard.ts";
 import type { MemoryRules } from "./memory.ts";
+import type { StartHook } from "./middleware.ts";
 
 /** An agent is built as code from config and bindings on each wake by the engine and is never stored. */
 
@@ -63,6 +65,26 @@ export interface RunLimits {
   readonly activeMs: number | null;
 }
 
+/** A note is given before the turn that reaches `fraction` of the run's turns. */
+export interface Checkpoint {
+  readonly fraction: number;
+  readonly message: string;
+}
+
+/** A command checks the workspace after edits or before a run ends that used up its turns. */
+export interface VerificationRules {
+  readonly afterEdit: boolean;
+  readonly onBreach: boolean;
+  /** If it is empty, the command is detected by the files of the workspace. */
+  readonly command: string;
+  /** It runs after the first has passed; empty: none. */
+  readonly broad: string;
+  /** Edits of a turn may be repaired in so many repair turns. */
+  readonly retries: number;
+  /** A command may take this long. */
+  readonly timeoutMs: number;
+}
+
 export interface Agent {
   readonly name: string;
   /** It lists in words what this deployment lacks to run the agent; null if nothing. */
@@ -72,6 +94,8 @@ export interface Agent {
   readonly targets: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
+  /** The agent may use tools of these MCP servers; a run fails without a required one. */
+  readonly servers: readonly { readonly name: string; readonly required: boolean }[];
   /** `tool_access` is set: no tool is declared, and every call is dropped. */
   readonly toolsDisabled: boolean;
   /** It gives the system prompt and its tokens together with those of the declared tools. */
@@ -82,11 +106,21 @@ export interface Agent {
   readonly limits: RunLimits;
   /** After so many turns the agent is told once to wrap up; 0 means never. */
   readonly warnIterations: number;
+  /** So many turns in a row without progress end a run; 0 means never. */
+  readonly noProgressTurns: number;
+  /** The agent is told each of these at its share of the turns. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** After a reply with a failed call the agent is asked what went wrong. */
+  readonly reflectOnError: boolean;
   readonly delegation: Delegation;
   /** If null, the agent remembers nothing. */
   readonly memory: MemoryRules | null;
+  /** If null, nothing is checked. */
+  readonly verification: VerificationRules | null;
   /** The first guardrail is the outermost. */
   readonly guardrails: readonly Guardrail[];
+  /** The first hook is the outermost. */
+  readonly startHooks: readonly StartHook[];
   readonly loggers: readonly RunLogger[];
   /** A session may run the agent this often at once; 0 means unbounded. */
   readonly maxConcurrency: number;
@@ -112,8 +146,14 @@ export interface Agent {
     readonly onTimeout: "deny" | "approve";
   };
   readonly commandTimeout: { readonly default: number; readonly max: number };
-  /** Commands start in this folder of the workspace. */
+  /** Paths of tools and commands count from this folder of the workspace. */
   readonly workingDir: string;
+  /** The folder that git starts in, from `workingDir`. */
+  readonly repository: string;
+  /** A run makes a plan before its first turn, which a person may have to approve. */
+  readonly planBeforeExecute: boolean | "approve";
+  /** If not null, files that an input is about are looked for, except at the paths that it gives; null: nowhere. */
+  readonly localize: (() => readonly ClosedPath[] | null) | null;
   readonly outputLimits: Readonly<Record<string, number>>;
   readonly cacheResults: boolean;
   readonly onInterrupt: Readonly<Record<string, "rerun" | "unknown" | "ask" | "fail">>;
@@ -126,8 +166,16 @@ export interface Agent {
   readonly judge: (
     call: { readonly name: string; readonly args: string; readonly invalid?: string },
     grants: readonly Grant[],
-    depth: number,
+    place: CallPlace,
   ) => CallPlan;
+}
+
+/** A call's thread stands in the tree of calls at this depth; its run is untrusted once foreign content reached it. */
+export interface CallPlace {
+  readonly depth: number;
+  readonly untrusted: boolean;
+  /** The session's browser shows this address; null if no page is open. */
+  readonly page: string | null;
 }
 
 /** Runs remember a model target by its provider, model and window. */
@@ -171,18 +219,24 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   targets: [],
   tools: new Map(),
   specs: [],
+  servers: [],
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
   guards: [],
   memory: null,
+  verification: null,
   guardrails: [],
+  startHooks: [],
   loggers: [],
   historySize: 0,
   isPoll: () => false,
   delegation: noDelegation,
   maxConcurrency: 0,
   warnIterations: 0,
+  noProgressTurns: 0,
+  checkpoints: [],
+  reflectOnError: false,
   limits: {
     maxIterations: 0,
     askIterations: false,
@@ -194,6 +248,9 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   approvalTimeout: () => ({ timeoutMs: 86_400_000, onTimeout: "deny" }),
   commandTimeout: { default: 120_000, max: 600_000 },
   workingDir: ".",
+  repository: ".",
+  planBeforeExecute: false,
+  localize: null,
   outputLimits: {},
   cacheResults: false,
   onInterrupt: {},

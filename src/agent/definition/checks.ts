@@ -5,6 +5,7 @@ import { isLonger } from "../../chat/truncate.ts";
 import { failureReasons } from "../state/events.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
 import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
+import type { FinishResult, StartResult } from "./middleware.ts";
 
 /** Results of effects are checked here, since anybody may have written them. */
 
@@ -159,7 +160,7 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   }
 };
 
-/** Guards must answer at once: what a promise brings later is ignored. */
+/** Guards and middleware must answer at once: what a promise brings later is ignored. */
 const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});
@@ -188,5 +189,31 @@ export const checkAfterGuardResult = (given: AfterGuardResult | null | undefined
   if (given == null) return noAfterGuardResult;
   if (!isAfterGuardResult(given))
     throw new Error("after gives back something else than note, state and stop (with reason)");
+  return given;
+};
+
+/** Results of middleware are checked here, since anybody may have written them. */
+
+const hasTexts = (given: unknown, keys: readonly string[]): boolean =>
+  typeof given === "object" &&
+  given !== null &&
+  !dropPromise(given) &&
+  Object.entries(given).every(([key, value]) => keys.includes(key) && isStringOrAbsent(value));
+
+/** What middleware gives back at the start of a run is checked, and an invalid result throws. */
+export const checkStartResult = (given: StartResult): StartResult => {
+  if (!hasTexts(given, ["note", "fail"]))
+    throw new Error("start gives back something else than note and fail, which are texts");
+  if (isLonger(given.note ?? "", noteLimit))
+    throw new Error(`its note has more than ${noteLimit} characters`);
+  return given;
+};
+
+/** What middleware gives back at the end of a run is checked, and an invalid result throws. */
+export const checkFinishResult = (given: FinishResult): FinishResult => {
+  if (!hasTexts(given, ["fail", "retry", "text"]))
+    throw new Error("finish gives back something else than fail, retry and text, which are texts");
+  if (given.fail !== undefined && given.retry !== undefined)
+    throw new Error("finish gives back both fail and retry");
   return given;
 };

@@ -22,6 +22,8 @@ export interface Delegation {
   readonly async: boolean;
   /** The agent may choose one of these providers for a child. */
   readonly providers: readonly string[];
+  /** The `writable_paths` of a task count from this folder of the workspace. */
+  readonly workingDir: string;
   /** Its children may ask it, unless a task says otherwise. */
   readonly interactive: boolean;
   /** It has the tools to manage children that it does not wait for. */
@@ -46,6 +48,7 @@ export const noDelegation: Delegation = {
   names: [],
   async: false,
   providers: [],
+  workingDir: ".",
   interactive: false,
   manages: false,
   maxChildrenPerCall: 0,

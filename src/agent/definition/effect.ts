@@ -3,7 +3,7 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { FinishReason, Usage } from "../../model/completer.ts";
 import type { DataOf, EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
-import type { EffectReply, ForceReason } from "../state/run.ts";
+import type { EffectReply, ForceReason } from "../state/phase.ts";
 import type { ModelTarget } from "./agent.ts";
 
 /** An effect is a hook of the loop that sees plain values and gives back edits. */

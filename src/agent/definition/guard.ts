@@ -3,6 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import { errorMessageOf } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
+import type { MiddlewareRun, RunOutcome } from "./middleware.ts";
 
 /** A guard judges the calls of a reply before any of them starts. */
 
@@ -135,25 +136,28 @@ export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
 
 /** Guardrails check what an agent says. */
 
+/** A guardrail decides this about a final message. A `text` replaces the message; null means that nothing does. */
+export type AnswerVerdict =
+  | { readonly do: "accept" }
+  | { readonly do: "replace"; readonly text: string | null }
+  | { readonly do: "retry"; readonly why: string }
+  | { readonly do: "fail"; readonly why: string; readonly text: string | null };
+
 /** A guardrail checks a final message before it is accepted. */
 export interface Guardrail {
-  /** It says why the text may not pass; null if it may. An error that it throws fails the run. */
-  readonly problem: (text: string) => string | null;
+  readonly kind: string;
+  /** An error that it throws fails the run. */
+  readonly judge: (outcome: RunOutcome, run: MiddlewareRun) => AnswerVerdict;
   /** It checks words that are no finished answer, for secrets they reveal and not for their form. */
   readonly leak: (text: string) => string | null;
-  readonly onFail: "fail" | "retry" | "replace";
-  readonly maxRetries: number;
-  /** This text replaces an answer that was not accepted; null means that nothing does. */
+  /** This text replaces words that may not be shown; null means that nothing does. */
   readonly text: string | null;
 }
 
-/** The guardrail is applied to a text; an error that it throws is its own failure. */
-export const applyGuardrail = (
-  problem: Guardrail["problem"],
-  text: string,
-): { readonly why: string | null } | { readonly thrown: string } => {
+/** An error that a guardrail throws is its own failure. */
+export const applyGuardrail = <T>(check: () => T): { readonly given: T } | { readonly thrown: string } => {
   try {
-    return { why: problem(text) };
+    return { given: check() };
   } catch (error) {
     return { thrown: errorMessageOf(error) };
   }
@@ -163,6 +167,6 @@ export const applyGuardrail = (
 export const removeLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;
-    const judged = applyGuardrail(leak, text);
-    return "thrown" in judged || judged.why !== null ? (instead ?? "") : text;
+    const judged = applyGuardrail(() => leak(text));
+    return "thrown" in judged || judged.given !== null ? (instead ?? "") : text;
   }, words);

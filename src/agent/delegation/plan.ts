@@ -1,9 +1,9 @@
-import { narrowOptionalPaths } from "../../sandbox/writable.ts";
+import { narrowOptionalPaths, writableFrom } from "../../sandbox/writable.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { findNearestName } from "../../tools/suggest.ts";
-import { checkTurnBudget } from "../budgets/reserve.ts";
+import { checkTurnBudget } from "../budgets/estimate-cost.ts";
 import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
@@ -155,9 +155,13 @@ const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Del
 };
 
 /** The paths are the narrower of the caller's bounds for children and what this task asks for. */
-const pathsFor = (caller: Thread, task: ChildTask): CallerConstraints["writablePaths"] => {
+const pathsFor = (
+  caller: Thread,
+  { workingDir }: Delegation,
+  { writable_paths: given }: ChildTask,
+): CallerConstraints["writablePaths"] => {
   const above = caller.child?.standing.writablePaths ?? null;
-  return narrowOptionalPaths(above, task.writable_paths ?? null);
+  return narrowOptionalPaths(above, given === undefined ? null : writableFrom(workingDir, given));
 };
 
 /** The caller constraints of a child are derived from its caller and its task. */
@@ -170,7 +174,7 @@ export const callerConstraintsFor = (
   interactive:
     delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
   provider: task.provider ?? (task.agent === null ? (caller.child?.standing.provider ?? null) : null),
-  writablePaths: pathsFor(caller, task),
+  writablePaths: pathsFor(caller, delegation, task),
   adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
 });
 

@@ -5,6 +5,7 @@ import { answerCall, refuseCall } from "../calls/finish.ts";
 import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
 import type { Call } from "../state/call.ts";
+import { argsOf } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { startChildren } from "./calls.ts";
@@ -101,7 +102,7 @@ export const performRequest = (draft: Draft, threadId: string, call: Call): void
     refuseCall(draft, threadId, call, "unavailable", `${call.call.name} is not part of this deployment`);
     return;
   }
-  const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
+  const parsed = parseArguments(bound.tool, argsOf(call));
   if (!parsed.ok) return answerCall(draft, threadId, call, parsed.error.content, false);
   const asked = readRequest(request, parsed.args);
   if ("thrown" in asked) refuseCall(draft, threadId, call, "failed", asked.thrown);

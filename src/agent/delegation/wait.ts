@@ -1,6 +1,6 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
 import { syntheticResults, textResult } from "../../chat/results.ts";
-import { endCall, parkCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
+import { endCall, recordEdit, parkCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
 import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
 import { stopChild } from "../run/cancel.ts";
@@ -12,6 +12,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, callOf } from "../transaction/draft.ts";
 import { stripIds } from "../transaction/ids.ts";
 import { changeChild, findChildRecord } from "./start.ts";
+import { applyFileChanges, changesOf } from "../state/files.ts";
 
 /** A call that waits for children is parked, notified of each end, and answered. */
 
@@ -107,21 +108,19 @@ export const answerWait = (draft: Draft, threadId: string, callId: string): void
   endCall(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
-const union = (one: readonly string[], other: readonly string[]): readonly string[] => [
-  ...new Set([...one, ...other]),
-];
-
 /** Changes that a child made count as its caller's, too. */
 export const countChildFiles = (draft: Draft, parentId: string, id: string): void => {
   if (draft.state.threads[parentId]?.run == null) return;
   const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
   if (files == null) return;
   const { counters } = runOf(draft, parentId);
-  runOf(draft, parentId).counters.files = {
-    created: union(counters.files.created, files.files_created),
-    modified: union(counters.files.modified, files.files_modified),
-    deleted: union(counters.files.deleted, files.files_deleted),
-  };
+  const changed = changesOf({
+    created: files.files_created,
+    modified: files.files_modified,
+    deleted: files.files_deleted,
+  });
+  counters.files = applyFileChanges(counters.files, changed);
+  if (changed.length > 0) recordEdit(draft, parentId);
 };
 
 /** A child of an open call ended: with `cancel` a failure stops the others; the last end answers the call. */

@@ -1,5 +1,5 @@
-import type { Message } from "../../chat/message.ts";
 import { viewPlaceOf } from "../../chat/message.ts";
+import type { LocalizedFile } from "../../sandbox/contract.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { Memory, MemoryRules } from "../definition/memory.ts";
 import { memoryNote } from "../memory/recall.ts";
@@ -7,9 +7,12 @@ import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Run, BriefingTopic } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, NewMessage } from "../transaction/draft.ts";
+import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
+import { localizeNote } from "./localize.ts";
 import { startPreparing, preparingPhaseOf } from "./preparing.ts";
+import type { ServerAnswer } from "./servers.ts";
+import { applyServerAnswers, wantedServers } from "./servers.ts";
 
 /**
  * The briefing fetches what a run is told before its first turn and what only other systems know: it is a stored intent
@@ -22,19 +25,33 @@ const isMemoryWanted = (
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
 ): boolean => memory !== null && !light && !announces && memory.recent + memory.limit > 0;
 
+/** Files are looked for in a workspace that is in use, for an input of a person. */
+const isLocalizeWanted = (
+  draft: Draft,
+  { child }: Thread,
+  { localize }: Agent,
+  { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
+): boolean => localize !== null && child === null && !light && !announces && draft.state.sandboxed;
+
+/** It tells whether the run asks servers for their tools. */
+const needsServers = (draft: Draft, threadId: string): boolean =>
+  wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.moment.now).length > 0;
+
 /** The topics depend on the run: a session's first reads the workspace, a called run gets lessons of failures. */
 export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
-  { memory }: Agent,
+  agent: Agent,
   begin: Pick<Run, "inputs" | "light"> & Partial<Pick<Run, "announces">>,
 ): readonly BriefingTopic[] => {
   const { context, reflections } = draft.moment.briefing;
   if (begin.inputs.length === 0) return [];
   return [
+    ...(needsServers(draft, thread.id) ? (["servers"] as const) : []),
     ...(context !== null && draft.state.nextRun === 1 ? (["context"] as const) : []),
     ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
-    ...(isMemoryWanted(memory, begin) ? (["memory"] as const) : []),
+    ...(isMemoryWanted(agent.memory, begin) ? (["memory"] as const) : []),
+    ...(isLocalizeWanted(draft, thread, agent, begin) ? (["localize"] as const) : []),
   ];
 };
 
@@ -50,6 +67,8 @@ export interface BriefingResult {
   readonly context?: string | null;
   readonly reflections?: readonly Reflection[] | null;
   readonly memory?: BriefingMemory;
+  readonly localize?: readonly LocalizedFile[] | null;
+  readonly servers?: readonly ServerAnswer[];
 }
 
 /** Memory holds the newest texts and those that fit the input; null: it was missing or slow. */
@@ -65,7 +84,7 @@ const insertBeforeInput = (
   draft: Draft,
   threadId: string,
   text: string,
-  more: Pick<Message, "memories"> = {},
+  more: Partial<NewMessage> = {},
 ): void => {
   const thread = threadOf(draft, threadId);
   const input = thread.chat.at(-1);
@@ -103,11 +122,20 @@ const insertMemoryNote = (
   if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.told });
 };
 
+/** The found files are named in a note, within its size. */
+const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly LocalizedFile[]): void => {
+  const note = localizeNote(found);
+  if (note === null) return;
+  const by = { origin: "effect", sender: "localize", reason: "localize", marks: ["note"] } as const;
+  insertBeforeInput(draft, threadId, note.text, by);
+  emit(draft, threadId, "localization_done", { files: note.files });
+};
+
 /** The fetched briefing is added to the chat, and the run goes on. */
 export const applyBriefing = (
   draft: Draft,
   threadId: string,
-  { context, reflections, memory }: BriefingResult,
+  { context, reflections, memory, localize, servers }: BriefingResult,
 ): void => {
   if (preparingPhaseOf(runOf(draft, threadId)) === null) return;
   const late = "could not be read in time";
@@ -119,6 +147,8 @@ export const applyBriefing = (
   if (reflections != null && reflections.length > 0)
     insertBeforeInput(draft, threadId, formatReflections(reflections));
   if (memory !== undefined) insertMemoryNote(draft, threadId, memory);
+  if (localize != null) insertLocalizeNote(draft, threadId, localize);
+  if (servers !== undefined) applyServerAnswers(draft, threadId, servers);
   const run = runOf(draft, threadId);
   run.wants = [];
   run.phase = { at: "ready" };

@@ -7,12 +7,14 @@ import { effectTargetOf, targetAt } from "../definition/agent.ts";
 import { checkEffectResult } from "../definition/checks.ts";
 import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult } from "../definition/effect.ts";
 import { openTaskLines } from "../state/board.ts";
-import type { ForceReason, Run } from "../state/run.ts";
-import { mergeFiles, findTaskMessage } from "../state/run.ts";
+import type { ForceReason } from "../state/phase.ts";
+import type { Run } from "../state/run.ts";
+import { mergeFiles } from "../state/files.ts";
+import { findTaskMessage } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, recordEffects, runOf, threadOf } from "../transaction/draft.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/estimate.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
@@ -168,15 +170,29 @@ const reasonOf = (
   { notify = [] }: EffectResult<Json>,
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
-/** The checked result of an effect is applied; false if the run ends for it. */
+/** The state of an effect is stored; one that lasts beyond a run also stands in the log, to be found by a rewind. */
+const putEffectState = (draft: Draft, threadId: string, { effect, key }: BoundEffect, state: Json): void => {
+  const thread = threadOf(draft, threadId);
+  if (thread.effects[key] === state) return;
+  thread.effects = { ...thread.effects, [key]: state };
+  if (effect.state?.reset !== "never") return;
+  const { before, after } = agentOf(draft, threadId).effects;
+  const brief = new Set(
+    [...before, ...after].flatMap((each) => (each.effect.state?.reset === "run" ? each.key : [])),
+  );
+  const lasting = Object.entries(thread.effects).filter(([name]) => !brief.has(name));
+  recordEffects(draft, threadId, Object.fromEntries(lasting));
+};
+
+/** The checked result of an effect is applied; it may stop the run. */
 export const applyEffectResult = (
   draft: Draft,
   threadId: string,
   bound: BoundEffect,
   context: Pick<EffectContext, "phase" | "view" | "force">,
   result: EffectResult<Json>,
-): boolean => {
-  const { effect, key } = bound;
+): void => {
+  const { effect } = bound;
   const { edits = [], state, tools, stop } = result;
   const thread = threadOf(draft, threadId);
   const before = tokensOf(draft, thread);
@@ -184,7 +200,7 @@ export const applyEffectResult = (
   const reason = reasonOf(context, result);
   const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
   const counts = applyEdits(draft, threadId, editor, edits);
-  if (state !== undefined) thread.effects = { ...thread.effects, [key]: state };
+  if (state !== undefined) putEffectState(draft, threadId, bound, state);
   const hides = tools !== undefined && phase === "before_complete";
   const hidden = hides ? hideTools(draft, threadId, effect.kind, tools.hide) : 0;
   const run = runOf(draft, threadId);
@@ -201,7 +217,6 @@ export const applyEffectResult = (
     });
   emitNotices(draft, threadId, bound, context.force, result);
   if (stopped) run.stop = { reason: stop.reason, error: stop.message };
-  return true;
 };
 
 const tokensOf = (draft: Draft, thread: Thread): number =>
@@ -266,7 +281,7 @@ const runEffectPhase = (
     }
     if (outcome.result === null) return { pending: at };
     if (isEmpty(outcome.result)) continue;
-    if (!applyEffectResult(draft, threadId, bound, context, outcome.result)) return "ended";
+    applyEffectResult(draft, threadId, bound, context, outcome.result);
     snapshot = null;
   }
   return runOf(draft, threadId).stop === null ? "done" : "ended";
@@ -276,19 +291,13 @@ const runEffectPhase = (
 export const runBeforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
   runEffectPhase(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
 
-/** The after-effects run on a reply that was just stored; they answer at once. False if the run ends for it. */
-export const runAfterEffects = (draft: Draft, threadId: string): boolean => {
+/** The after-effects run on a reply that was just stored, and answer at once; each may stop the run. */
+export const runAfterEffects = (draft: Draft, threadId: string): void => {
   const { after } = agentOf(draft, threadId).effects;
   const end = runEffectPhase(draft, threadId, "after_complete", after, 0);
-  if (typeof end === "string") return end === "done";
-  const late = after[end.pending];
-  if (late === undefined) return true;
-  return !failEffect(
-    draft,
-    threadId,
-    late,
-    "an after_complete effect must answer at once, not with a promise",
-  );
+  const late = typeof end === "string" ? undefined : after[end.pending];
+  if (late !== undefined)
+    failEffect(draft, threadId, late, "an after_complete effect must answer at once, not with a promise");
 };
 
 /** Effect state that lasts for one run only is forgotten. */

@@ -4,6 +4,7 @@ import { answerOf, isUnanswered } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { formatCompletion } from "../context/reports.ts";
 import { applyGuardrail, removeLeaks } from "../definition/guard.ts";
+import { middlewareRunOf } from "./middleware.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 
@@ -22,7 +23,7 @@ type GuardrailDecision =
 /** The answer leaves the view but stays stored; its events are dropped from this commit or else retracted. */
 const dropAnswer = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
-  const gone = answerOf(chat, runOf(draft, threadId).id);
+  const gone = answerOf(chat, runOf(draft, threadId));
   const ids = new Set(gone.map(({ id }) => id));
   const fresh = new Set<string>();
   const untold = draft.events.filter((event) => {
@@ -76,7 +77,7 @@ const replaceReport = (
 };
 
 const lastAnswerText = (draft: Draft, threadId: string): string =>
-  answerOf(threadOf(draft, threadId).chat, runOf(draft, threadId).id)
+  answerOf(threadOf(draft, threadId).chat, runOf(draft, threadId))
     .map(({ parts }) => textOf(parts))
     .join("");
 
@@ -146,25 +147,25 @@ const checkAnswer = (
 ): GuardrailDecision => {
   const { guardrails } = agentOf(draft, threadId);
   for (const [place, guardrail] of [...guardrails.entries()].toReversed()) {
-    const { onFail, maxRetries, text } = guardrail;
     const answer = findAnswer(draft, threadId, reason);
     if (answer === null) return { do: "accept" };
-    const judged = applyGuardrail(guardrail.problem, answer.text);
-    if ("thrown" in judged) {
-      answer.replace(text, true);
-      return { do: "fail", reason: "effect_failed", error: `output_guardrail: ${judged.thrown}` };
-    }
-    const { why } = judged;
-    if (why === null) continue;
-    const { counters } = runOf(draft, threadId);
+    const { turn, counters } = runOf(draft, threadId);
     const retries = counters.rejected[place] ?? 0;
-    if (onFail === "retry" && retries < maxRetries) {
-      counters.rejected = { ...counters.rejected, [place]: retries + 1 };
-      return { do: "retry", what: answer.name, why };
+    const outcome = { text: answer.text, reason, turns: turn, retries };
+    const judged = applyGuardrail(() => guardrail.judge(outcome, middlewareRunOf(draft, threadId)));
+    if ("thrown" in judged) {
+      answer.replace(guardrail.text, true);
+      return { do: "fail", reason: "effect_failed", error: `${guardrail.kind}: ${judged.thrown}` };
     }
-    answer.replace(text, onFail !== "replace");
-    if (onFail === "replace") continue;
-    return { do: "fail", reason: "output_invalid", error: `the ${answer.name} was not accepted: ${why}` };
+    const verdict = judged.given;
+    if (verdict.do === "retry") {
+      counters.rejected = { ...counters.rejected, [place]: retries + 1 };
+      return { do: "retry", what: answer.name, why: verdict.why };
+    }
+    if (verdict.do !== "accept") answer.replace(verdict.text, verdict.do === "fail");
+    if (verdict.do !== "fail") continue;
+    const error = `the ${answer.name} was not accepted: ${verdict.why}`;
+    return { do: "fail", reason: "output_invalid", error };
   }
   return { do: "accept" };
 };

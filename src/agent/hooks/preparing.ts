@@ -2,7 +2,8 @@ import type { Json, Message } from "../../chat/message.ts";
 import { cancelAsk } from "../asks/asks.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
-import type { EffectMemo, ForceReason, PreparedWork, PreparingPhase, Run } from "../state/run.ts";
+import type { EffectMemo, ForceReason, PreparedWork, PreparingPhase } from "../state/phase.ts";
+import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
@@ -114,10 +115,10 @@ export const applyPreparedResult = (
   const force = forceOf(work);
   const { stop: others } = run;
   run.stop ??= held;
-  const ok = applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
   const { cancel, stop, turnOpen } = run;
   const ends = force === null ? others : stop;
-  return ok && cancel === null && ends === null && (force?.why !== "api" || turnOpen);
+  return cancel === null && ends === null && (force?.why !== "api" || turnOpen);
 };
 
 /** The request is too long, and compaction found nothing to leave out. */

@@ -6,7 +6,8 @@ import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, threadOf } from "../transaction/draft.ts";
-import { findInput, isAgentMessage } from "./inputs.ts";
+import { findInput } from "./inputs.ts";
+import { isAgentMessage } from "../state/input.ts";
 
 /** Background results are kept until the person has got them. */
 

@@ -1,13 +1,18 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
 import { deadlineOf } from "../budgets/clock.ts";
 import { resetGuards } from "../calls/after-guards.ts";
-import { endOpenCalls } from "../calls/start.ts";
+import { endOpenCalls } from "../calls/open-calls.ts";
+import { withdrawPlan } from "../hooks/plan.ts";
 import { skipQuestion } from "../hooks/preparing.ts";
+import { skipVerification } from "../hooks/verification.ts";
 import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/input.ts";
+import { isAgentMessage } from "../state/input.ts";
+import { steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { beginAnswer } from "../context/answer.ts";
 
 /** These transitions accept, apply, withdraw or return inputs. */
 
@@ -49,6 +54,8 @@ export const acceptInput = (draft: Draft, input: Input): void => {
   if (thread.run !== null && on_busy === "steer" && input.origin === "human") {
     endOpenCalls(draft, thread.id, "skipped", "unstarted");
     skipQuestion(draft, thread.id);
+    skipVerification(draft, thread.id);
+    withdrawPlan(draft, thread.id);
   }
 };
 
@@ -91,9 +98,6 @@ export const returnInput = (
   });
 };
 
-/** It tells whether other agents report to the person: that is passed on once in any case. */
-export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
-
 /** It tells whether it is the result of other agents' work; their questions do not concern a person. */
 export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
@@ -134,21 +138,14 @@ export const changeInput = (
   return changed;
 };
 
-/** These steered inputs wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
-export const steeringInputsOf = (draft: Draft, threadId: string): readonly Input[] => {
-  const { inbox, run } = threadOf(draft, threadId);
-  return inbox.filter(
-    (input) => input.on_busy === "steer" && !(run?.light === true && isAgentMessage(input)),
-  );
-};
-
 /** Steered inputs join the run and bring the newest schema; a person's extends an announcement to a full run's time. */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
-  for (const input of steeringInputsOf(draft, threadId)) {
+  for (const input of steeringInputsOf(threadOf(draft, threadId))) {
     const run = runOf(draft, threadId);
     const { announces, startedAt } = run;
     run.inputs = [...run.inputs, input.id];
     run.outputSchema = input.output_schema ?? run.outputSchema;
+    if (input.origin === "human") beginAnswer(draft, threadId);
     if (announces && input.origin === "human")
       run.deadline = deadlineOf(agentOf(draft, threadId), startedAt, false);
     applyInput(draft, input, true);

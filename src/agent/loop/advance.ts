@@ -1,15 +1,15 @@
 import { setClocks } from "../budgets/clock.ts";
 import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
-import { wakeCalls } from "../calls/start.ts";
+import { wakeCalls } from "../calls/open-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions } from "../delegation/questions.ts";
 import { performRequest } from "../delegation/requests.ts";
 import { changeChild } from "../delegation/start.ts";
 import { answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { resumePreparing } from "../hooks/preparing.ts";
-import { retryDueAnnouncement } from "../run/announce.ts";
+import { deferToVerification, startVerification } from "../hooks/verification.ts";
 import { stopChild } from "../run/cancel.ts";
-import { finishRun } from "../run/runs.ts";
+import { finishRun, startNextRun } from "../run/runs.ts";
 import type { Slots } from "../run/wait.ts";
 import {
   missingAgentLimitMs,
@@ -24,12 +24,15 @@ import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
+import { isBreachOpen } from "../state/verification.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTree, runOf, threadOf } from "../transaction/draft.ts";
-import { expireAsk, handleReachedLimit } from "../turn/answers.ts";
+import { expireAsk } from "../turn/ask-answers.ts";
+import { handleReachedLimit } from "../turn/reached-limits.ts";
 import { startCalls } from "../turn/calls.ts";
 import { concludeRun } from "../turn/finish.ts";
+import { reflectOnErrors } from "../turn/notes.ts";
 import { recoverRun } from "../turn/recover.ts";
 import { appendResults, startThinking, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
@@ -63,7 +66,7 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
 
 /** These children have to end before a thread's run: those of its open calls, or all if it only waits for them. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
-  run.lingers !== null
+  run.lingers !== null || isBreachOpen(run)
     ? openChildren(draft.state, id)
     : callsOfRun(run).flatMap(({ waits, status }) =>
         waits === undefined || status === "done" ? [] : workingChildrenOf(draft, waits),
@@ -79,17 +82,15 @@ const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children
 const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
   const { now, epoch } = draft.moment;
   const thread = threadOf(draft, threadId);
-  const step = next(thread, {
+  return next(thread, {
     now,
     epoch,
-    slot: true,
+    slot: () => slots.has(threadId),
     children: childrenState(draft, thread),
+    noProgressTurns: agentOf(draft, threadId).noProgressTurns,
     held: findBudgetHold(draft.state, threadId),
     limit: () => findReachedLimit(draft, threadId),
   });
-  if ((step.do !== "think" && step.do !== "prepare") || slots.has(threadId)) return step;
-  queueForSlot(draft, threadId);
-  return { do: "rest" };
 };
 
 /** The reply's last call is done: its results follow, then the turn's end. */
@@ -98,9 +99,14 @@ const closeBlock = (draft: Draft, threadId: string): void => {
   appendResults(draft, threadId);
   const terminal = calls.some(({ plan, outcome }) => plan.terminal && outcome?.result.status === "ok");
   if (terminal) concludeRun(draft, threadId, "terminal_tool");
-  else closeTurn(draft, threadId);
-  const { run } = threadOf(draft, threadId);
-  if (run?.phase.at === "acting") runOf(draft, threadId).phase = { at: "ready" };
+  else {
+    reflectOnErrors(draft, threadId, calls);
+    deferToVerification(draft, threadId, "turn");
+    closeTurn(draft, threadId);
+  }
+  // A run that ends closes its turn with its calls.
+  const run = runOf(draft, threadId);
+  if (run.phase.at === "acting" && run.ending === null) run.phase = { at: "ready" };
 };
 
 /** Calls that wait for a child which an earlier call began give up: the child goes on by itself. */
@@ -152,6 +158,8 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
       return beginTurn(draft, threadId);
     case "prepare":
       return resumePreparing(draft, threadId);
+    case "verify":
+      return startVerification(draft, threadId);
     case "act":
       return startCalls(draft, threadId, step.calls, (call) => performRequest(draft, threadId, call));
     case "stop_children":
@@ -175,7 +183,8 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
       return moved;
     }
     if (step.do === "queue") {
-      awaitBudget(draft, threadId);
+      if (step.for === "slot") queueForSlot(draft, threadId);
+      else awaitBudget(draft, threadId);
       return moved;
     }
     if (!ensureAgentPresent(draft, threadId, step)) return moved;
@@ -201,7 +210,7 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): b
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;
   if (thread.run === null) {
-    if (!hasUnreportedEnd(thread)) return retryDueAnnouncement(draft, threadId);
+    if (!hasUnreportedEnd(thread)) return startNextRun(draft, threadId);
     endChild(draft, threadId);
     return true;
   }

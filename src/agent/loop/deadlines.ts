@@ -7,6 +7,7 @@ import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
+import { fileChangesDueAt } from "../stores/file-changes.ts";
 
 /** A phase's wait ends then; null for none, or while the run is held or queued for a slot: then others bring it on. */
 const phaseUntil = (session: Session, threadId: string, { phase }: Run, now: number): number | null => {
@@ -24,7 +25,7 @@ const endDue = (session: Session, threadId: string, run: Run, now: number): read
 };
 
 const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
-  if (run === null) return [announce?.at ?? []].flat();
+  if (run === null) return announce?.at != null && announce.at > now ? [announce.at] : [];
   const times = [...endDue(session, id, run, now)];
   if (run.missingSince !== null)
     return [...times, Math.min(now + missingAgentCheckMs, run.missingSince + missingAgentLimitMs)];
@@ -42,6 +43,7 @@ export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
+  times.push(...[fileChangesDueAt(session, now) ?? []].flat());
   const ending = commandsEndDueAt(session);
   if (ending !== null && ending > now) times.push(ending);
   return times.length === 0 ? null : Math.min(...times);
@@ -55,5 +57,6 @@ const dayMs = 86_400_000;
  */
 export const deletionDueAt = (session: Session, teamDays: number | null): number | null => {
   const days = Math.min(teamDays ?? Infinity, session.retentionDays ?? Infinity);
-  return sessionStatusOf(session) !== "idle" || days === Infinity ? null : session.updatedAt + days * dayMs;
+  const isUsed = sessionStatusOf(session) !== "idle" || (session.fileChanges ?? []).length > 0;
+  return isUsed || days === Infinity ? null : session.updatedAt + days * dayMs;
 };

@@ -1,10 +1,14 @@
-import type { RunEnding, Phase, PreparingPhase, Run } from "../state/run.ts";
+import type { Phase, PreparingPhase } from "../state/phase.ts";
+import type { RunEnding, Run } from "../state/run.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import { willRunAgain } from "../state/call.ts";
 import type { EndReason, RunState } from "../state/events.ts";
+import { planAskOf } from "../state/plan.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
+import { isBreachOpen, isVerificationOpen } from "../state/verification.ts";
+import { steeringInputsOf } from "../state/thread.ts";
 
 /** A step is the one thing that a thread does next. */
 export type Step =
@@ -15,11 +19,13 @@ export type Step =
   | { readonly do: "think" }
   /** The effect that was waiting goes on. */
   | { readonly do: "prepare" }
+  /** The workspace is checked before anything else follows. */
+  | { readonly do: "verify" }
   | { readonly do: "act"; readonly calls: readonly string[] }
-  /** If `until` is null, others move it. */
-  | { readonly do: "wait"; readonly until: number | null }
-  /** Calls of other threads have reserved what this one needs. */
-  | { readonly do: "queue" }
+  /** A person, a child, a command or the clock moves it. */
+  | { readonly do: "wait" }
+  /** Other threads have the slot, or have reserved the budget, that this one needs. */
+  | { readonly do: "queue"; readonly for: "slot" | "budget" }
   /** A limit is reached: somebody is asked, or the run ends. */
   | { readonly do: "limit"; readonly reached: ReachedLimit }
   /** The run is to end: its children are stopped first. */
@@ -30,13 +36,15 @@ export type Step =
 export interface ThreadFacts {
   readonly now: number;
   readonly epoch: number;
-  /** A thread slot is free. */
-  readonly slot: boolean;
+  /** It finds whether the thread has a slot or gets one, and is called only where work would start. */
+  readonly slot: () => boolean;
   /**
    * A limit was reached here or above, and the thread starts nothing: until somebody raises it, or (null) since
    * what it belongs to is ending.
    */
   readonly held: { readonly until: number | null } | null;
+  /** After so many turns in a row without progress the run ends; 0 means never. */
+  readonly noProgressTurns: number;
   /** It finds what forbids another model call and is called only where one would follow. */
   readonly limit: () => ReachedLimit | "wait" | null;
   /** The thread has to see these children end before its run does; `stopping`: they were asked to. */
@@ -46,6 +54,11 @@ export interface ThreadFacts {
 const mostOverlappingCalls = 8;
 
 const restStep: Step = { do: "rest" };
+const waitStep: Step = { do: "wait" };
+
+/** Work starts in a slot, or waits for one. */
+const startStep = (work: "think" | "prepare" | "verify", { slot }: ThreadFacts): Step =>
+  slot() ? { do: work } : { do: "queue", for: "slot" };
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
@@ -79,9 +92,12 @@ const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: numb
 
 const isRunning = (call: Call, epoch: number): boolean => call.status === "running" && call.epoch === epoch;
 
-/** It tells whether a run still has something alive in this isolate. */
+/** A check of the workspace is ended with its run, which does not wait for it. */
+const isCheck = (phase: Phase): boolean => phase.at === "preparing" && phase.work.kind === "verification";
+
+/** It tells whether a run has something alive in this isolate that its end waits for. */
 const isLive = (run: Run, epoch: number): boolean =>
-  (isWorking(run.phase) && run.phase.epoch === epoch) ||
+  (isWorking(run.phase) && run.phase.epoch === epoch && !isCheck(run.phase)) ||
   callsOfRun(run).some((call) => isRunning(call, epoch));
 
 const isLost = (run: Run, epoch: number): boolean =>
@@ -104,7 +120,7 @@ const isOverdue = (run: Run, now: number): boolean => {
 const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => {
   const due = run.stop !== null || isOverdue(run, now);
   if (!due && run.cancel === null) return null;
-  return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
+  return children === "working" ? { do: "stop_children" } : waitStep;
 };
 
 /** The run ends once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
@@ -119,10 +135,7 @@ const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
   const starts = held === null ? startableCalls(calls) : [];
   if (starts.length > 0) return { do: "act", calls: starts };
   if (calls.some((call) => call.status === "running")) return restStep;
-  if (!calls.some(isCallOpen)) return { do: "close" };
-  const times = calls.flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : []));
-  if (held !== null && held.until !== null) times.push(held.until);
-  return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
+  return calls.some(isCallOpen) ? waitStep : { do: "close" };
 };
 
 /** A graceful cancel lets these begun calls go on though some of them wait. */
@@ -132,6 +145,12 @@ const finishingCallsOf = (run: Run, epoch: number): readonly Call[] => {
   return begun.some(willRunAgain) ? begun : [];
 };
 
+/** The stop ends the run now; null if there is none, or if the workspace is checked first. */
+const endingStopOf = (run: Run): Run["stop"] => {
+  const checks = run.stop?.reason === "max_iterations" && isBreachOpen(run);
+  return checks && (run.phase.at === "ready" || run.phase.at === "preparing") ? null : run.stop;
+};
+
 /** The run ends by request or by the clock; null if neither applies. */
 const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   if (facts.children !== "none") return childrenStep(run, facts);
@@ -139,11 +158,12 @@ const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   const live = isLive(run, facts.epoch) || finishing.length > 0;
   const stopped = cancelStep(run, facts.now, live);
   if (stopped !== null) return stopped;
-  if (run.stop !== null && !live) return finishStep("failed", run.stop.reason, run.stop.error);
+  const stop = endingStopOf(run);
+  if (stop !== null && !live) return finishStep("failed", stop.reason, stop.error);
   if (isOverdue(run, facts.now))
     return finishStep("failed", "deadline_exceeded", "the run's deadline has passed");
   if (finishing.length > 0) return nextAct(finishing, { ...facts, held: null });
-  return run.cancel === null && run.stop === null ? null : restStep;
+  return run.cancel === null && stop === null ? null : restStep;
 };
 
 const nextThink = (run: Run, facts: ThreadFacts): Step => {
@@ -153,26 +173,38 @@ const nextThink = (run: Run, facts: ThreadFacts): Step => {
   }
   if (facts.held !== null) return heldStep(facts.held);
   const limit = facts.limit();
-  if (limit === "wait") return { do: "queue" };
+  if (limit === "wait") return { do: "queue", for: "budget" };
   if (limit !== null) return { do: "limit", reached: limit };
-  return facts.slot ? { do: "think" } : restStep;
+  return startStep("think", facts);
+};
+
+/** Another turn would follow by itself: the run ends instead if its turns brought it no further. */
+const nextTurn = (run: Run, facts: ThreadFacts): Step => {
+  const { noProgressTurns: most } = facts;
+  if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(run, facts);
+  return finishStep("failed", "no_progress", `no_progress_turns: ${most} turns in a row made no progress`);
 };
 
 /** A run that is over but for its background children ends after them, unless a message brings another turn. */
-const nextReady = ({ inbox }: Thread, run: Run, facts: ThreadFacts): Step => {
-  if (run.lingers === null || inbox.some(({ on_busy }) => on_busy === "steer")) return nextThink(run, facts);
-  return facts.children === "none" ? finishStep("completed", run.lingers) : { do: "wait", until: null };
+const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
+  if (planAskOf(run) !== null) return waitStep;
+  if (isVerificationOpen(run)) return nextVerify(facts);
+  if (steeringInputsOf(thread).length > 0) return nextThink(run, facts);
+  if (run.lingers === null) return nextTurn(run, facts);
+  return facts.children === "none" ? finishStep("completed", run.lingers) : waitStep;
 };
 
+const nextVerify = (facts: ThreadFacts): Step =>
+  facts.held === null ? startStep("verify", facts) : heldStep(facts.held);
+
 const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
-  until === null ? restStep : { do: "wait", until };
+  until === null ? restStep : waitStep;
 
 /** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
-const nextPrepare = ({ until }: PreparingPhase, { now, slot, held }: ThreadFacts): Step => {
+const nextPrepare = ({ until }: PreparingPhase, facts: ThreadFacts): Step => {
   if (until === null) return restStep;
-  if (held !== null) return heldStep(held);
-  if (now < until) return { do: "wait", until };
-  return slot ? { do: "prepare" } : restStep;
+  if (facts.held !== null) return heldStep(facts.held);
+  return facts.now < until ? waitStep : startStep("prepare", facts);
 };
 
 /** A wait for budget is over as soon as there is enough. */
@@ -195,7 +227,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
-      return isDue(run.phase, facts.now) ? nextThink(run, facts) : { do: "wait", until: run.phase.until };
+      return isDue(run.phase, facts.now) ? nextThink(run, facts) : waitStep;
     case "ready":
       return nextReady(thread, run, facts);
   }

@@ -1,8 +1,9 @@
 import { cancelAsk } from "../asks/asks.ts";
 import { stopCommands } from "../calls/background-commands.ts";
 import { loseModelCall } from "../calls/model-call.ts";
-import { endOpenCalls } from "../calls/start.ts";
+import { endOpenCalls } from "../calls/open-calls.ts";
 import { preparingPhaseOf } from "../hooks/preparing.ts";
+import { skipVerification } from "../hooks/verification.ts";
 import type { Run } from "../state/run.ts";
 import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
@@ -70,6 +71,7 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   // A rollback stays the reason while the input that asked for it still waits.
   const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
   run.cancel = { mode, reason, returns, until };
+  skipVerification(draft, threadId);
   if (mode === "now") {
     dropThinking(draft, threadId);
     stopCommands(draft, threadId);
@@ -104,5 +106,6 @@ export const dropPreparing = (draft: Draft, threadId: string): void => {
   const ask = preparingPhaseOf(run)?.ask ?? null;
   loseModelCall(draft, threadId, "cancelled");
   if (ask !== null) cancelAsk(draft, threadId, ask.id);
+  skipVerification(draft, threadId);
   run.phase = { at: "ready" };
 };

@@ -2,14 +2,15 @@ import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { cancelAsk } from "../asks/asks.ts";
-import { hasExceededCost, runBounds } from "../budgets/bounds.ts";
+import { runBounds } from "../budgets/bounds.ts";
 import { startClock, deadlineOf } from "../budgets/clock.ts";
 import { closeLease } from "../budgets/lease.ts";
 import { findExhaustedBudget } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
+import { passForeignContent } from "../calls/judge.ts";
 import { loseModelCall } from "../calls/model-call.ts";
-import { endOpenCalls } from "../calls/start.ts";
+import { endOpenCalls } from "../calls/open-calls.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { completionOf } from "../context/reports.ts";
@@ -17,6 +18,7 @@ import type { Agent } from "../definition/agent.ts";
 import { targetAt } from "../definition/agent.ts";
 import { briefingTopicsOf } from "../hooks/briefing.ts";
 import { resetEffects } from "../hooks/effects.ts";
+import { closePlan } from "../hooks/plan.ts";
 import { announcementOf, settleAnnouncement, hasTold } from "../inputs/announce.ts";
 import {
   applyInput,
@@ -25,19 +27,19 @@ import {
   appendAgentResult,
   returnInputs,
   isAgentResult,
-  isAgentMessage,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/remember.ts";
 import { noRunBudget, toApiLimits } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
-import type { EndReason, RunState } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
+import { newPlan } from "../state/plan.ts";
 import type { RunRecord } from "../state/records.ts";
-import type { Run } from "../state/run.ts";
-import { mergeFiles, newCounters } from "../state/run.ts";
+import type { Run, RunEnding, RunProblem } from "../state/run.ts";
+import { mergeFiles } from "../state/files.ts";
+import { newCounters, noTurnWork } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { hasRun } from "../state/thread.ts";
+import { hasRun, hasWork } from "../state/thread.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
@@ -45,14 +47,16 @@ import { turnFallbackChain } from "../transaction/targets.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
 import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
+import { mustMigrateFirst } from "./migrate.ts";
 import { runResultOf } from "./result.ts";
+import { isAgentMessage } from "../state/input.ts";
 
 /** These transitions start and finish runs. */
 
 const longestSummary = 2_000;
 
 /** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person. */
-export const startRun = (draft: Draft, input: Input): void => {
+const startRun = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
   openRun(draft, input.thread, {
     inputs: [input.id],
@@ -66,7 +70,7 @@ export const startRun = (draft: Draft, input: Input): void => {
 };
 
 /** A failed announcement is tried once more; what a person asked meanwhile stands in the chat. */
-export const retryAnnouncement = (draft: Draft, threadId: string): void => {
+const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
   openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
   for (const id of inputs) {
@@ -86,6 +90,12 @@ export const startCalledRun = (draft: Draft, input: Input, before: readonly stri
 };
 
 type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;
+
+/** A light run, a report and a compaction need no plan. */
+const isPlanWanted = (
+  { planBeforeExecute }: Agent,
+  { inputs, light, announces = false }: RunBegin,
+): boolean => planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
   const { now } = draft.moment;
@@ -108,6 +118,7 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     announces,
     waitingShown: false,
     wrapUpSaid: false,
+    checkpoints: [],
     light: begin.light,
     revision: draft.state.revision,
     usage: noUsage,
@@ -119,8 +130,11 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     notes: [],
     overflows: 0,
     compacted: false,
-    compact: begin.compact ?? null,
+    turnWork: noTurnWork,
+    answerFrom: 0,
+    compact: begin.compact ?? thread.compact ?? null,
     wants: briefingTopicsOf(draft, thread, agent, begin),
+    ...(isPlanWanted(agent, begin) ? { plan: newPlan } : {}),
     reply: null,
     target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
     missingSince: null,
@@ -128,8 +142,22 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
 };
 
 /** A run without input compacts the chat of an idle thread, and ends. */
-export const startCompactionRun = (draft: Draft, threadId: string, instructions: string | null): void =>
-  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+const startCompactionRun = (draft: Draft, threadId: string): void =>
+  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
+
+/**
+ * What waits for a thread at rest starts a run: an input, a compaction, or an announcement that is due. Nothing starts
+ * before the session has gone over to the revision that it is to have. Returns whether a run started.
+ */
+export const startNextRun = (draft: Draft, threadId: string): boolean => {
+  const thread = threadOf(draft, threadId);
+  if (!hasWork(thread, draft.moment.now) || mustMigrateFirst(draft)) return false;
+  const [first] = thread.inbox;
+  if (first !== undefined) startRun(draft, first);
+  else if (thread.compact != null) startCompactionRun(draft, threadId);
+  else retryAnnouncement(draft, threadId);
+  return true;
+};
 
 const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   const thread = threadOf(draft, threadId);
@@ -139,6 +167,7 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.standing) });
   thread.run = run;
+  if (thread.compact != null) thread.compact = null;
   if (run.announces) thread.announce = announcementOf(thread, run);
   resetEffects(draft, thread.id);
   resetGuards(draft, thread.id, "run");
@@ -155,27 +184,37 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   });
 };
 
-/** A run ends with everything that belongs to it, and the next queued input starts. */
-export const finishRun = (
+/** A called agent's caller gets what outlives its run. */
+const leaveToCaller = (draft: Draft, threadId: string): void => {
+  inheritCommands(draft, threadId);
+  passForeignContent(draft, threadId);
+};
+
+/** The problem of a failed run is also an error event; null if it did not fail. */
+const reportFailure = (
   draft: Draft,
   threadId: string,
-  end: { state: RunState; reason: EndReason; error: string | null },
-): void => {
+  { state, reason, error }: RunEnding,
+): RunProblem | null => {
+  if (state !== "failed") return null;
+  const problem = draft.moment.problemOf(reason, error);
+  const { code, detail: message, retryable } = problem;
+  emit(draft, threadId, "error", { code, message, retryable });
+  return problem;
+};
+
+/** A run ends with everything that belongs to it, and the next queued input starts. */
+export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void => {
   stopCommands(draft, threadId);
-  inheritCommands(draft, threadId);
+  leaveToCaller(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
-  const problem = end.state === "failed" ? draft.moment.problemOf(end.reason, end.error) : null;
-  if (problem !== null) {
-    const { code, detail: message, retryable } = problem;
-    emit(draft, threadId, "error", { code, message, retryable });
-  }
+  const problem = reportFailure(draft, threadId, end);
   closeTurn(draft, threadId, end.state !== "completed");
   if (cancel !== null) returnInputs(draft, threadId, cancel.returns);
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  const over = hasExceededCost(draft, threadId);
-  const result = runResultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
+  const result = runResultOf(draft, thread, run, end);
   const message = lastAnswerId(thread, run);
   if (end.reason === "rolled_back") rollBackRun(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
@@ -207,26 +246,26 @@ export const finishRun = (
   const files = mergeFiles(thread.files, run.counters.files);
   const told = hasTold(run, end.state);
   thread.run = null;
-  thread.lastRun = run.id;
+  // A run that only compacts answers nothing.
+  if (run.inputs.length > 0) thread.lastRun = run.id;
   thread.files = files;
   if (told) thread.announce = null;
   if (!told) settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.moment.now;
-  startNextInput(draft, threadId, run);
+  returnLeftInputs(draft, threadId, run);
   keepCompaction(draft, threadId, run);
+  startNextRun(draft, threadId);
   if (!hasRun(draft.state)) closeLease(draft);
 };
 
-/** The next queued input begins a run. It goes back without budget, or in a called thread, which has one task. */
-const startNextInput = (draft: Draft, threadId: string, { cancel }: Run): void => {
+/** Inputs go back that begin no run: for want of budget, or of a called thread, which has one task. */
+const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
   const { inbox, child } = threadOf(draft, threadId);
-  const [first] = inbox;
-  if (first === undefined) return;
+  if (inbox.length === 0) return;
   if (child !== null) for (const input of inbox) returnInput(draft, input, "cancelled");
-  else if (findExhaustedBudget(draft, threadId) === null) startRun(draft, first);
-  else
+  else if (findExhaustedBudget(draft, threadId) !== null)
     for (const input of inbox)
       if (isAgentResult(input)) appendAgentResult(draft, input);
       else returnInput(draft, input, "no_budget");
@@ -234,14 +273,13 @@ const startNextInput = (draft: Draft, threadId: string, { cancel }: Run): void =
 
 /** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own. */
 const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
-  const { run, child, chat } = threadOf(draft, threadId);
+  const { child, chat } = threadOf(draft, threadId);
   if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
-  if (run === null) startCompactionRun(draft, threadId, compact.instructions);
-  else runOf(draft, threadId).compact = compact;
+  threadOf(draft, threadId).compact = compact;
 };
 
 const lastAnswerId = (thread: Thread, run: Run): string | null => {
-  const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run.id).at(-1);
+  const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run).at(-1);
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
 };
 
@@ -250,6 +288,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
   if (run.phase.at === "thinking") loseModelCall(draft, threadId, "cancelled");
   if (run.phase.at === "preparing") dropPreparing(draft, threadId);
   if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask.id);
+  closePlan(draft, threadId);
   if (run.phase.at !== "acting") return;
   endOpenCalls(draft, threadId, "cancelled", "all");
   appendResults(draft, threadId);
@@ -284,10 +323,14 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
+/** These begin a run as soon as one may start. */
+const hasQueuedWork = ({ threads }: Session): boolean =>
+  Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
+
 /** The status is derived and never stored: a waiting session is not idle. */
 export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
   const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
-  if (runs.length === 0) return "idle";
+  if (runs.length === 0) return hasQueuedWork(session) ? "running" : "idle";
   return runs.every((run) => run.waitingShown) ? "waiting" : "running";
 };
 

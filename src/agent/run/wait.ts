@@ -2,7 +2,9 @@ import { closeLease } from "../budgets/lease.ts";
 import { findBudgetHold } from "../budgets/limits.ts";
 import type { AgentResolver } from "../definition/agent.ts";
 import type { WaitReason } from "../state/ask.ts";
-import type { PreparingPhase, Run } from "../state/run.ts";
+import type { PreparingPhase } from "../state/phase.ts";
+import { planAskOf } from "../state/plan.ts";
+import type { Run } from "../state/run.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -20,6 +22,11 @@ export const missingAgentCheckMs = 300_000;
 const preparingWaitReasons = ({ ask, until }: PreparingPhase): readonly WaitReason[] => {
   const times = until === null ? {} : { until };
   return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
+};
+
+const planWaitReasons = (run: Run): readonly WaitReason[] => {
+  const asked = planAskOf(run);
+  return asked === null ? [] : [{ kind: "ask", ask: asked.ask, until: asked.until }];
 };
 
 const callWaitReasons = (run: Run): readonly WaitReason[] =>
@@ -44,7 +51,7 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   if (run.phase.at === "preparing" && (run.phase.ask !== null || raises.length === 0))
     return preparingWaitReasons(run.phase);
   if (run.lingers !== null) return [{ kind: "thread" }];
-  if (run.phase.at !== "waiting") return [...raises, ...callWaitReasons(run)];
+  if (run.phase.at !== "waiting") return [...raises, ...planWaitReasons(run), ...callWaitReasons(run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 

@@ -26,6 +26,8 @@ export interface Ask {
   readonly expires_at: number;
   readonly question?: QuestionSpec;
   readonly approval?: Approval;
+  /** A person opens this address, and the server goes on. */
+  readonly authorization?: { readonly server: string; readonly url: string };
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;
   readonly resolution?: {

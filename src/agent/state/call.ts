@@ -45,6 +45,8 @@ export interface CallPlan {
   readonly client?: boolean;
   /** The session itself does what the call asks, and no tool is run. */
   readonly session?: boolean;
+  /** Its result is foreign content, such as a web page. */
+  readonly foreign?: boolean;
   /** A guard refused the reply, so the call is no part of the history. */
   readonly vetoed?: boolean;
 }
@@ -69,16 +71,27 @@ export interface Call {
   readonly ask: string | null;
   /** These are the arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
+  /** These are the arguments that its tool went on with, as raw JSON: they replace all before them. */
+  readonly moved?: string | null;
   /** A person approved it: the verdict for this call and these arguments is final. */
   readonly approved: boolean;
   /** The memo is small durable memory of the call, such as the sandbox instance it started on. */
   readonly memo: Json;
+  /** It asked a person and runs again with the answer. */
+  readonly resumes?: boolean;
   /** Its record will hold its number and a digest of its arguments; absent where no history is kept. */
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
   /** Guards add this to the end of the result. */
   readonly note?: string;
   readonly outcome: CallCompletion | null;
 }
+
+/** A call runs with these arguments, as raw JSON. */
+export const argsOf = ({ call, edited, moved = null }: Pick<Call, "call" | "edited" | "moved">): string =>
+  moved ?? edited ?? call.args;
+
+/** It decides about a call that a crash interrupted and whose repetition a person has to allow. */
+export const interruptRule = "on_interrupt";
 
 /** It tells whether a started call runs again by itself, after a pause, a command or a task. */
 export const willRunAgain = ({ status, attempts, parkedOn }: Call): boolean =>

@@ -3,9 +3,9 @@ import type { OnDependencyFailure } from "./board.ts";
 
 /**
  * Entries are values and notes of the session, outputs of a task graph, lessons of failed runs, inputs that are
- * remembered once their run has ended, and rows on their way to the tenant's object.
+ * remembered once their run has ended, rows on their way to the tenant's object, and files kept with the session.
  */
-export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox";
+export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox" | "files";
 
 /** The head of an entry is all of it but the value. */
 export interface EntryHead {

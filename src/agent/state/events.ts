@@ -9,6 +9,14 @@ import type { RunProblem, RunResult } from "./run.ts";
 
 /** These are the durable events of a session and their data. */
 
+/** An episode is a call in short. */
+export interface Episode {
+  readonly tool: string;
+  readonly args: string;
+  readonly success: boolean;
+  readonly summary: string;
+}
+
 export type RunState = "completed" | "failed" | "cancelled";
 
 /** A run may fail for these reasons. */
@@ -28,6 +36,7 @@ export const failureReasons = [
   "provider_timeout",
   "provider_error",
   "effect_failed",
+  "mcp_error",
   "config_changed",
   "storage_error",
   "poisoned",
@@ -42,7 +51,8 @@ export type EndReason =
   | FailureReason
   | "cancelled"
   | "interrupted"
-  | "rolled_back";
+  | "rolled_back"
+  | "plan_denied";
 
 export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
 
@@ -75,8 +85,11 @@ interface EventData {
     readonly ref: string | null;
     readonly title: string | null;
     readonly metadata: Readonly<Record<string, string>>;
+    /** A fork begins with the view of this session after this event. */
+    readonly source?: { readonly session: string; readonly seq: number };
   };
   session_updated: Readonly<Record<string, Json>>;
+  session_migrated: { readonly from: string; readonly to: string; readonly changes: readonly Json[] };
   model_changed: {
     readonly from: string | null;
     readonly to: string | null;
@@ -165,7 +178,10 @@ interface EventData {
   };
   provider_failover: { readonly from: string; readonly to: string; readonly code: string };
   message_added: { readonly message: ReportedMessage; readonly final: boolean };
-  messages_retired: { readonly messages: readonly string[]; readonly by: RetiredBy };
+  messages_retired: {
+    readonly messages: readonly string[];
+    readonly by: RetiredBy;
+  };
   tool_call_start: {
     readonly tool: string;
     readonly toolbox: string;
@@ -189,6 +205,8 @@ interface EventData {
     readonly cached: boolean;
     readonly truncated: boolean;
     readonly permission?: { readonly verdict: string; readonly by: string };
+    /** It is set if the permissions denied the call: no earlier event has brought its arguments. */
+    readonly input?: Json;
   };
   ask_user: { readonly ask: Ask };
   ask_resolved: {
@@ -199,7 +217,8 @@ interface EventData {
   };
   ask_expired: { readonly ask: string; readonly applied: Json };
   ask_cancelled: { readonly ask: string };
-  file_change: FileChange & { readonly tool: string; readonly message: string | null };
+  /** The tool is null for what a person changed. */
+  file_change: FileChange & { readonly tool: string | null; readonly message: string | null };
   context_window_warning:
     | {
         readonly kind: "utilization";
@@ -209,6 +228,15 @@ interface EventData {
       }
     | { readonly kind: "small_window"; readonly window: number };
   status_update: { readonly text: string };
+  plan_created: { readonly message: string };
+  /** The model was shown these files as those that the input may be about. */
+  localization_done: { readonly files: readonly string[] };
+  checkpoint: {
+    readonly fraction: number;
+    /** It is the id of the note. */
+    readonly message: string;
+    readonly text: string;
+  };
   effect_applied: {
     readonly kind: string;
     readonly phase: "before_complete" | "after_complete";
@@ -240,11 +268,18 @@ interface EventData {
     readonly tool: string;
     readonly message: string;
   };
-  episode_recorded: {
-    readonly tool: string;
-    readonly args: string;
-    readonly success: boolean;
-    readonly summary: string;
+  episode_recorded: Episode;
+  verify: {
+    readonly state: "started" | "passed" | "failed" | "exhausted" | "error" | "skipped";
+    /** The run used up its turns and is checked before it ends. */
+    readonly breach?: true;
+    /** It counts the checks that followed the same edits, from 1. */
+    readonly attempt: number;
+    /** It is empty if none was configured and none was found. */
+    readonly command: string;
+    readonly exit_code?: number;
+    /** It is the end of the output, or why the command could not be run. */
+    readonly output_tail?: string;
   };
   task_changed: { readonly task: Task };
   dispatch_progress: {
@@ -256,6 +291,14 @@ interface EventData {
     readonly store: "state" | "notes";
     readonly key: string;
     readonly op: "set" | "delete";
+  };
+  mcp_status: {
+    readonly server: string;
+    readonly state: "connected" | "failed" | "auth_needed" | "quarantined";
+    /** The server offers these tools, or these are quarantined. */
+    readonly tools?: readonly string[];
+    /** It says what is wrong with the server, or with some of its tools. */
+    readonly error?: string;
   };
   budget_warning: BudgetFigures;
   budget_reached: BudgetFigures;

@@ -19,3 +19,6 @@ export interface Input {
   /** Each edit changes it: it is the `If-Match` of PATCH. */
   readonly version: number;
 }
+
+/** It tells whether other agents report to the person: that is passed on once in any case. */
+export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";

@@ -1,4 +1,4 @@
-import type { Json, ResultStatus } from "../../chat/message.ts";
+import type { Cause, Json, Message, ResultStatus } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -48,6 +48,54 @@ export interface LedgerRow {
   readonly cost: number | null;
   /** It is present for requests of turns that were sent. */
   readonly saw?: ContextSnapshot;
+}
+
+/** A row of the log says after which event an edit was made, so that a view of the past can be found again. */
+export interface EditRow {
+  /** It is the `seq` of the newest event at that time. */
+  readonly after: number;
+  readonly edit: number;
+  /** If present, the states of a thread's effects that last beyond a run were these from then on. */
+  readonly effects?: { readonly thread: string; readonly states: Readonly<Record<string, Json>> };
+}
+
+/** A place in the past is named by the number of an event or by a message of the thread. */
+export type PastPlace = { readonly seq: number } | { readonly pos: number };
+
+/** A turn boundary is a place in the past of a thread to which it may return. */
+export interface TurnBoundary {
+  /** It is the `seq` of the newest event before it. */
+  readonly seq: number;
+  /** It is the newest edit of the session at that time. */
+  readonly edit: number;
+  /** It is the newest message of the thread at that time, and the newest that a call had seen; -1 if there is none. */
+  readonly pos: number;
+  readonly seen: number;
+  readonly lastUsage: Usage | null;
+  /** These are the states of effects that last beyond a run. */
+  readonly effects: Readonly<Record<string, Json>>;
+}
+
+/** A message of the past stands in the view of that time, or it had left that view. */
+export interface PastMessage {
+  /** It has the overlay of that time. */
+  readonly message: Message;
+  /** This edit took it out of the view of now; 0 if it is in that view. */
+  readonly retired: number;
+  /** A later edit changed how it is shown. */
+  readonly changed: boolean;
+}
+
+/** A past view holds the chat of a thread at a turn boundary. */
+export interface PastView extends TurnBoundary {
+  /** They stand in the order of the view. */
+  readonly shown: readonly PastMessage[];
+  /** They had left the view by an edit, each with its cause. */
+  readonly gone: readonly {
+    readonly message: Message;
+    readonly edit: number;
+    readonly cause: Cause | null;
+  }[];
 }
 
 /** These are the metrics of a completed model call. */

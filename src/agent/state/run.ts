@@ -1,14 +1,16 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
-import type { FallbackChain } from "../../model/retry.ts";
-import type { FileChange } from "../../sandbox/contract.ts";
 import type { RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
-import type { ModelCall, Ticket } from "./model-call.ts";
+import { type ChangedFiles, noFiles } from "./files.ts";
+import type { Phase } from "./phase.ts";
+import type { RunPlan } from "./plan.ts";
+import { isPlanning } from "./plan.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
+import type { Verification } from "./verification.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
 
@@ -47,6 +49,7 @@ export interface RunResult {
   readonly truncated: boolean;
   readonly breach_verify: "not_run" | "passed" | "failed";
   readonly tool_calls: number;
+  readonly tool_counts: Readonly<Record<string, number>>;
   readonly files_modified: readonly string[];
   readonly files_created: readonly string[];
   readonly files_deleted: readonly string[];
@@ -64,85 +67,16 @@ export interface RunResult {
   readonly text: string;
 }
 
-/** Each file that a run has changed is in one list, by its change since the run's start. */
-
-type ChangedFiles = RunCounters["files"];
-
-type FileChangeKind = keyof ChangedFiles;
-
-const changeKindOf = (files: ChangedFiles, path: string): FileChangeKind | null => {
-  const kinds: readonly FileChangeKind[] = ["created", "modified", "deleted"];
-  return kinds.find((kind) => files[kind].includes(path)) ?? null;
-};
-
-const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null): ChangedFiles => {
-  const from = changeKindOf(files, path);
-  if (from === to) return files;
-  return {
-    ...files,
-    ...(from === null ? {} : { [from]: files[from].filter((each) => each !== path) }),
-    ...(to === null ? {} : { [to]: [...files[to], path] }),
-  };
-};
-
-/** A file that the run deleted was there at its start: if written again, it counts as changed. */
-const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
-  const before = changeKindOf(files, path);
-  if (before === "deleted") return moveFile(files, path, "modified");
-  return before === null ? moveFile(files, path, isNew ? "created" : "modified") : files;
-};
-
-const applyRemoval = (files: ChangedFiles, path: string): ChangedFiles =>
-  moveFile(files, path, changeKindOf(files, path) === "created" ? null : "deleted");
-
-const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): ChangedFiles => {
-  if (op === "delete") return applyRemoval(files, path);
-  if (op === "move") return applyWrite(from === undefined ? files : applyRemoval(files, from), path, true);
-  return applyWrite(files, path, op === "create");
-};
-
-/** The changes are applied to the lists in their order. */
-export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
-  changes.reduce(applyFileChange, files);
-
-export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
-
-/** A thread remembers this many of the newest files of each kind. */
-const mostKeptFiles = 200;
-
-const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
-  ...created.map((path) => ({ op: "create", path }) as const),
-  ...modified.map((path) => ({ op: "modify", path }) as const),
-  ...deleted.map((path) => ({ op: "delete", path }) as const),
-];
-
-/** Files of the run join those of its thread, since summaries cover several runs; unchanged if it touched none. */
-export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
-  const changes = changesOf(run);
-  if (changes.length === 0) return before;
-  const { created, modified, deleted } = applyFileChanges(before, changes);
-  return {
-    created: created.slice(-mostKeptFiles),
-    modified: modified.slice(-mostKeptFiles),
-    deleted: deleted.slice(-mostKeptFiles),
-  };
-};
-
 /** The purpose says what a run's model calls are for. */
-export const purposeOf = ({ repair, announces }: Pick<Run, "repair" | "announces">): Purpose => {
+export const purposeOf = ({
+  plan,
+  repair,
+  announces,
+}: Pick<Run, "plan" | "repair" | "announces">): Purpose => {
+  if (isPlanning(plan)) return "plan";
   if (repair) return "repair";
   return announces ? "announce" : "turn";
 };
-
-/** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
-export type EffectReply =
-  | { readonly ok: true; readonly text: string; readonly attempts: number }
-  | { readonly ok: false; readonly error: string; readonly attempts: number };
-
-/** An effect is forced if the provider refused the request as too long, or if the API asked for it. */
-export type ForceReason =
-  | { readonly why: "overflow"; readonly count: number }
-  | { readonly why: "api"; readonly instructions: string | null };
 
 /** These are the calls of a thread that is acting; otherwise there are none. */
 export const callsOfRun = (run: Run | null): readonly Call[] =>
@@ -185,65 +119,12 @@ export interface RunProblem {
   readonly retryable: boolean;
 }
 
-/** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */
-export type EffectMemo = EffectReply | string | number;
-
-/** Work outside the commit comes before a model attempt; `index` is a position among the agent's before-effects. */
-export type PreparedWork =
-  | { readonly kind: "effect"; readonly index: number }
-  | { readonly kind: "compaction"; readonly force: ForceReason }
-  | { readonly kind: "briefing" };
-
-export interface PreparingPhase {
-  readonly at: "preparing";
-  readonly work: PreparedWork;
-  /** The next model attempt has this number. */
-  readonly attempt: number;
-  readonly epoch: number;
-  /** It counts the starts so far. */
-  readonly round: number;
-  readonly startedAt: number;
-  /** It is null while the effect works, otherwise the time at which it goes on. */
-  readonly until: number | null;
-  readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
-  /** The effect waits for this open question, whose answer is stored under `key`. */
-  readonly ask: { readonly id: string; readonly key: string } | null;
-  /** The work is making this model call. */
-  readonly call: ModelCall | null;
-  /** The model call waits for this ticket; null if none does. */
-  readonly ticket: Ticket | null;
-  /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
-  readonly memo: Readonly<Record<string, EffectMemo>>;
-  /** An earlier effect of the phase ends the run with this, once the phase is done. */
-  readonly stop: Run["stop"];
-}
-
-export type Phase =
-  | { readonly at: "ready" }
-  | {
-      readonly at: "thinking";
-      readonly epoch: number;
-      readonly chain: FallbackChain;
-      readonly call: ModelCall;
-      readonly items: readonly string[];
-      /** These were the newest edit of the session and the model override of the thread when it began. */
-      readonly from: { readonly edit: number; readonly override: string | null };
-    }
-  | {
-      readonly at: "waiting";
-      readonly attempt: number;
-      readonly until: number;
-      readonly chain: FallbackChain;
-      /** The attempt waits for this ticket; null if for none. */
-      readonly ticket: Ticket | null;
-      readonly why: "retry" | "gate" | "crash" | "budget";
-    }
-  | { readonly at: "acting"; readonly calls: readonly Call[] }
-  /** An effect, a compaction or the briefing needs a model, a person or another system. */
-  | PreparingPhase;
-
 export interface RunCounters {
+  /** They count the calls of called agents, too, in all and by their tools. */
   readonly toolCalls: number;
+  readonly toolCounts: Readonly<Record<string, number>>;
+  /** It counts the run's own calls that were reported as episodes. */
+  readonly episodes: number;
   /** The cost is in 10⁻⁹ USD; null once a call had no price. */
   readonly cost: number | null;
   readonly estimated: boolean;
@@ -254,6 +135,10 @@ export interface RunCounters {
   readonly cutCalls: number;
   readonly cutText: number;
   readonly empty: number;
+  /** It counts the turns in a row that made no progress. */
+  readonly idleTurns: number;
+  /** It counts the notes about failed calls in a row. */
+  readonly reflections: number;
   /** They count all repair turns so far, whoever asked for them. */
   readonly repairs: number;
   /** So many answers did not fit the schema and were sent back. */
@@ -265,18 +150,24 @@ export interface RunCounters {
   /** They count the attempts since the last committed content. */
   readonly deadAttempts: number;
   readonly toolRan: boolean;
+  /** A call or a child is known to have changed a file. */
+  readonly hasEdited: boolean;
   readonly truncated: boolean;
   /** So many stages of compaction shrank the view. */
   readonly compactions: number;
   /** `input_truncated_suspected` was reported. */
   readonly inputDoubted: boolean;
   readonly timings: Readonly<Record<string, number>>;
-  readonly files: Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
+  readonly files: ChangedFiles;
+  /** Foreign content, such as a web page, reached the run by a call of its own or of a child. */
+  readonly untrusted?: boolean;
 }
 
 /** A run begins with these counters. */
 export const newCounters = (): RunCounters => ({
   toolCalls: 0,
+  toolCounts: {},
+  episodes: 0,
   cost: 0,
   estimated: false,
   cacheHits: 0,
@@ -285,10 +176,13 @@ export const newCounters = (): RunCounters => ({
   cutCalls: 0,
   cutText: 0,
   empty: 0,
+  idleTurns: 0,
+  reflections: 0,
   repairs: 0,
   misfits: 0,
   deadAttempts: 0,
   toolRan: false,
+  hasEdited: false,
   truncated: false,
   withheld: false,
   rejected: {},
@@ -298,8 +192,25 @@ export const newCounters = (): RunCounters => ({
   files: noFiles,
 });
 
-/** Before its first turn a run may get the project context, lessons of failed runs, and memories. */
-export type BriefingTopic = "context" | "reflections" | "memory";
+/** The calls of a turn, or of the repair turn that follows it, have done this so far. */
+export interface TurnWork {
+  /** A call was executed: the cache did not answer it, nobody denied it, and its tool can make progress. */
+  readonly ran: boolean;
+  /** A call of this thread changed a file by a tool outside `exec`; it stays until a check of that has ended. */
+  readonly edited: boolean;
+  /** The workspace changed, by a call or a child, or may have: a command ran. */
+  readonly changed: boolean;
+}
+
+/** A run begins with this. */
+export const noTurnWork: TurnWork = { ran: false, edited: false, changed: false };
+
+/** Until a run has edited, any executed call brings it further; from then on only a change does. */
+export const hasProgress = ({ counters, turnWork }: Pick<Run, "counters" | "turnWork">): boolean =>
+  turnWork.changed || (turnWork.ran && !counters.hasEdited);
+
+/** Before its first turn a run may get the project context, lessons of failed runs, memories, files that fit, and tools of servers. */
+export type BriefingTopic = "context" | "reflections" | "memory" | "localize" | "servers";
 
 export interface Run {
   readonly id: string;
@@ -341,6 +252,8 @@ export interface Run {
   readonly waitingShown: boolean;
   /** The note that the turns run out was given. */
   readonly wrapUpSaid: boolean;
+  /** These checkpoints were given, by their places in the agent's list. */
+  readonly checkpoints: readonly number[];
   readonly light: boolean;
   /** The deployment has lacked the run's agent since then. */
   readonly missingSince: number | null;
@@ -353,14 +266,23 @@ export interface Run {
   readonly hidden: readonly string[];
   /** Effects of these kinds hid them, one for each. */
   readonly hiders: readonly string[];
+  /** The start hooks of its middleware were called; absent if there are none. */
+  readonly started?: true;
   /** These notes of effects wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** The provider refused this turn's request as too long this often. */
   readonly overflows: number;
   /** The open turn has had its compaction. */
   readonly compacted: boolean;
+  readonly turnWork: TurnWork;
+  /** Replies before this position of the chat are no pieces of the answer that the run is giving. */
+  readonly answerFrom: number;
+  /** Edits of a turn, or the run at its last turn, are checked by a command; absent if nothing is. */
+  readonly verification?: Verification | null;
   /** The run still has to be briefed on these topics. */
   readonly wants: readonly BriefingTopic[];
+  /** It is absent if the run makes no plan. */
+  readonly plan?: RunPlan;
   /** The API asked for this compaction, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** The metrics of the open turn come from this last completed model call. */

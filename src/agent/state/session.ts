@@ -1,9 +1,11 @@
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
+import type { BrowserPage } from "../../tools/egress/browser-page.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
 import type { Funds, SessionBudget } from "./budget.ts";
+import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { UsageTotals } from "./usage.ts";
@@ -27,6 +29,46 @@ export interface Grant {
   readonly at: number;
 }
 
+/** A session is to go over to this revision, in which its agents have these names; others keep theirs. */
+export interface NextMigration {
+  readonly to: string;
+  readonly agents: Readonly<Record<string, string>>;
+}
+
+/** A tool of a server as it is declared to models. */
+export interface ServerTool {
+  /** It is `server__tool`. */
+  readonly name: string;
+  /** The server knows the tool by this name. */
+  readonly remote: string;
+  readonly description: string;
+  readonly schema: Json;
+  /** The server says this of it, which counts only if the team trusts the server. */
+  readonly hints: { readonly readOnly: boolean; readonly idempotent: boolean };
+  /** It is the SHA-256 of what the server says of the tool. */
+  readonly hash: string;
+  /** The tool is not what was approved: it is not declared, and its calls are refused. */
+  readonly quarantined?: true;
+}
+
+/** Lists by server; a list changes only before a run of an agent that may use the server. */
+export type ServerTools = Readonly<Record<string, readonly ServerTool[]>>;
+
+/** The connection is what the client wrote down; times are milliseconds since the epoch. */
+export interface ServerLink {
+  readonly connection: Json;
+  /** The list is as old as this; null if there is none. */
+  readonly listedAt: number | null;
+  /** The server said that its list has changed. */
+  readonly stale: boolean;
+  /** So many attempts to reach the server failed in a row. */
+  readonly failures: number;
+  /** The server is not asked again before this. */
+  readonly retryAt: number;
+}
+
+export type ServerLinks = Readonly<Record<string, ServerLink>>;
+
 export interface Session extends TenantAddress {
   readonly id: string;
   readonly agent: string;
@@ -36,6 +78,10 @@ export interface Session extends TenantAddress {
   readonly title: string | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly revision: string;
+  /** The session goes over to this revision before its next run, with other names for agents; absent or null: it stays. */
+  readonly migration?: NextMigration | null;
+  /** The run of this number starts at the session's revision, though the session was to go over before it. */
+  readonly stays?: number;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];
@@ -75,12 +121,24 @@ export interface Session extends TenantAddress {
   readonly dropped: readonly string[];
   /** The workspace brought this project context at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
+  /** The tools of MCP servers as models are shown them; absent before the first list. */
+  readonly serverTools?: ServerTools;
+  /** How the session reaches its MCP servers; absent before it needs one. */
+  readonly serverLinks?: ServerLinks;
   /** These rows have to reach the tenant's object; absent or null if there are none. */
   readonly outbox?: Outbox | null;
-  /** The session's sandbox was requested at least once. */
+  /** The session's sandbox was requested at least once, or will be for the files of its creation. */
   readonly sandboxed: boolean;
+  /** These files came with the creation and are not in the workspace yet; absent or null if there are none. */
+  readonly initialFiles?: readonly InitialFile[] | null;
+  /** These files could not be placed, and the model has to be told; absent or null if there are none. */
+  readonly lostFiles?: readonly LostFile[] | null;
+  /** These changes of files by persons are under way; absent or null if there are none. */
+  readonly fileChanges?: readonly PendingFileChange[] | null;
   /** These sandbox commands run in the background or have to be ended; absent or null if there are none. */
   readonly commands?: BackgroundCommands | null;
+  /** The page of the session's browser, which is closed when no run is left; absent or null if none is open. */
+  readonly page?: BrowserPage | null;
   /** A warning about a small window was given. */
   readonly windowWarned?: boolean;
   readonly usage: UsageTotals;

@@ -2,9 +2,10 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { Child } from "./child.ts";
 import type { Input } from "./input.ts";
+import { isAgentMessage } from "./input.ts";
 import type { CallRecord } from "./records.ts";
 import type { RunCounters, Run } from "./run.ts";
-import { noFiles } from "./run.ts";
+import { noFiles } from "./files.ts";
 import type { Session } from "./session.ts";
 
 /** These helpers read the threads of a session and their hierarchy. */
@@ -50,6 +51,18 @@ export const openChildren = ({ threads }: Session, threadId: string): readonly T
 /** It tells whether any thread of a session has a run. */
 export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
   Object.values(threads).some(({ run }) => run !== null);
+
+/** It tells whether something waits for a thread at rest that begins a run. */
+export const hasWork = ({ run, inbox, compact, announce }: Thread, now: number): boolean =>
+  run === null && (inbox.length > 0 || compact != null || (announce?.at != null && announce.at <= now));
+
+/** These steered inputs wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
+export const steeringInputsOf = ({ inbox, run }: Pick<Thread, "inbox" | "run">): readonly Input[] =>
+  inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isAgentMessage(input)));
+
+/** It tells whether a person's message comes first at the next turn boundary. */
+export const isSteeredByPerson = (thread: Thread): boolean =>
+  steeringInputsOf(thread).some(({ origin }) => origin === "human");
 
 /** It tells whether a thread waits for its caller's answer. */
 export const isAskingCaller = ({ child, run }: Thread): boolean =>
@@ -103,4 +116,6 @@ export interface Thread {
     readonly at: number | null;
   } | null;
   readonly lastRun: string | null;
+  /** A compaction was asked for that no run has done; the next one does it. Absent or null: none. */
+  readonly compact?: Run["compact"];
 }

@@ -1,4 +1,5 @@
 import type { Cause, Message, Part, ToolResultPart } from "../../chat/message.ts";
+import { cleanText } from "../../chat/text.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { Agent, AgentResolver } from "../definition/agent.ts";
 import type { BriefingRules } from "../definition/memory.ts";
@@ -8,11 +9,13 @@ import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";
 import type { ItemKind } from "../state/delta.ts";
 import type { EntryChange, EntryReader, StoreRules } from "../state/entries.ts";
-import type { DataOf, EndReason, EventType, SessionEvent } from "../state/events.ts";
+import type { DataOf, EndReason, Episode, EventType, SessionEvent } from "../state/events.ts";
 import { reportWithoutOutput } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
-import type { LedgerRow, RunRecord } from "../state/records.ts";
-import type { Phase, Run, RunCounters, RunProblem } from "../state/run.ts";
+import type { EditRow, LedgerRow, RunRecord } from "../state/records.ts";
+import type { Phase } from "../state/phase.ts";
+import { hasPlanned } from "../state/plan.ts";
+import type { Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
@@ -37,6 +40,10 @@ export interface TransactionContext {
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
+  /** Agents and rules are those of this revision. */
+  readonly revision: string;
+  /** The team's sessions go over to this revision before their next run; null: each keeps its own. */
+  readonly follows: string | null;
   /** These are the known grants of the tenant's agents. */
   readonly grants: readonly Grant[];
   /** It reads stored rows of called threads, one or a caller's newest, without what this draft writes. */
@@ -46,6 +53,8 @@ export interface TransactionContext {
   };
   /** It reads a stored input, without what this draft writes; null if unknown. */
   readonly input: (id: string) => Input | null;
+  /** It reads so many of the newest episodes of a run, oldest first, without what this draft adds. */
+  readonly episodes: (run: string, most: number) => readonly Episode[];
   /** It reads stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
@@ -69,6 +78,13 @@ interface RetiredMessage {
   readonly cause: Cause;
 }
 
+/** These messages of a thread come back into its view by an edit: each with the edit that had taken it out. */
+interface RestoredMessages {
+  readonly thread: string;
+  readonly edit: number;
+  readonly messages: readonly (readonly [pos: number, gone: number])[];
+}
+
 /** It is the stored answer of a command that came with a key. */
 export interface StoredAnswer {
   readonly key: string;
@@ -84,6 +100,7 @@ export interface Transition {
   readonly moment: Pick<TransactionContext, "now">;
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
+  readonly edits: readonly EditRow[];
   readonly runs: readonly RunRecord[];
   /** If a thread has several rows, the last one holds. */
   readonly children: readonly ChildRecord[];
@@ -94,6 +111,7 @@ export interface Transition {
   readonly answers: readonly StoredAnswer[];
   /** These messages left the chat and may never have been stored: they stay readable. */
   readonly retired: readonly RetiredMessage[];
+  readonly restored: readonly RestoredMessages[];
   /** These threads leave the live state, in their last form. */
   readonly left: readonly Thread[];
   /** If a key has several entries, the last one holds. */
@@ -126,6 +144,7 @@ export interface Draft {
   readonly moment: TransactionContext;
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
+  readonly edits: EditRow[];
   readonly runs: RunRecord[];
   readonly children: ChildRecord[];
   readonly inputs: Input[];
@@ -133,6 +152,7 @@ export interface Draft {
   readonly blobs: StoredBlob[];
   readonly answers: StoredAnswer[];
   readonly retired: RetiredMessage[];
+  readonly restored: RestoredMessages[];
   readonly left: Thread[];
   readonly entries: EntryChange[];
 }
@@ -167,6 +187,7 @@ export const createDraft = (state: Session, context: TransactionContext): Draft 
   moment: context,
   events: [],
   ledger: [],
+  edits: [],
   runs: [],
   children: [],
   inputs: [],
@@ -174,6 +195,7 @@ export const createDraft = (state: Session, context: TransactionContext): Draft 
   blobs: [],
   answers: [],
   retired: [],
+  restored: [],
   left: [],
   entries: [],
 });
@@ -224,6 +246,23 @@ export const callOf = (draft: Draft, id: string, callId: string): DraftCall => {
   return call;
 };
 
+/** An edit of a view gets its number. */
+export const takeEditNumber = (draft: Draft): number => {
+  const edit = draft.state.nextEdit;
+  draft.state.nextEdit += 1;
+  draft.edits.push({ after: headAfter(draft), edit });
+  return edit;
+};
+
+/** The log keeps the states of effects that last beyond a run, since a rewind or a fork returns to them. */
+export const recordEffects = (
+  draft: Draft,
+  thread: string,
+  states: NonNullable<EditRow["effects"]>["states"],
+): void => {
+  draft.edits.push({ after: headAfter(draft), edit: draft.state.nextEdit - 1, effects: { thread, states } });
+};
+
 /** Messages leave the view by one edit, so that the view before it can be rebuilt. */
 export const retireMessages = (
   draft: Draft,
@@ -232,8 +271,7 @@ export const retireMessages = (
   { effect = null, reason }: Pick<Cause, "reason"> & Partial<Pick<Cause, "effect">>,
 ): void => {
   const { run } = threadOf(draft, threadId);
-  const edit = draft.state.nextEdit;
-  draft.state.nextEdit += 1;
+  const edit = takeEditNumber(draft);
   const cause = { run: run?.id ?? null, turn: run?.turn ?? null, effect, reason };
   for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
@@ -250,6 +288,8 @@ interface EventScope {
   readonly call?: string;
   readonly item?: string;
   readonly attempt?: number;
+  /** By default it is the newest turn of the run. */
+  readonly turn?: number;
 }
 
 /** Fields of an event are in output order and filled in one by one, since a dozen events are made each turn. */
@@ -266,9 +306,14 @@ interface EventFields {
   data?: unknown;
 }
 
-const setEventFields = (event: EventFields, run: Run | null, { attempt, call, item }: EventScope): void => {
+const setEventFields = (
+  event: EventFields,
+  run: Run | null,
+  { attempt, call, item, turn = run?.turn ?? 0 }: EventScope,
+): void => {
   if (run !== null) event.run = run.id;
-  if (run !== null && run.turn > 0) event.turn = run.turn;
+  // What belongs to a plan stands before the first turn.
+  if (turn > 0 || hasPlanned(run)) event.turn = turn;
   if (attempt !== undefined) event.attempt = attempt;
   if (call !== undefined) event.call = call;
   if (item !== undefined) event.item = item;
@@ -295,18 +340,18 @@ export const emit = <T extends EventType>(
 /** The author of a message supplies these fields. */
 export type NewMessage = Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">;
 
+/** The next message of a thread gets this id. */
+export const nextMessageId = ({ id, nextPos }: Pick<Thread, "id" | "nextPos">): string =>
+  `msg_${id}_${nextPos}`;
+
 /** A new message of a thread gets its number, time and token count; it is not in the chat yet. */
-export const createMessage = (
-  { moment }: Draft,
-  { id, nextPos, run }: Thread,
-  message: NewMessage,
-): Message => ({
-  id: `msg_${id}_${nextPos}`,
-  pos: nextPos,
+export const createMessage = ({ moment }: Draft, thread: Thread, message: NewMessage): Message => ({
+  id: nextMessageId(thread),
+  pos: thread.nextPos,
   at: moment.now,
   tokens: moment.estimate(message.parts),
   ...message,
-  ...(run === null ? {} : { run: run.id, turn: run.turn }),
+  ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
 });
 
 const putMessage = (draft: Draft, threadId: string, message: NewMessage): Message => {
@@ -343,6 +388,6 @@ export const appendResult = (
 
 /** A note of the system is appended for the model. */
 export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
-  const parts = [{ type: "text", text }] as const;
+  const parts = [{ type: "text", text: cleanText(text) }] as const;
   appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
 };

@@ -1,8 +1,10 @@
 import { estimateRequest } from "../../chat/tokens.ts";
 import type { Agent } from "../definition/agent.ts";
+import { isPlanning } from "../state/plan.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { contextTokens } from "../state/usage.ts";
+import { declaresTools, planInstruction } from "./plan-request.ts";
 
 /** The tokens of a request are estimated here. */
 
@@ -25,9 +27,25 @@ export const remainingContextTokens = (
 /** A request is estimated from stored figures: system prompt, declared tools and chat. */
 export const requestTokens = (
   agent: Agent,
-  { tokens, depth }: Thread,
-  { light, hidden }: Pick<Run, "light" | "hidden">,
-): number => agent.system({ depth, light }).tokens + tokens - toolTokens(agent, hidden);
+  { tokens, depth, chat }: Thread,
+  { light, hidden, plan }: Pick<Run, "light" | "hidden" | "plan">,
+): number => {
+  const plain = agent.system({ depth, light }).tokens + tokens;
+  if (!isPlanning(plan)) return plain - toolTokens(agent, hidden);
+  const left = declaresTools(chat) ? [] : agent.specs.map(({ name }) => name);
+  return plain + planInstruction.tokens - toolTokens(agent, left);
+};
+
+/** The request has so many messages and declares so many tools. */
+export const requestSizes = (
+  { specs }: Agent,
+  { chat }: Thread,
+  { hidden, plan }: Pick<Run, "hidden" | "plan">,
+): { readonly messages: number; readonly tools: number } => {
+  const { length } = chat;
+  if (!isPlanning(plan)) return { messages: length, tools: specs.length - hidden.length };
+  return { messages: length + 1, tools: declaresTools(chat) ? specs.length : 0 };
+};
 
 /** The last call of a thread used this share of the window; 0 for an unknown window. */
 export const utilizationOf = (thread: Thread, window: number): number =>

@@ -2,7 +2,9 @@ import type { FallbackChain } from "../../model/retry.ts";
 import { startFallbackChain } from "../../model/retry.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import { allTargets } from "../definition/agent.ts";
-import type { Phase, Run } from "../state/run.ts";
+import type { Phase } from "../state/phase.ts";
+import { isPlanning } from "../state/plan.ts";
+import type { Run } from "../state/run.ts";
 import type { Draft } from "./draft.ts";
 import { agentOf, threadOf } from "./draft.ts";
 
@@ -43,9 +45,10 @@ const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boo
 export const nextAttempt = (
   draft: Draft,
   threadId: string,
-  { phase }: Run,
+  { phase, plan }: Run,
 ): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
   if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft, threadId).targets)) return phase;
-  const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : 1;
+  const first = isPlanning(plan) ? (plan?.attempts ?? 0) + 1 : 1;
+  const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : first;
   return { attempt, chain: turnFallbackChain(draft, threadId), ticket: null };
 };

@@ -2,21 +2,23 @@ import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
 import type { LeaseRefusal } from "../budgets/lease.ts";
-import { checkTurnBudget } from "../budgets/reserve.ts";
+import { checkTurnBudget } from "../budgets/estimate-cost.ts";
 import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
 import { modelOverrideFor } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
+import { changePlan } from "../hooks/plan.ts";
 import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
 import { attemptId } from "../state/model-call.ts";
+import { isPlanning } from "../state/plan.ts";
 import type { LedgerRow } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { purposeOf } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { requestTokens } from "../transaction/estimate.ts";
+import { requestSizes, requestTokens } from "../transaction/estimate.ts";
 import { findTarget, nextAttempt } from "../transaction/targets.ts";
-import { handleReachedLimit } from "./answers.ts";
+import { handleReachedLimit } from "./reached-limits.ts";
 
 /** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */
 
@@ -34,8 +36,9 @@ export const startAttempt = (draft: Draft, threadId: string): void => {
     return;
   }
   run.target = targetAt(agent, chain.current);
+  if (isPlanning(run.plan)) changePlan(draft, threadId, { attempts: attempt });
   const facts = { purpose: purposeOf(run), target: run.target, attempt, input };
-  const sizes = { messages: thread.chat.length, tools: agent.specs.length - run.hidden.length };
+  const sizes = requestSizes(agent, thread, run);
   const place = { waited, name: attemptId(run, attempt) };
   const call = startModelCall(draft, threadId, { ...facts, ...sizes, ...place }, check.hold);
   const from = { edit: draft.state.nextEdit - 1, override: modelOverrideFor(draft.state, thread) };

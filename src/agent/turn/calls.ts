@@ -1,5 +1,6 @@
+import { ownEntry } from "../../chat/json.ts";
 import { textResult } from "../../chat/results.ts";
-import { findCallLimit } from "../budgets/bounds.ts";
+import { findCallLimit, lineageOf } from "../budgets/bounds.ts";
 import {
   changeRunBudget,
   reportReachedLimit,
@@ -8,12 +9,13 @@ import {
   stopRun,
 } from "../budgets/spend.ts";
 import { stopCommand } from "../calls/background-commands.ts";
-import { endCallAtOnce, findCall, callInputOf } from "../calls/finish.ts";
+import { endCallAtOnce, findCall, callInputOf, permissionOf } from "../calls/finish.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf, callOf, assign } from "../transaction/draft.ts";
-import { handleReachedLimit, judgeAtTurn, parkCallOnAsk, outcomeOf } from "./answers.ts";
+import { judgeAtTurn, parkCallOnAsk, outcomeOf } from "./ask-answers.ts";
+import { handleReachedLimit } from "./reached-limits.ts";
 
 /**
  * Planned calls start: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
@@ -61,25 +63,23 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     return;
   }
   if (call.attempts === 0) emitCallStart(draft, threadId, call);
+  if (call.attempts === 0) countCall(draft, threadId, call.call.name);
+  const { now, epoch } = draft.moment;
+  callOf(draft, threadId, id).startedAt = now;
   if (plan.client === true) {
-    countCall(draft, threadId);
     parkCallOnAsk(draft, threadId, call, "client_tool", {
       client_tool: { tool: call.call.name, input: callInputOf(call) },
     });
     return;
   }
   if (plan.session === true) {
-    countCall(draft, threadId);
     request(call);
     return;
   }
-  const { now, epoch } = draft.moment;
-  if (call.attempts === 0) countCall(draft, threadId);
   assign(callOf(draft, threadId, id), {
     status: "running",
     attempts: call.attempts + 1,
     epoch,
-    startedAt: now,
     until: null,
     parkedOn: null,
   });
@@ -109,20 +109,24 @@ const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: Re
 
 const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
   const { plan } = call;
-  const permission = { verdict: call.approved ? "approved" : plan.verdict, by: plan.by };
   const data = {
     tool: call.call.name,
     toolbox: plan.toolbox,
     input: callInputOf(call),
     safety: plan.safety,
-    permission,
+    permission: permissionOf(call),
   };
   emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
 };
 
-const countCall = (draft: Draft, threadId: string): void => {
-  const { counters } = runOf(draft, threadId);
-  counters.toolCalls += 1;
-  counters.toolRan = true;
+/** A call counts for its run and every run above it. */
+const countCall = (draft: Draft, threadId: string, tool: string): void => {
+  runOf(draft, threadId).counters.toolRan = true;
+  for (const { id } of lineageOf(draft.state, threadId)) {
+    const counters = threadOf(draft, id).run?.counters;
+    if (counters === undefined) continue;
+    counters.toolCalls += 1;
+    counters.toolCounts = { ...counters.toolCounts, [tool]: (ownEntry(counters.toolCounts, tool) ?? 0) + 1 };
+  }
   bookSpending(draft, threadId, { calls: 1 });
 };

@@ -16,7 +16,7 @@ import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
 import type { ModelCall } from "../state/model-call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
-import { handleReachedLimit } from "./answers.ts";
+import { handleReachedLimit } from "./reached-limits.ts";
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
 

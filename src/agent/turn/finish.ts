@@ -3,23 +3,23 @@ import { textResult } from "../../chat/results.ts";
 import { textOf } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
-import { grantsOf } from "../calls/judge.ts";
-import { endOpenCalls } from "../calls/start.ts";
+import { grantsOf, placeOf } from "../calls/judge.ts";
+import { endOpenCalls } from "../calls/open-calls.ts";
 import { answerOf } from "../context/answer.ts";
 import { numberCalls } from "../context/history.ts";
-import type { Agent } from "../definition/agent.ts";
+import type { Agent, CallPlace } from "../definition/agent.ts";
 import { guardAnswer } from "../hooks/guardrails.ts";
-import { steeringInputsOf } from "../inputs/inputs.ts";
+import { deferToVerification } from "../hooks/verification.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Grant } from "../state/session.ts";
-import type { Thread } from "../state/thread.ts";
-import { openChildren } from "../state/thread.ts";
+import type { Run } from "../state/run.ts";
+import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
-import { handleReachedLimit } from "./answers.ts";
+import { handleReachedLimit } from "./reached-limits.ts";
 import { compactOverflow } from "./attempts.ts";
 import { judgeCalls } from "./judge-calls.ts";
-import { closeTurn } from "./turns.ts";
+import { closeTurn, startRepair } from "./turns.ts";
 
 /** The way a reply ended decides what follows. */
 
@@ -38,16 +38,17 @@ const failRun = (
 
 /** The run ends if guardrails accept its answer, unless somebody steered or an effect or a budget decides otherwise. */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
+  if (deferToVerification(draft, threadId, reason)) return closeTurn(draft, threadId);
   const end = guardAnswer(draft, threadId, reason);
   if (end.do === "fail") return failRun(draft, threadId, end.reason, end.error);
   if (end.do === "retry") {
     const again = end.what === "answer" ? "Answer again" : "Report again";
-    return startRepair(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
+    return requestRepair(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
   }
   const over = findOverspentLimit(draft, threadId);
   if (over !== null) handleReachedLimit(draft, over);
   const { stop } = runOf(draft, threadId);
-  const goesOn = stop !== null || steeringInputsOf(draft, threadId).length > 0;
+  const goesOn = stop !== null || steeringInputsOf(threadOf(draft, threadId)).length > 0;
   const lingers = !goesOn && mustAwaitChildren(draft, threadId);
   if (!goesOn && !lingers) {
     runOf(draft, threadId).ending = { state: "completed", reason, error: null };
@@ -70,12 +71,10 @@ const requestAnotherTurn = (draft: Draft, threadId: string, text: string): void 
   runOf(draft, threadId).phase = { at: "ready" };
 };
 
-/** The model is told what to mend in an uncounted repair turn; the run numbers such turns, whoever asks for them. */
-const startRepair = (draft: Draft, threadId: string, text: string): void => {
+/** The model is told what to mend in a repair turn. */
+const requestRepair = (draft: Draft, threadId: string, text: string): void => {
   requestAnotherTurn(draft, threadId, text);
-  const run = runOf(draft, threadId);
-  run.counters.repairs += 1;
-  run.repair = true;
+  startRepair(draft, threadId);
 };
 
 const handleEmptyReply = (draft: Draft, threadId: string): void => {
@@ -136,14 +135,19 @@ const handleCutText = (draft: Draft, threadId: string): void => {
   concludeRun(draft, threadId, "end_turn");
 };
 
+/** It lists what of the answer does not fit the run's schema. */
+export const findMisfits = (draft: Draft, threadId: string): readonly string[] => {
+  const run = runOf(draft, threadId);
+  const text = answerOf(threadOf(draft, threadId).chat, run)
+    .map(({ parts }) => textOf(parts))
+    .join("");
+  return agentOf(draft, threadId).checkOutput(text, run.outputSchema);
+};
+
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn. */
 const checkFinalText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const agent = agentOf(draft, threadId);
-  const text = answerOf(threadOf(draft, threadId).chat, run.id)
-    .map(({ parts }) => textOf(parts))
-    .join("");
-  const problems = agent.checkOutput(text, run.outputSchema);
+  const problems = findMisfits(draft, threadId);
   if (problems.length === 0) {
     concludeRun(draft, threadId, "end_turn");
     return;
@@ -153,7 +157,7 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
     return;
   }
   run.counters.misfits += 1;
-  startRepair(
+  requestRepair(
     draft,
     threadId,
     `Your answer does not fit the required schema: ${problems.join("; ")}. Answer again with JSON that fits.`,
@@ -165,9 +169,10 @@ const planCall = (
   agent: Agent,
   call: ToolCallPart,
   grants: readonly Grant[],
-  { depth, run }: Thread,
+  place: CallPlace,
+  run: Run | null,
 ): CallPlan => {
-  const plan = agent.judge(call, grants, depth);
+  const plan = agent.judge(call, grants, place);
   const named = agent.tools.get(call.name)?.tool.aliasOf ?? call.name;
   if (run?.hidden.includes(named) !== true || plan.refusal !== undefined) return plan;
   const text = `not_permitted: ${call.name} is not available in this turn`;
@@ -178,9 +183,10 @@ const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
   const grants = grantsOf(draft);
+  const place = placeOf(draft.state, threadId);
   const calls = parts.map((call): Call => ({
     call,
-    plan: planCall(agent, call, grants, thread),
+    plan: planCall(agent, call, grants, place, thread.run),
     status: "planned",
     attempts: 0,
     epoch: 0,
@@ -198,8 +204,7 @@ const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[
   run.phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };
   const { cancel, stop } = run;
   if (cancel !== null) endOpenCalls(draft, threadId, "cancelled", "all");
-  else if (steeringInputsOf(draft, threadId).some(({ origin }) => origin === "human"))
-    endOpenCalls(draft, threadId, "skipped", "all");
+  else if (isSteeredByPerson(threadOf(draft, threadId))) endOpenCalls(draft, threadId, "skipped", "all");
   else if (stop === null) judgeCalls(draft, threadId);
 };
 

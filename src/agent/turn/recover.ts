@@ -1,13 +1,42 @@
+import { ownEntry } from "../../chat/json.ts";
+import { syntheticResults, textResult } from "../../chat/results.ts";
+import { endCallAtOnce } from "../calls/finish.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
-import { recoverCalls } from "../calls/start.ts";
+import { interruptRule } from "../state/call.ts";
+import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf } from "../transaction/draft.ts";
+import { agentOf, assign, callOf, runOf } from "../transaction/draft.ts";
 
 /** Work of an older isolate is recovered here. */
 
 const deadLimit = 10;
+const mostReruns = 3;
 
-/** What an older isolate was doing is lost: its attempt is void, and its calls are recovered by their class. */
+/** Calls that an older isolate was running are recovered by their safety class. */
+const recoverCalls = (draft: Draft, threadId: string): void => {
+  const { epoch } = draft.moment;
+  const agent = agentOf(draft, threadId);
+  for (const call of callsOfRun(runOf(draft, threadId))) {
+    if (call.status !== "running" || call.epoch === epoch) continue;
+    const rule =
+      ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+    if (rule === "rerun" && call.reruns < mostReruns) {
+      assign(callOf(draft, threadId, call.call.id), { status: "planned", reruns: call.reruns + 1 });
+    } else if (rule === "ask") {
+      assign(callOf(draft, threadId, call.call.id), {
+        status: "planned",
+        approved: false,
+        plan: { ...call.plan, verdict: "ask", by: interruptRule },
+      });
+    } else {
+      endCallAtOnce(draft, threadId, textResult(call.call, "unknown", syntheticResults.unknown));
+      if (rule === "fail")
+        runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
+    }
+  }
+};
+
+/** What an older isolate was doing is lost: its model attempt is discarded, and its calls are recovered by their class. */
 export const recoverRun = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase, counters } = run;

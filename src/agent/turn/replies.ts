@@ -14,6 +14,7 @@ import { utilizationOf } from "../transaction/estimate.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./attempts.ts";
 import { itemId, openItems } from "./attempts.ts";
+import { applyPlanReply } from "./plan.ts";
 
 /** A whole reply of the model is stored here. */
 
@@ -71,7 +72,8 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
 /** Parts are cleaned for storage; reasoning is signed and stays as it came. */
 const cleanPart = (part: Part): Part => {
   if (part.type === "text") return { ...part, text: cleanText(part.text) };
-  return part.type === "tool_call" ? { ...part, args: part.args.toWellFormed() } : part;
+  if (part.type !== "tool_call" || part.args.isWellFormed()) return part;
+  return { ...part, args: part.args.toWellFormed() };
 };
 
 /** Calls that may not be used are left out before anything is stored. */
@@ -118,6 +120,11 @@ export const applyReply = (
   countReply(draft, threadId, call, reply, snapshot);
   reportDroppedParameters(draft, threadId, reply);
   reportTruncatedInput(draft, threadId, call, reply);
+  if (call.purpose === "plan") {
+    applyPlanReply(draft, threadId, attempt, reply, reply.parts.map(cleanPart));
+    warnOfWindow(draft, threadId);
+    return;
+  }
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
@@ -154,4 +161,5 @@ const resetStreaks = (
   if (!wasCut || !acts) counters.cutCalls = 0;
   if (!wasCut || acts) counters.cutText = 0;
   if (visible) counters.empty = 0;
+  if (!acts) counters.reflections = 0;
 };

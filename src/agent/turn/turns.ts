@@ -13,14 +13,20 @@ import {
   startPreparing,
   preparingPhaseOf,
 } from "../hooks/preparing.ts";
+import { startMiddleware } from "../hooks/middleware.ts";
+import { tellPlanDecision } from "../hooks/plan.ts";
 import { repeatAgentMessages } from "../inputs/announce.ts";
 import { joinSteeringInputs } from "../inputs/inputs.ts";
+import { isPlanning } from "../state/plan.ts";
 import { toUsd } from "../state/records.ts";
-import { callsOfRun } from "../state/run.ts";
+import { callsOfRun, hasProgress, noTurnWork } from "../state/run.ts";
+import { isRepairing } from "../state/verification.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendResult, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendResult, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 import { startAttempt } from "./attempts.ts";
+import { appendCheckpoints, appendLostFiles, appendWrapUpNote } from "./notes.ts";
+import { beginAnswer } from "../context/answer.ts";
 
 /** These transitions start and close a turn. */
 
@@ -45,9 +51,18 @@ export const startThinking = (draft: Draft, threadId: string): void => {
     startCompaction(draft, threadId);
     return;
   }
+  if (!startMiddleware(draft, threadId)) return;
+  tellPlanDecision(draft, threadId);
   appendPendingNotes(draft, threadId);
+  appendLostFiles(draft, threadId);
   joinSteeringInputs(draft, threadId);
+  if (isPlanning(run.plan)) {
+    run.overflows = 0;
+    startAttempt(draft, threadId);
+    return;
+  }
   if (!run.repair) {
+    appendCheckpoints(draft, threadId);
     appendWrapUpNote(draft, threadId);
     openTurn(draft, threadId);
   }
@@ -55,6 +70,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
   run.hiders = [];
   run.overflows = 0;
   run.compacted = false;
+  run.turnWork = { ...noTurnWork, edited: run.turnWork.edited };
   if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
 };
 
@@ -120,13 +136,23 @@ export const appendResults = (draft: Draft, threadId: string): void => {
   appendPendingNotes(draft, threadId);
 };
 
+/** The next turn is a repair, which is not counted as a turn; the run numbers repairs, whoever asks for them. */
+export const startRepair = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  run.repair = true;
+  run.counters.repairs += 1;
+  beginAnswer(draft, threadId);
+};
+
 /** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
   if (!run.turnOpen) {
     if (run.repair) run.phase = { at: "ready" };
-    run.repair = false;
+    // A repair whose reply was cut goes on in another repair turn.
+    run.repair = run.repair && isRepairing(run);
+    if (run.repair) run.counters.repairs += 1;
     return;
   }
   const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
@@ -145,22 +171,10 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
     });
   }
   emit(draft, threadId, "turn_end", { calls: calls.length });
+  // An empty reply says nothing of the run's progress.
+  if (run.counters.empty === 0) run.counters.idleTurns = hasProgress(run) ? 0 : run.counters.idleTurns + 1;
   run.turnOpen = false;
   run.repair = false;
   run.phase = { at: "ready" };
   run.counters.longestTurnMs = Math.max(run.counters.longestTurnMs, duration);
-};
-
-/** One note in a run says that its turns run out, before the first turn from `warn_iterations` on. */
-const appendWrapUpNote = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  const { turn } = run;
-  const { warnIterations, limits, tools } = agentOf(draft, threadId);
-  if (warnIterations === 0 || turn < warnIterations || run.wrapUpSaid) return;
-  const { maxIterations } = limits;
-  const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
-  const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
-  const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
-  appendNote(draft, threadId, text);
-  run.wrapUpSaid = true;
 };

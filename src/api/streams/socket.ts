@@ -4,7 +4,7 @@ import type { Problem } from "../../session/problems.ts";
 import { problemBody, ProblemError, problemKinds, refuse } from "../../session/problems.ts";
 import type { Principal } from "../../session/rpc.ts";
 import type { RequestContext, SessionRequestContext } from "../context.ts";
-import { checkTokenOrigin } from "../credentials.ts";
+import { checkTokenOrigin } from "../access/credentials.ts";
 import { problemOf } from "../problems.ts";
 import { connectSocket } from "./watch.ts";
 

@@ -104,6 +104,7 @@ interface BuildParts {
   readonly name: string;
   readonly scripts: ReadonlyMap<number, Script>;
   readonly context: ContextText;
+  readonly lock: Team["mcp_lock"];
 }
 
 const deepFreeze = <T>(value: T): T => {
@@ -119,7 +120,7 @@ export const buildTeam = (draft: TeamDraft, parts: BuildParts): Team => {
   const providers = draft.providers.map((provider) => buildProvider(provider, parts.scripts));
   const first = providers[0]?.name ?? "";
   const agents = draft.agents.map((agent) => buildAgent(draft, agent, first));
-  const { defaults: _, entry_agent, ...sections } = draft.sections;
+  const { defaults, entry_agent, ...sections } = draft.sections;
   const skills = draft.skills.map(({ name, description, body, files }): Skill => ({
     name,
     description,
@@ -130,9 +131,11 @@ export const buildTeam = (draft: TeamDraft, parts: BuildParts): Team => {
     format: 1 as const,
     ...sections,
     entry_agent: entry_agent ?? agents[0]?.name ?? "",
+    default_context_window: defaults?.options?.context_window ?? null,
     providers,
     agents,
     mcp_servers: draft.servers.map(({ value }) => value),
+    mcp_lock: parts.lock,
     skills,
     cost_limited: limitsTeamCost(draft),
     ...parts.context,

@@ -1,9 +1,11 @@
 import { findUnavailable } from "../availability.ts";
 import { checkReferencesAndAddresses } from "../checks/addresses.ts";
 import { checkAnswers } from "../checks/answers.ts";
+import { checkInert } from "../checks/inert.ts";
 import { checkModels } from "../checks/models.ts";
 import { checkNames } from "../checks/names.ts";
 import { checkRuleGaps } from "../checks/rule-gaps.ts";
+import { checkSecrets } from "../checks/secrets.ts";
 import { checkSettings } from "../checks/settings.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
@@ -19,6 +21,7 @@ import { buildTeam, reachableSecrets } from "./build-team.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { createFolderReport } from "./files-map.ts";
+import { readLock } from "./mcp-lock.ts";
 import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
 import { readSkills } from "./skills.ts";
@@ -61,7 +64,7 @@ const followUps =
   /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/;
 
 const isFollowUp = ({ code, path }: Diagnostic): boolean =>
-  followUps.test(code) || /\.middleware\[\d+\]\.params\.check$/.test(path);
+  followUps.test(code) || /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
 
 /** One mistake in the extensions is one diagnostic: what only follows from it is left out until it is mended. */
 const withoutFollowUps = (found: readonly Diagnostic[]): readonly Diagnostic[] =>
@@ -85,7 +88,7 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
     offset === extensionOffset ? inExtensions : placeInFile(offset);
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
-  const draft = readTeam(report, root, place, { skills, extensions });
+  const draft = readTeam(report, root, place, { name: options.name, skills, extensions });
   if (draft !== null) {
     checkUsage(draft, (name) => {
       const path = skills.find((skill) => skill.name === name)?.path ?? "";
@@ -100,7 +103,9 @@ const draftChecks = [
   checkTools,
   checkModels,
   checkSettings,
+  checkInert,
   checkReferencesAndAddresses,
+  checkSecrets,
   checkAnswers,
   checkAvailability,
 ];
@@ -121,6 +126,7 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   }
   const scripts = readScripts(draft, report, files);
   const context = readContext(report, files, draft.sections.context.max_chars);
+  const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
   if (!hasErrors(report.found)) checkRuleGaps(draft);
   const diagnostics = arrangeDiagnostics(withoutFollowUps(report.found));
@@ -130,6 +136,6 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
       paths.map((path) => formatPath([...draft.prefix, ...path])),
     ]),
   );
-  const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context });
+  const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context, lock });
   return { team, diagnostics, secrets, draft };
 };

@@ -38,15 +38,21 @@ const usedFiles = [
   /^extensions\.ts$/,
 ];
 
+/** Says why a file of the team folder has no use; null if it has one. */
+const unusedText = (path: string, files: TeamFiles): string | null => {
+  const folder = /^skills\/[^/]+\//.exec(path)?.[0];
+  if (folder !== undefined && !files.has(`${folder}SKILL.md`))
+    return `${folder} has no SKILL.md, so this file is not used`;
+  if (usedFiles.some((pattern) => pattern.test(path))) return null;
+  return /^[^/]+\.test\.ts$/.test(path)
+    ? "this release does not run a team's own tests"
+    : "nothing reads this file";
+};
+
 /** Warns about files that nothing uses. */
 export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void => {
   for (const path of files.keys()) {
-    const folder = /^skills\/[^/]+\//.exec(path)?.[0];
-    const orphan = folder !== undefined && !files.has(`${folder}SKILL.md`);
-    if (!orphan && usedFiles.some((pattern) => pattern.test(path))) continue;
-    const message = orphan
-      ? `${folder} has no SKILL.md, so this file is not used`
-      : "nothing reads this file";
-    report.addFile("unused_file", path, message);
+    const text = unusedText(path, files);
+    if (text !== null) report.addFile("unused_file", path, text);
   }
 };

@@ -39,16 +39,23 @@ const teamModule = (team: Team): string =>
 const importLine = (what: string, from: string): string => `import ${what} from ${JSON.stringify(from)};\n`;
 
 /** Writes `worker.js`, which passes the team to the factories and exports their router and classes. */
-const workerModule = (name: string, extended: boolean): string =>
-  [
+const workerModule = (name: string, extended: boolean, servers: boolean): string => {
+  const parts = [
+    "team",
+    ...(extended || servers ? [extended ? "extensions" : "{}"] : []),
+    ...(servers ? ["mcp"] : []),
+  ];
+  return [
     `// Made by "limpet build ${name}". Do not edit.\n`,
     importLine("{ createLimpet }", "../../src/index.ts"),
     importLine("team", "./team.js"),
     extended ? importLine("* as extensions", `../../config/${name}/extensions.ts`) : "",
-    `\nconst limpet = createLimpet(team${extended ? ", extensions" : ""});\n`,
+    servers ? importLine("{ mcp }", "../../src/toolboxes/mcp/index.ts") : "",
+    `\nconst limpet = createLimpet(${parts.join(", ")});\n`,
     "\nexport default limpet.router;\n",
     "export const { SessionObject, TeamObject, TenantObject, ProviderGate } = limpet;\n",
   ].join("");
+};
 
 /** The names that the team's own JSON Schema offers. */
 const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
@@ -73,7 +80,7 @@ export const buildFiles = (compiled: CompiledTeam, extended: boolean): ReadonlyM
   const { draft, team, secrets } = compiled;
   if (draft === null || team === null) return null;
   return new Map([
-    ["worker.js", workerModule(team.name, extended)],
+    ["worker.js", workerModule(team.name, extended, team.mcp_servers.length > 0)],
     ["team.js", teamModule(team)],
     ["team.schema.json", jsonText(teamJsonSchema(namesOf(draft, team), draft.schemas))],
     ["secrets.json", jsonText(secrets)],

@@ -4,17 +4,20 @@ import { mcpServerSchema } from "../../tools/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
 import { maximumShown, formatPath } from "../document/diagnostics.ts";
 import type { Located, ReadDocument } from "../document/document.ts";
+import { dropEmpty } from "../document/empty-values.ts";
 import type { ShapeIssue } from "../document/issues.ts";
-import { childOf, filterKeys, itemsOf, offsetOf, scalarTextOf } from "../document/located.ts";
+import { childOf, filterKeys, itemsOf, nodeAt, offsetOf, scalarTextOf } from "../document/located.ts";
 import { applyDefaults, normaliseGuards, unwrapTeam } from "../document/normalise.ts";
 import type { RemovedEntries } from "../document/removed-entries.ts";
 import { writtenPath } from "../document/removed-entries.ts";
 import { parseLeniently } from "../document/shape.ts";
 import { suggestFor } from "../document/suggest.ts";
-import type { TeamDraft, ListEntry, Report } from "../draft.ts";
+import type { AgentShape, TeamDraft, ListEntry, Report } from "../draft.ts";
 import { extensionOffset, withAgents } from "../extension-agents.ts";
 import type { ExtensionNames } from "../extensions.ts";
 import { builtInDefinitions, builtInToolboxes, coreTools } from "../known.ts";
+import { baseSchemaOf } from "../json-schema.ts";
+import type { JsonSchema } from "../json-schema.ts";
 import type { TeamSchemas } from "../schema.ts";
 import { createTeamSchemas, plainTeamSchemas } from "../schema.ts";
 import type { Skill } from "../team.ts";
@@ -23,6 +26,8 @@ import type { FolderReport } from "./files-map.ts";
 /** This file reads the text of `team.yaml` into a draft: it checks the shape, while `checks/` checks the meaning. */
 
 interface DraftParts {
+  /** The team's name. */
+  readonly name: string;
   readonly skills: readonly Skill[];
   readonly extensions: ExtensionNames;
 }
@@ -67,11 +72,23 @@ const reportShapeTo =
     report(inScript ? "script_invalid" : code, path, message, { which, hint });
   };
 
+const wrapperJsonSchema = z.toJSONSchema(wrapperSchema, { io: "input" }) as JsonSchema;
+
+/** Reports keys without a value, which count as absent, at their places. */
+const reportEmptyTo =
+  (report: Report) =>
+  (path: Path): void =>
+    report("empty_value", path, `"${path.at(-1)}" has no value, so it counts as absent`, {
+      which: "key",
+      hint: "remove it, or give it a value",
+    });
+
 const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
-  const around = filterKeys(root, (key) => key !== "config");
+  const whole = filterKeys(root, (key) => key !== "config");
+  const around = dropEmpty(whole, [wrapperJsonSchema], reportEmptyTo(report));
   parseLeniently(wrapperSchema, around, [], reportShapeTo(report));
   const known = skills.map(({ name }) => name);
-  itemsOf(childOf(root, "embedded_skills")).forEach((item, index) => {
+  itemsOf(childOf(around, "embedded_skills")).forEach((item, index) => {
     const name = scalarTextOf(childOf(item, "name"));
     if (name === undefined || known.includes(name)) return;
     report("unknown_skill", ["embedded_skills", index, "name"], `there is no skill "${name}"`, {
@@ -92,6 +109,29 @@ const readList = <Schema extends z.ZodType>(
     return value === null ? [] : [{ index, value }];
   });
 
+/** How deep an agent may call others that has a `delegation` block and does not say so. */
+const delegatingDepth = 5;
+
+/**
+ * Settles what an agent's options mean that depend on where they are written: a `delegation` block, its own or from
+ * `defaults`, lets it call others, and only its own `context_window` comes before those of provider and model.
+ */
+const settleOptions = (
+  written: Located,
+  merged: Located,
+  { index, value }: ListEntry<AgentShape>,
+): ListEntry<AgentShape> => {
+  const isIn = (root: Located, ...path: Path): boolean =>
+    nodeAt(root, ["agents", index, ...path]) !== undefined;
+  const delegates = isIn(merged, "delegation") && !isIn(merged, "options", "max_delegation_depth");
+  const options = {
+    ...value.options,
+    ...(delegates && { max_delegation_depth: delegatingDepth }),
+    ...(!isIn(written, "options", "context_window") && { context_window: undefined }),
+  };
+  return { index, value: { ...value, options } };
+};
+
 const knownNamesOf = (
   extensions: ExtensionNames,
 ): Pick<TeamDraft, "toolboxes" | "tools" | "definitions" | "providerKinds"> => {
@@ -106,6 +146,11 @@ const knownNamesOf = (
     providerKinds: [...providerKinds, ...extensions.providerKinds],
   };
 };
+
+const schemasWith = ({ effects, guards, middleware }: ExtensionNames): TeamSchemas =>
+  effects.length + guards.length + middleware.length === 0
+    ? plainTeamSchemas
+    : createTeamSchemas({ effects, guards, middleware });
 
 /** Reads a team document; null if nothing of it can be used. */
 export const readTeam = (
@@ -122,16 +167,17 @@ export const readTeam = (
     return null;
   }
   if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
-  const written = normaliseGuards(raw, (path, offset) => {
+  const spelt = normaliseGuards(raw, (path, offset) => {
     const message = `both spellings of ${String(path.at(-1))} are written`;
     folder.add("duplicate_setting", place(offset), formatPath([...prefix, ...path]), message);
   });
+  const { effects, checks } = around.extensions;
+  const schemas = schemasWith(around.extensions);
+  const onEmpty = reportEmptyTo(createReport(folder, place, spelt, prefix));
+  const written = dropEmpty(spelt, [baseSchemaOf(schemas)], onEmpty);
   const onWritten = reportShapeTo(createReport(folder, place, written, prefix));
   parseLeniently(listsSchema, filterKeys(written, isList), [], onWritten);
   const rest = filterKeys(written, (key) => !isList(key));
-  const { effects, guards, checks } = around.extensions;
-  const plain = effects.length + guards.length === 0;
-  const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
   const removed: RemovedEntries = new Map();
   let wrongDefaults = 0;
   const onSection = (issue: ShapeIssue): void => {
@@ -146,6 +192,7 @@ export const readTeam = (
   const onMerged = reportShapeTo(report);
   const asWritten = (path: Path): Path => writtenPath(removed, path);
   return {
+    name: around.name,
     root: merged,
     written,
     report: (code, path, ...more) => report(code, asWritten(path), ...more),
@@ -155,7 +202,9 @@ export const readTeam = (
     place,
     sections,
     providers: readList(providerSchema, merged, "providers", onMerged, { removed }),
-    agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }),
+    agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }).map((agent) =>
+      settleOptions(written, merged, agent),
+    ),
     servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged, { removed }),
     skills: around.skills,
     effects,

@@ -100,6 +100,7 @@ export const readScripts = (
   const names: ScriptNames = {
     agents: new Set(draft.agents.map(({ value }) => value.name)),
     tools: draft.tools,
+    servers: new Set(draft.servers.map(({ value }) => value.name)),
   };
   const scripts = new Map<number, Script>();
   for (const provider of draft.providers) {

@@ -1,7 +1,13 @@
 import type { Path } from "../document/diagnostics.ts";
 import type { TeamDraft } from "../draft.ts";
 import { visitTexts } from "../document/located.ts";
-import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../document/references.ts";
+import {
+  isReferenceField,
+  isReserved,
+  referencesIn,
+  shellReferencesIn,
+  withoutReferences,
+} from "../document/references.ts";
 
 /** This file checks addresses and `${NAME}` references. */
 
@@ -27,6 +33,12 @@ const checkAddresses = (draft: TeamDraft): void => {
     }
   }
   for (const { index, value } of draft.servers) check(["mcp_servers", index, "url"], value.url);
+  for (const origin of Object.keys(draft.sections.http.headers)) {
+    if (URL.parse(origin)?.origin === origin && /^https?:/.test(origin)) continue;
+    const message = "write an origin like https://api.example.com, without path";
+    draft.report("invalid_url", ["http", "headers", origin], message, { which: "key" });
+  }
+  check(["browser", "search_url"], draft.sections.browser.search_url?.replaceAll("{query}", "query"));
   check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 
@@ -43,7 +55,7 @@ export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
 const checkReferences = (draft: TeamDraft): void => {
   const known = referencesInDraft(draft);
   visitTexts(draft.written, (path, text) => {
-    if (!text.includes("${")) return;
+    if (!text.includes("$")) return;
     const { names, malformed } = referencesIn(text);
     if (!isReferenceField(path)) {
       const meant = names.find((name) => known.has(name));
@@ -63,6 +75,12 @@ const checkReferences = (draft: TeamDraft): void => {
         },
       );
     }
+    const [meant] = shellReferencesIn(text);
+    if (meant !== undefined) {
+      draft.reportWritten("invalid_reference", path, `$${meant} is plain text here`, {
+        hint: `write \${${meant}}`,
+      });
+    }
     const reserved = names.find(isReserved);
     if (reserved !== undefined) {
       draft.reportWritten("reserved_reference", path, `${reserved} belongs to the runtime`, {
@@ -72,22 +90,8 @@ const checkReferences = (draft: TeamDraft): void => {
   });
 };
 
-const isLiteral = (text: string): boolean => text !== "" && referencesIn(text).names.length === 0;
-
-const checkSecrets = (draft: TeamDraft): void => {
-  const check = (path: Path, text: string | undefined): void => {
-    if (text === undefined || !isLiteral(text)) return;
-    draft.report("secret_in_file", path, "a secret should not stand in a file", {
-      hint: "write a reference like ${NAME}, and set it with wrangler secret put NAME",
-    });
-  };
-  for (const { index, value } of draft.providers) check(["providers", index, "api_key"], value.api_key);
-  draft.sections.webhooks.forEach(({ secret }, index) => check(["webhooks", index, "secret"], secret));
-};
-
-/** Checks addresses and references, and that no secret is written in the file. */
+/** Checks addresses and references. */
 export const checkReferencesAndAddresses = (draft: TeamDraft): void => {
   checkAddresses(draft);
   checkReferences(draft);
-  checkSecrets(draft);
 };

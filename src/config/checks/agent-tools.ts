@@ -16,10 +16,9 @@ const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly 
 const callingTools = (draft: TeamDraft, agent: AgentShape): readonly string[] => {
   const { delegation, options, toolboxes } = agent;
   const calls = calledBy(draft, agent).length > 0;
-  if (options.max_delegation_depth < 1) return [];
   const listed = toolboxes.find(({ name }) => name === "agents")?.tools;
-  const all = (draft.toolboxes.get("agents") ?? []).filter((tool) =>
-    tool === "spawn_agent" ? delegation.ad_hoc : calls,
+  const all = (draft.toolboxes.get("agents") ?? []).filter(
+    (tool) => options.max_delegation_depth > 0 && (tool === "spawn_agent" ? delegation.ad_hoc : calls),
   );
   const handsOver = calls && options.max_handoffs > 0 ? ["handoff"] : [];
   return [...all.filter((tool) => listed?.includes(tool) ?? true), ...handsOver];

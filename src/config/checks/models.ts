@@ -14,6 +14,7 @@ export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, target: Targ
     provider: target.provider.value,
     model: target.model,
     agentWindow: agent.options.context_window,
+    defaultWindow: draft.sections.defaults?.options?.context_window ?? null,
     models: draft.sections.models,
     default_context_windows: draft.sections.default_context_windows,
   });
@@ -25,6 +26,7 @@ const windowPath = (draft: TeamDraft, index: number, target: TargetShape, window
     model: ["models", model, "context_window"],
     team: ["default_context_windows", provider.value.kind],
     agent: ["agents", index, "options", "context_window"],
+    defaults: ["agents", index, "options", "context_window"],
   };
   const path = candidates[window.origin] ?? ["providers", provider.index, "model"];
   return nodeAt(draft.root, path) === undefined ? ["agents", index, "name"] : path;

@@ -1,3 +1,4 @@
+import { isMiddleware } from "../sections/agent.ts";
 import { isOfKind } from "../../effects/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { TeamDraft, ProviderShape } from "../draft.ts";
@@ -196,7 +197,7 @@ const checkRepeats = (draft: TeamDraft): void => {
 const checkGuardrails = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
     value.middleware.forEach((entry, place) => {
-      const name = entry.kind === "output_guardrail" ? entry.params.check : undefined;
+      const name = isMiddleware("output_guardrail")(entry) ? entry.params.check : undefined;
       if (name === undefined || draft.checks.includes(name)) return;
       draft.report(
         "invalid_value",

@@ -1,5 +1,7 @@
 import { includesAct } from "../../sandbox/contract.ts";
-import { leavesOut, narrowPaths } from "../../sandbox/writable.ts";
+import { workspacePath } from "../../sandbox/paths.ts";
+import { leavesOut, narrowPaths, writableFrom } from "../../sandbox/writable.ts";
+import { gitCommit } from "../../toolboxes/git/git-commit.ts";
 import { actsOf, boundActsOf, isFileAct } from "../../tools/acts.ts";
 import type { Act } from "../../tools/acts.ts";
 import type { Tool } from "../../tools/define-tool.ts";
@@ -37,9 +39,10 @@ const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
   return [...new Set(first)].map((act) => ({ rule, act }));
 };
 
-const isCommand = (tool: Tool): boolean => actsOf(tool).includes("exec");
+/** Commands may do anything to files; a commit records them, and changes none. */
+const isCommand = (tool: Tool): boolean => actsOf(tool).includes("exec") && tool.name !== gitCommit.name;
 
-/** The acts by which a tool reaches what is guarded. Commands may act on any file. */
+/** The acts by which a tool reaches what is guarded. */
 const waysOf = (tool: Tool, { act }: Guard): readonly Act[] => [
   ...actsOf(tool).filter((done) => includesAct(act, done)),
   ...(isFileAct(act) && isCommand(tool) ? ["exec" as const] : []),
@@ -78,7 +81,7 @@ const holdsByPreset = ({ draft, agent, rules }: Bounds, tool: Tool, way: Act, { 
   const preset = agent.permissions?.preset ?? draft.sections.permissions.preset;
   const isRead = tool.workspace === "read";
   const found = verdict(
-    { preset, rules: [], grants: [] },
+    { preset, rules: [], grants: [], hosts: draft.sections.egress.allow, afterUntrusted: "off" },
     {
       tool: tool.name,
       toolbox: toolboxOf(draft, tool.name),
@@ -94,11 +97,13 @@ const holdsByPreset = ({ draft, agent, rules }: Bounds, tool: Tool, way: Act, { 
 const isHeld = (bounds: Bounds, tool: Tool, way: Act, guard: Guard): boolean =>
   bounds.rules.some((rule) => holds(rule, tool, way, guard)) || holdsByPreset(bounds, tool, way, guard);
 
+/** An agent's `writable_paths` as they count from the workspace's root. */
+const writableOf = ({ options: { working_dir: directory, writable_paths: paths } }: AgentShape) =>
+  paths && writableFrom(workspacePath(directory), paths);
+
 /** Whether `writable_paths` keep a built-in tool from what is guarded. */
 const isUnwritable = ({ agent }: Bounds, { name }: Tool, { act, rule }: Guard): boolean =>
-  builtInDefinitions.has(name) &&
-  includesAct("write", act) &&
-  leavesOut(agent.options.writable_paths, rule.match);
+  builtInDefinitions.has(name) && includesAct("write", act) && leavesOut(writableOf(agent), rule.match);
 
 const isGap = (bounds: Bounds, tool: Tool, guard: Guard): boolean =>
   !isUnwritable(bounds, tool, guard) && waysOf(tool, guard).some((way) => !isHeld(bounds, tool, way, guard));

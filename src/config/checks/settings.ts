@@ -97,7 +97,7 @@ const checkIgnored = (draft: TeamDraft): void => {
   }
   if (!draft.sections.browser.headless) ignored(["browser", "headless"], "a browser here is always headless");
   if (draft.sections.git.work_dir.startsWith("/")) {
-    ignored(["git", "work_dir"], "an absolute path means nothing here; the workspace root is used");
+    ignored(["git", "work_dir"], "an absolute path means nothing here; git starts in the working_dir");
   }
   for (const { index, value } of draft.providers) {
     if (value.batch?.enabled === true) {

@@ -50,6 +50,7 @@ export const errorCodes = [
   "threshold_unreachable",
   "unbounded_agent",
   "budget_without_price",
+  "secret_in_file",
   "skill_invalid",
   "script_invalid",
   "extension_invalid",
@@ -58,7 +59,7 @@ export const errorCodes = [
 
 export const warningCodes = [
   "reference_not_expanded",
-  "secret_in_file",
+  "empty_value",
   "unused_provider",
   "unused_skill",
   "unused_file",
@@ -70,6 +71,7 @@ export const warningCodes = [
   "schema_not_strict",
   "delegation_impossible",
   "effect_inert",
+  "verify_inert",
   "rule_gap",
 ] as const;
 

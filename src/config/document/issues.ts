@@ -94,7 +94,7 @@ const codedIssue = (issue: DocumentIssue, path: Path, otherwise: ErrorCode): Sha
   return code === "missing_key" ? { ...own, which: "missing" } : own;
 };
 
-const secretKeys = /^(headers|env|api_key|secret|token)$/;
+const secretKeys = /^(headers|env|api_key|secret|client_secret|private_key|token)$/;
 
 const valueText = (path: Path, node: Located | undefined): string => {
   const hidden = path.some((part) => typeof part === "string" && secretKeys.test(part));

@@ -62,13 +62,15 @@ export const missingReferenceText = (field: string, name: string, team: string):
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
     : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
 
-const referenceFields = new Set([
-  "api_key",
+const secretFields: ReadonlySet<unknown> = new Set(["api_key", "secret", "client_secret", "private_key"]);
+
+const referenceFields: ReadonlySet<unknown> = new Set([
+  ...secretFields,
   "base_url",
   "model",
   "url",
   "endpoint",
-  "secret",
+  "client_id",
   "work_dir",
   "permissions_file",
   "binding",
@@ -76,13 +78,53 @@ const referenceFields = new Set([
 
 const opaqueKeys = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
 
+/** The index of the `headers` or `env` that holds the text at `path`; -1 for other texts. */
+const holderIndex = (path: Path): number => path.findIndex((part) => part === "headers" || part === "env");
+
 /** Whether references are expanded in the text at `path`; elsewhere `${` is plain text. */
 export const isReferenceField = (path: Path): boolean => {
   const [section, ...rest] = path;
   if (section === "sandbox" && rest[0] === "env") return false;
-  const holder = path.findIndex((part) => part === "headers" || part === "env");
+  const holder = holderIndex(path);
   const keys = holder === -1 ? path : path.slice(0, holder);
   if (keys.some((part) => opaqueKeys.has(part))) return false;
   if (holder !== -1) return path.length > holder + 1;
-  return referenceFields.has(String(path.at(-1)));
+  return referenceFields.has(path.at(-1));
+};
+
+const secretHeader = /authorization|cookie|key|token|secret/i;
+
+/** Whether the text at `path` is a secret that should be a reference: a key, or a header that carries one. */
+const isSecretField = (path: Path): boolean => {
+  const holder = holderIndex(path);
+  const last = path.at(-1);
+  const named =
+    holder === -1 ? secretFields.has(last) : path[holder] === "headers" && secretHeader.test(String(last));
+  return named && isReferenceField(path);
+};
+
+/** Names like `$NAME` in capitals, which shells and other programs expand and this one does not. */
+const shellPattern = /(?<!\$)\$([A-Z][A-Z0-9_]*)(?![A-Za-z0-9_])/g;
+
+/** Finds names that a text refers to as `$NAME`, which is no reference here. */
+export const shellReferencesIn = (text: string): readonly string[] =>
+  [...text.matchAll(shellPattern)].map(([, name = ""]) => name);
+
+/** Writes each `$NAME` of a text as `${NAME}`. */
+export const withBraces = (text: string): string => text.replaceAll(shellPattern, "$${$1}");
+
+/** Whether a part of a secret stands beside a reference: `sk-a${REST}`, but not `Bearer ${KEY}` or `${USER}:${KEY}`. */
+const hasLiteralPart = (text: string): boolean =>
+  text
+    .replaceAll(referencePattern, "$")
+    .replaceAll(shellPattern, "$")
+    .split(/[^\w.~+$-]+/)
+    .some((word) => word.includes("$") && /[A-Za-z0-9]/.test(word));
+
+/** Whether the text at `path` is a secret that stands in the file itself, as a whole or in part. */
+export const isLiteralSecret = (path: Path, text: string): boolean => {
+  if (text === "" || !isSecretField(path)) return false;
+  const { names, malformed } = referencesIn(text);
+  if (malformed.length > 0) return false;
+  return names.length + shellReferencesIn(text).length === 0 || hasLiteralPart(text);
 };

@@ -12,7 +12,7 @@ import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
 import { targetShapesOf } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
 import { builtInToolboxes } from "../known.ts";
-import { middlewareSchema } from "../sections/agent.ts";
+import { middlewareKinds } from "../sections/agent.ts";
 import { guardKeys } from "../sections/agents.ts";
 import type { TeamAgent, Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
@@ -74,7 +74,8 @@ const toolRows = (
   now: number,
 ): ExplainedValue[] => {
   const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
-  const policy = { preset: agent.permissions?.preset ?? team.permissions.preset, rules, grants: [] };
+  const preset = agent.permissions?.preset ?? team.permissions.preset;
+  const policy = { preset, rules, grants: [], hosts: team.egress.allow, afterUntrusted: "off" } as const;
   return tools.map(({ name, toolbox, safety }) => {
     const does = boundActsOf(draft.definitions.get(name) ?? {});
     const acts = does.map((act) => ({ act, subject: "" }));
@@ -212,7 +213,7 @@ const teamSections = [
   "default_context_windows",
 ] as const;
 
-const hiddenKeys = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
+const hiddenKeys = /^(api_key|secret|client_secret|private_key)$|(^|\.)(headers|env)(\.|$)/;
 
 /** Explains what holds for the whole team; values of keys, headers and environments are not shown. */
 export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
@@ -244,7 +245,7 @@ export const explainKinds = (): Kinds => ({
     effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
   ),
   guards: availabilityOf(guardKeys),
-  middleware: availabilityOf(middlewareSchema.options.map((option) => option.shape.kind.value)),
+  middleware: availabilityOf(middlewareKinds),
   toolboxes: Object.fromEntries(
     Object.entries(builtInToolboxes).map(([name, tools]) => [
       name,

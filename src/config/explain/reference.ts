@@ -1,4 +1,5 @@
 import { teamPathsOf, unavailableParts } from "../availability.ts";
+import { isDurationSchema, isSizeSchema } from "../json-schema.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
 /** This file makes the reference page of `team.yaml` from its JSON Schema and the list of unavailable parts. */
@@ -26,10 +27,10 @@ const numberText = ({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum
   return `${word}${least}${typeof maximum === "number" ? ` to ${maximum}` : below}`;
 };
 
-const textText = ({ pattern, maxLength }: JsonSchema): string => {
-  if (typeof pattern === "string" && pattern.includes("(ms|s|m|h|d)")) return "duration";
-  if (typeof pattern === "string" && pattern.includes("(KiB|MiB|GiB)")) return "size";
-  return typeof maxLength === "number" ? `text (at most ${maxLength})` : "text";
+const textText = (schema: JsonSchema): string => {
+  if (isDurationSchema(schema)) return "duration";
+  if (isSizeSchema(schema)) return "size";
+  return typeof schema["maxLength"] === "number" ? `text (at most ${schema["maxLength"]})` : "text";
 };
 
 const plainTypes: Readonly<Record<string, (schema: JsonSchema) => string>> = {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Middleware } from "../../agent/definition/middleware.ts";
 import { count, duration, fraction, name, text } from "../../schema.ts";
 
 /** How an agent calls others. */
@@ -77,16 +78,42 @@ const outputGuardrailSchema = z.strictObject({
       max_retries: count(0, 20).default(2).describe("Retries with the reason."),
       text: text(16_000).optional().describe("Replacement text."),
     })
+    .superRefine(({ min_length: least, max_length: most }, context) => {
+      if (least === undefined || most === undefined || least <= most) return;
+      const message = `out_of_range: no text has at most ${most} characters and at least ${least}`;
+      context.addIssue({ code: "custom", path: ["min_length"], message });
+    })
     .describe("Its parameters."),
 });
 
-/** One entry of an agent's `middleware`, first = outermost. */
-export const middlewareSchema = z.discriminatedUnion("kind", [
-  timeoutSchema,
-  recoverySchema,
-  loggerSchema,
-  outputGuardrailSchema,
-]);
+const builtInMiddleware = [timeoutSchema, recoverySchema, loggerSchema, outputGuardrailSchema] as const;
+
+type AnyMiddleware = z.output<(typeof builtInMiddleware)[number]>;
+export type BuiltInMiddleware<Kind extends AnyMiddleware["kind"]> = Extract<AnyMiddleware, { kind: Kind }>;
+
+/** One entry of an agent's `middleware`; the schema of one of the team's extensions has accepted its parameters. */
+export type MiddlewareConfig = AnyMiddleware | { kind: string; params: Record<string, unknown> };
+
+/** The built-in kinds. */
+export const middlewareKinds: readonly string[] = builtInMiddleware.map(({ shape }) => shape.kind.value);
+
+/** Whether an entry is of a built-in kind; its parameters are then known. */
+export const isMiddleware =
+  <Kind extends AnyMiddleware["kind"]>(kind: Kind) =>
+  (config: { readonly kind: string }): config is BuiltInMiddleware<Kind> =>
+    config.kind === kind;
+
+const ownMiddlewareSchema = ({ kind, description = "", params }: Middleware) =>
+  z
+    .strictObject({
+      kind: z.literal(kind).describe("Kind of the middleware."),
+      params: params.prefault({}).describe("Its parameters."),
+    })
+    .describe(description);
+
+/** The schema of an entry of an agent's `middleware`, first = outermost, that accepts these beside the built-in ones. */
+export const middlewareSchemaOf = (own: readonly Middleware[]): z.ZodType<MiddlewareConfig> =>
+  z.discriminatedUnion("kind", [...builtInMiddleware, ...own.map(ownMiddlewareSchema)]);
 
 /** An agent's `memory`. */
 export const memorySchema = z.strictObject({

@@ -5,7 +5,8 @@ import { toolLoopsSchema, windowGuardSchema } from "../../guards/schema.ts";
 import { fallbackSchema, samplingKeys } from "../../model/schema.ts";
 import { count, name, text } from "../../schema.ts";
 import { agentPermissionsSchema, toolboxEntrySchema } from "../../tools/schema.ts";
-import { capabilitySchema, delegationSchema, memorySchema, middlewareSchema } from "./agent.ts";
+import type { MiddlewareConfig } from "./agent.ts";
+import { capabilitySchema, delegationSchema, memorySchema } from "./agent.ts";
 import { guardBudgetSchema } from "./budgets.ts";
 import { optionsSchema } from "./options.ts";
 
@@ -31,6 +32,8 @@ export const guardKeys: readonly string[] = Object.keys(guardsSchemaOf([]).shape
 export interface AgentKinds {
   /** The schema of an entry of its `effects`. */
   readonly effect: z.ZodType<EffectConfig>;
+  /** The schema of an entry of its `middleware`. */
+  readonly middleware: z.ZodType<MiddlewareConfig>;
   /** The guards of the team's extensions. */
   readonly guards: readonly Guard[];
 }
@@ -39,7 +42,7 @@ const prefixSchema = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
 /** The keys of an agent that `defaults` may have as well. */
-const sharedKeys = ({ effect, guards }: AgentKinds) => ({
+const sharedKeys = ({ effect, guards, middleware }: AgentKinds) => ({
   provider: name()
     .meta({ description: "Provider; omitted: the first one.", "x-names": "providers" })
     .optional(),
@@ -61,7 +64,7 @@ const sharedKeys = ({ effect, guards }: AgentKinds) => ({
   max_concurrency: count().default(0).describe("Runs of it at once in a session; 0 = unbounded."),
   async: z.boolean().default(false).describe("Calls to it run in the background."),
   permissions: agentPermissionsSchema.optional().describe("What its tools may do, beside the team's rules."),
-  middleware: z.array(middlewareSchema).max(16).default([]).describe("What stands around its runs."),
+  middleware: z.array(middleware).max(16).default([]).describe("What stands around its runs."),
   memory: memorySchema.optional().describe("What it remembers between sessions."),
   ...samplingKeys,
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),

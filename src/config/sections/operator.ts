@@ -99,7 +99,10 @@ export const redactionSchema = z.strictObject({
 });
 
 export const debugSchema = z.strictObject({
-  raw: z.enum(["off", "events"]).default("off").describe("events shows providers' raw frames live."),
+  raw: z
+    .enum(["off", "events"])
+    .default("off")
+    .describe("events shows providers' frames live to watchers with debug:read."),
 });
 
 export const contextSchema = z.strictObject({

@@ -26,7 +26,9 @@ const isInside = (path: string): boolean => {
 
 const turnKeys = {
   max_iterations: count().default(100).describe("Turns of a run; 0 = no limit, which needs a budget."),
-  max_delegation_depth: count(0, 64).default(5).describe("How deep agents may call agents; 0 = not at all."),
+  max_delegation_depth: count(0, 64)
+    .default(0)
+    .describe("How deep agents may call agents; 0 = not at all. Omitted beside a delegation block: 5."),
   max_handoffs: count(0, 64).default(0).describe("Hand-overs between peers; 0 = off."),
   warn_iterations: count().default(0).describe("Turn from which the agent is told to wrap up; 0 = off."),
   loop_detection_threshold: z
@@ -43,7 +45,11 @@ const turnKeys = {
 };
 
 const contextKeys = {
-  context_window: count(1).optional().describe("Context tokens where neither provider nor model say so."),
+  context_window: count(1)
+    .optional()
+    .describe(
+      "Context tokens, whatever provider and kind say, at most the model's own; in defaults: where those say none.",
+    ),
   context_threshold: z
     .number()
     .min(0)
@@ -88,7 +94,7 @@ const toolKeys = {
   working_dir: text(500, 1)
     .refine(isInside, "invalid_value: write a folder of the workspace, like src")
     .default(".")
-    .describe("Folder that commands start in, relative to the workspace."),
+    .describe("Folder of the workspace that its files, searches, commands and writable_paths count from."),
   backend: z.enum(["", "native"]).default("").describe("Accepted for older files; both mean the sandbox."),
 };
 
@@ -104,12 +110,29 @@ const answerOptionKeys = {
 };
 
 const checkOptionKeys = {
-  reflect_on_error: z.boolean().default(true).describe("Ask for a reflection after failed calls."),
-  verify_after_edit: z.boolean().default(false).describe("Run a check after edits."),
-  verify_command: text(1_000).default("").describe("The check; empty: detected."),
+  reflect_on_error: z
+    .boolean()
+    .default(true)
+    .describe("Ask what went wrong after failed calls; by default false beside the effect reflection."),
+  verify_after_edit: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Run a check after a turn that edits files; what fails is repaired in turns that do not count.",
+    ),
+  verify_command: text(1_000)
+    .default("")
+    .describe(
+      "The check, a shell command in working_dir; empty: detected by go.mod, Cargo.toml, package.json, Makefile, pytest.",
+    ),
   verify_broad_command: text(1_000).default("").describe("A wider check after the first passed."),
-  max_verify_retries: count(0, 20).default(2).describe("Repair turns after a failed check."),
-  verify_on_breach: z.boolean().default(false).describe("Run the check when a run ends at its turn limit."),
+  max_verify_retries: count(0, 20)
+    .default(2)
+    .describe("Repair turns after the edits of a turn fail the check."),
+  verify_on_breach: z
+    .boolean()
+    .default(false)
+    .describe("Run verify_command once when the turns are used up; if it passes, the run is completed."),
   plan_before_execute: z
     .union([z.boolean(), z.literal("approve")])
     .default(false)

@@ -1,5 +1,5 @@
 import type { EffectCall, EffectContext } from "../../agent/definition/effect.ts";
-import type { EffectReply } from "../../agent/state/run.ts";
+import type { EffectReply } from "../../agent/state/phase.ts";
 import { callsOf } from "../../chat/view.ts";
 import { textOf } from "../../chat/text.ts";
 import type { FinishReason } from "../../model/completer.ts";

@@ -17,9 +17,12 @@ export const createSessionId = (): string => idOf(randomBytes(16));
 /** Returns 128 random bits in base32, for ids that must not be guessed. */
 export const randomBits = (): string => base32(randomBytes(16));
 
-/** Returns the id of a session that its caller named (`ref`) or created under an `Idempotency-Key` (`idem`). */
-export const deriveSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
-  idOf(await digestOf(kind, tenant, name));
+/** Returns the id of a session that its caller named (`ref`), or created or forked under an `Idempotency-Key`. */
+export const deriveSessionId = async (
+  kind: "ref" | "idem" | "fork",
+  tenant: string,
+  name: string,
+): Promise<string> => idOf(await digestOf(kind, tenant, name));
 
 /** Returns the name of a session's object. It includes the tenant, because an id means nothing under another one. */
 export const sessionObjectName = ({ tenant, jurisdiction }: TenantAddress, session: string): string =>

@@ -3,7 +3,7 @@ import { hexOf, sha256Hex } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { RunQuery, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
-import type { DirectoryCall, KeyedDelete } from "./rpc.ts";
+import type { DirectoryCall, KeyedDelete, SessionSummary } from "./rpc.ts";
 
 /** This file makes writes happen once under an `Idempotency-Key`. Their results are stored, so they hold no secret. */
 
@@ -32,11 +32,16 @@ const keyOfDelete = ({ session, key }: KeyedDelete): string =>
   sha256Hex(canonicalJson(["delete", session, key]));
 
 /** Keeps the key of a session's delete, since the session's own rows are gone. */
-export function keepDelete(all: RunQuery, done: KeyedDelete, at: number): void {
+export function keepDelete(
+  all: RunQuery,
+  session: string,
+  { key, at }: NonNullable<SessionSummary["removal"]>,
+): void {
   deleteExpiredKeys(all, at);
+  if (key === null) return;
   all(
     "INSERT OR REPLACE INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
-    keyOfDelete(done),
+    keyOfDelete({ session, key }),
     at,
   );
 }

@@ -1,4 +1,6 @@
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
+import type { ToolChange } from "../../agent/hooks/servers.ts";
+import type { Ask } from "../../agent/state/ask.ts";
 import type { GrantsReport, GrantsUpdate } from "../../agent/calls/judge.ts";
 import type {
   EmbeddedRow,
@@ -8,11 +10,15 @@ import type {
   RecallQuery,
   RecallExclusions,
 } from "../../agent/definition/memory.ts";
+import type { Json } from "../../chat/message.ts";
+import type { Usage } from "../../model/completer.ts";
 import type { Reflection } from "../../agent/state/records.ts";
+import type { Decision } from "../../session/decisions.ts";
 import type { Problem } from "../../session/problems.ts";
 import type { Principal, RpcReply, Scope } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./tenant/notes.ts";
+import type { ServerSighting } from "./tenant/tool-pins.ts";
 
 /** This file defines what sessions and the router ask of the team's object and of a tenant's. */
 
@@ -29,10 +35,15 @@ export const teamOperationScopes = {
 /** Maps the operations of a tenant's object to their scopes. */
 export const tenantOperationScopes = {
   list_sessions: "sessions:read",
+  list_usage: "usage:read",
+  list_asks: "asks:answer",
+  list_audit: "admin",
   list_grants: "approvals:decide",
   revoke_grant: "approvals:decide",
   list_notes: "sessions:read",
   forget_subject: "sessions:manage",
+  list_mcp_servers: "admin",
+  approve_mcp_server: "admin",
 } as const satisfies Record<string, Scope>;
 
 export type TeamOperation = keyof typeof teamOperationScopes;
@@ -65,6 +76,22 @@ export interface TeamDirectory {
   definition(revision: string): Promise<string | null>;
 }
 
+/** Sums the model calls of a session by UTC day, agent, model and metadata. */
+export interface DailyUsage {
+  /** Gives the first millisecond of the day. */
+  readonly day: number;
+  readonly agent: string;
+  readonly provider: string;
+  readonly model: string;
+  /** Holds the session's metadata at the time of the calls, as JSON. */
+  readonly metadata: string;
+  readonly calls: number;
+  readonly usage: Usage;
+  /** Gives the cost in 10⁻⁹ USD; null if the price of a call is unknown. */
+  readonly cost: number | null;
+  readonly estimated: boolean;
+}
+
 /** Describes a session as its tenant's index lists it. */
 export interface SessionSummary {
   readonly id: string;
@@ -74,13 +101,25 @@ export interface SessionSummary {
   readonly metadata: Readonly<Record<string, string>>;
   readonly status: "idle" | "running" | "waiting" | "deleted";
   readonly revision: string;
+  /** Names the revision that the session goes over to before its next run; absent if it was not asked to. */
+  readonly next_revision?: string;
   readonly head_seq: number;
   readonly created_at: number;
   readonly updated_at: number;
+  /** Holds the session's usage as the session shows it. */
+  readonly usage: Json;
+  /** Holds the sums that changed with the event `since` or after it, as they are now, and the decisions after it. */
+  readonly ledger: {
+    readonly since: number;
+    readonly rows: readonly DailyUsage[];
+    readonly decisions?: readonly Decision[];
+  };
+  /** Holds the open asks, each with its content cut to the length of an event; an absent list is empty. */
+  readonly asks?: readonly Ask[];
   /** Holds the lease that the session gave back last; it is absent while the session spends from one. */
   readonly lease?: SettledLease;
-  /** Names the key and the time of a deleted session's removal. */
-  readonly removal?: { readonly key: string; readonly at: number };
+  /** Names the time of a deleted session's removal, and its key if it had one. */
+  readonly removal?: { readonly key: string | null; readonly at: number };
 }
 
 /** Identifies the delete of a session under a key. */
@@ -122,13 +161,18 @@ export interface TenantStores {
   addMemories(rows: readonly EmbeddedRow[]): Promise<void>;
   recentMemories(owner: MemoryOwner, limit: number, seen: RecallExclusions): Promise<readonly Memory[]>;
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
+  /** Records what was seen of an MCP server; returns its tools that nobody has approved as they are now. */
+  sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
 }
 
 /** Defines the whole RPC surface of TenantObject. */
 export interface TenantDirectory extends TenantStores {
   perform(call: DirectoryCall<TenantOperation>): Promise<DirectoryReply>;
-  /** Upserts a summary by id, idempotently; the newest `head_seq` wins. */
-  index(summary: SessionSummary): Promise<void>;
+  /**
+   * Upserts a summary by id, idempotently; the newest `head_seq` wins. Returns the event up to which the session's
+   * ledger is known; if it is older than `since`, nothing was stored, and the ledger has to come from there.
+   */
+  index(summary: SessionSummary): Promise<number>;
   /** Returns whether a session of this id was deleted under this key in the last 7 days. */
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
   /** Admits a run of a session, with its share of the day and the grants that hold in it. */

@@ -33,6 +33,7 @@ export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, ag
     provider,
     model,
     agentWindow: agent?.options.context_window,
+    defaultWindow: team.default_context_window,
     models: team.models,
     default_context_windows: team.default_context_windows,
   }).tokens;

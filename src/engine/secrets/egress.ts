@@ -18,5 +18,5 @@ export const egressOf = ({ team, env, ownHosts, fetch: given }: EngineOptions): 
     ...team.egress,
     privateAllow: privateTargets(env),
     ownHosts: ownHosts ?? createOwnHosts(team.access.hosts),
-    fetch: given ?? ((input, init) => fetch(input, init)),
+    ...(given === undefined ? {} : { fetch: given }),
   });

@@ -1,4 +1,4 @@
-import { isReferenceField, referencesIn } from "../../config/document/references.ts";
+import { isLiteralSecret, isReferenceField, referencesIn } from "../../config/document/references.ts";
 import type { Team } from "../../config/team.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import { createRedactor } from "../../tools/redaction.ts";
@@ -18,39 +18,59 @@ const isAddress = (value: string): boolean => {
   return url !== null && url.host !== "" && url.search === "" && url.username === "" && url.password === "";
 };
 
+interface PlacedText {
+  readonly path: FieldPath;
+  readonly text: string;
+}
+
+const textsOf = (value: unknown, path: FieldPath = []): readonly PlacedText[] => {
+  if (typeof value === "string") return [{ path, text: value }];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => textsOf(each, [...path, key]));
+};
+
 interface SecretReference {
   readonly name: string;
   readonly isOpen: boolean;
 }
 
-const referencesOf = (value: unknown, path: FieldPath): readonly SecretReference[] => {
-  if (typeof value === "string") {
-    const isOpen = openFields.has(path.at(-1));
-    return isReferenceField(path) ? referencesIn(value).names.map((name) => ({ name, isOpen })) : [];
-  }
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, each]) => referencesOf(each, [...path, key]));
-};
+const referencesOf = (team: Team): readonly SecretReference[] =>
+  textsOf(team)
+    .filter(({ path }) => isReferenceField(path))
+    .flatMap(({ path, text }) =>
+      referencesIn(text).names.map((name) => ({ name, isOpen: openFields.has(path.at(-1)) })),
+    );
 
 /** Lists names whose values are no secrets: the team's file uses them only for names and locations, or as hosts. */
 const openNames = (team: Team): ReadonlySet<string> => {
-  const references = referencesOf(team, []);
+  const references = referencesOf(team);
   const closed = new Set(references.flatMap(({ name, isOpen }) => (isOpen ? [] : [name])));
   const open = references.flatMap(({ name }) => (closed.has(name) ? [] : [name]));
   return new Set([...open, "LIMPET_PRIVATE_EGRESS"]);
 };
 
-/** Lists keys that the file itself holds, by their provider. */
-const writtenKeys = ({ providers }: Team): readonly (readonly [string, string])[] =>
-  providers.flatMap(({ name, api_key = "" }) =>
-    referencesIn(api_key).names.length > 0 ? [] : [[`${name}.api_key`, api_key] as const],
+/** Returns a secret and, if it begins with the scheme of an authorisation, the credentials alone. */
+const spellingsOf = (secret: string): readonly string[] => {
+  const [, credentials] = /^(?:Bearer|Basic|Token|Bot|ApiKey) +(\S+)$/i.exec(secret) ?? [];
+  return credentials === undefined ? [secret] : [secret, credentials];
+};
+
+/** Lists secrets that the file itself holds, by their provider or server. */
+const writtenSecrets = ({ providers, mcp_servers }: Team): readonly (readonly [string, string])[] =>
+  [...providers, ...mcp_servers].flatMap((entry) =>
+    textsOf(entry)
+      .filter(({ path, text }) => isLiteralSecret(path, text))
+      .flatMap(({ path, text }) =>
+        spellingsOf(text).map((spelling) => [`${entry.name}.${path.join(".")}`, spelling] as const),
+      ),
   );
 
 /** Creates a redactor that knows every text binding, referred to or not; it learns other secrets as they are opened. */
 export const redactorOf = (team: Team, env: Bindings): Redactor => {
-  const redactor = createRedactor(writtenKeys(team));
+  const redactor = createRedactor(writtenSecrets(team));
   const learn = (name: string, value: string): void => {
-    if (!isAddress(value)) redactor.learn(name, value);
+    if (isAddress(value)) return;
+    for (const spelling of spellingsOf(value)) redactor.learn(name, spelling);
   };
   const open = openNames(team);
   for (const name of Object.keys(env)) if (!open.has(name)) learn(name, bindingTextOf(env, name) ?? "");

@@ -1,3 +1,4 @@
+import { parseJson } from "../../chat/json.ts";
 import type { Part } from "../../chat/message.ts";
 import type { Completer, Completion, ItemDelta } from "../../model/completer.ts";
 import { ModelError } from "../../model/error.ts";
@@ -24,6 +25,46 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
     });
 };
 
+/** Texts of a frame's `delta` that come whole; all others are pieces. */
+const wholeTexts: ReadonlySet<string> = new Set([
+  "type",
+  "role",
+  "id",
+  "name",
+  "stop_reason",
+  "stop_sequence",
+]);
+
+/**
+ * Filters the frames of one reply. A secret may come in pieces, so the texts at the same place of the frames' deltas are
+ * filtered as one text, whose tail is held back while it may begin a secret.
+ */
+const createFrameFilter = (redactor: Redactor): ((frame: string) => string) => {
+  const filters = new Map<string, (piece: string) => string>();
+  const filterAt = (place: string): ((piece: string) => string) => {
+    const known = filters.get(place) ?? redactor.stream();
+    filters.set(place, known);
+    return known;
+  };
+  const filterValue = (value: unknown, place: string, inDelta: boolean): unknown => {
+    if (typeof value === "string") return inDelta ? filterAt(place)(value) : redactor.text(value);
+    if (Array.isArray(value))
+      return value.map((each: unknown, at) => filterValue(each, `${place}[${at}]`, inDelta));
+    if (typeof value !== "object" || value === null) return value;
+    const own = "index" in value ? `${place}#${String(value.index)}` : place;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => {
+        const isPiece = (inDelta || key === "delta") && !wholeTexts.has(key);
+        return [redactor.text(key), filterValue(each, `${own}.${key}`, isPiece)];
+      }),
+    );
+  };
+  return (frame) => {
+    const parsed = parseJson(frame);
+    return parsed === undefined ? redactor.text(frame) : JSON.stringify(filterValue(parsed, "", false));
+  };
+};
+
 /** Removes secrets from a part; a signed part that changes loses its signature, which no longer fits it. */
 const redactPart = (part: Part, redactor: Redactor): Part => {
   const clean = redactor.value(part);
@@ -40,12 +81,16 @@ const redactReply = (reply: Completion, redactor: Redactor): Completion => ({
 /** Wraps a completer so that its replies, deltas and failures hold no known secret. */
 export const redactCompleter = (completer: Completer, redactor: Redactor): Completer => ({
   ...completer,
-  complete: async (request, { signal, onDelta }) => {
+  complete: async (request, { onDelta, onRaw, ...rest }) => {
     const told = createDeltaFilter(redactor);
-    const options =
-      onDelta === undefined ? {} : { onDelta: (deltas: readonly ItemDelta[]) => onDelta(told(deltas)) };
+    const shown = onRaw && createFrameFilter(redactor);
+    const options = {
+      ...rest,
+      ...(onDelta && { onDelta: (deltas: readonly ItemDelta[]) => onDelta(told(deltas)) }),
+      ...(onRaw && shown && { onRaw: (frames: readonly string[]) => onRaw(frames.map(shown)) }),
+    };
     try {
-      return redactReply(await completer.complete(request, { signal, ...options }), redactor);
+      return redactReply(await completer.complete(request, options), redactor);
     } catch (error) {
       throw error instanceof ModelError ? new ModelError(redactor.value(error.failure)) : error;
     }

@@ -2,7 +2,8 @@ import type { Agent, BoundTool, RunLimits } from "../../agent/definition/agent.t
 import type { AgentCard, Delegation } from "../../agent/definition/delegation.ts";
 import type { CallerConstraints } from "../../agent/state/child.ts";
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
-import { narrowOptionalPaths } from "../../sandbox/writable.ts";
+import { workspacePath } from "../../sandbox/paths.ts";
+import { narrowOptionalPaths, writableFrom } from "../../sandbox/writable.ts";
 import { providerOf, resolveModel } from "../models/models.ts";
 import { findCallable, mayDelegate } from "./callable.ts";
 import type { PlacedAgent } from "./effective-tools.ts";
@@ -32,6 +33,7 @@ export const delegationOf = (
     async: delegation.async,
     providers: delegation.providers,
     interactive: options.interaction_mode !== "blocking",
+    workingDir: workspacePath(options.working_dir),
     manages: tools.has("answer_child"),
     maxChildrenPerCall: delegation.max_children_per_call,
     maxThreads: team.limits.threads.per_run,
@@ -65,9 +67,15 @@ export const applyCallersModel = (
     : { ...agent, provider: target.provider.name, model: target.model };
 };
 
+/** Returns the globs that bound the writes of an agent as its config says, counted from the workspace's root. */
+const configuredPathsOf = ({ options }: AgentConfig): Agent["writablePaths"] =>
+  options.writable_paths === undefined
+    ? null
+    : writableFrom(workspacePath(options.working_dir), options.writable_paths);
+
 /** Returns the globs that bound an agent's writes: its own, narrowed by its caller's. */
 export const writablePathsOf = ({ agent, standing }: PlacedAgent): Agent["writablePaths"] =>
-  narrowOptionalPaths(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
+  narrowOptionalPaths(configuredPathsOf(agent), standing?.writablePaths ?? null);
 
 /** Returns the tools of an agent; lent tools write only where their lenders may, too. */
 export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tools"]): Agent["tools"] => {
@@ -76,7 +84,7 @@ export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tool
     if (lenders.length === 0) return {};
     const writablePaths = team.agents
       .filter(({ name }) => lenders.includes(name))
-      .map(({ options }) => options.writable_paths ?? null)
+      .map(configuredPathsOf)
       .reduce(narrowOptionalPaths, own);
     return writablePaths === null ? {} : { writablePaths };
   };

@@ -15,6 +15,7 @@ import { findNearestName } from "../../tools/suggest.ts";
 import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import { selectTools } from "../../tools/toolbox.ts";
 import { findCallable, mayDelegate, taskNameOf } from "./callable.ts";
+import { withServerNames } from "./servers.ts";
 
 /** This file alone decides what a thread's agent may use, both for what is declared and for what dispatch checks. */
 
@@ -33,7 +34,7 @@ type BoundTools = ReadonlyMap<string, BoundTool>;
 
 /** Lists tools under their own names, as a model and the API see them. */
 export const declaredTools = (tools: BoundTools): readonly BoundTool[] =>
-  [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined);
+  [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined && tool.withheld === undefined);
 
 /** Returns whether a session's ceiling leaves a tool. */
 export const isWithinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
@@ -73,12 +74,17 @@ const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
 };
 
 const selectOwnTools = (
+  team: Team,
   agent: AgentConfig,
   available: readonly Toolbox[],
   implicit: readonly string[],
 ): BoundTools => {
   const entries = agent.toolboxes.filter(({ name }) => available.some((box) => box.name === name));
-  const { tools } = selectTools(entries.map(withAlias), available, implicit);
+  const { tools } = selectTools(
+    entries.map((entry) => withAlias(withServerNames(team, entry))),
+    available,
+    implicit,
+  );
   return new Map(tools.map((bound) => [bound.tool.name, bound]));
 };
 
@@ -89,7 +95,7 @@ const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTool
   );
   const inWorkspace = agent.toolboxes.some(({ name }) => name === "exec");
   const core = createCoreToolbox({ skills, inWorkspace, remembers: agent.memory !== undefined });
-  return selectOwnTools(agent, [...toolboxes, core], ["ask", "core"]);
+  return selectOwnTools(team, agent, [...toolboxes, core], ["ask", "core"]);
 };
 
 /** These tools work on an agent's own things, so a lent one would have nothing to work on. */
@@ -150,7 +156,7 @@ const orchestrationTools = (
   const delegates = !nameless && mayCall;
   const available = [...(standing === null ? [] : [core]), ...(delegates ? [agents] : [])];
   const names = available.map(({ name }) => name);
-  const found = selectOwnTools(agent, available, names);
+  const found = selectOwnTools(team, agent, available, names);
   return new Map([...found].filter(([name, { tool }]) => isWithinCeiling(tool.aliasOf ?? name, ceiling)));
 };
 

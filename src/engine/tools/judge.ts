@@ -1,14 +1,16 @@
-import type { BoundTool, Agent as RunningAgent } from "../../agent/definition/agent.ts";
+import type { BoundTool, CallPlace, Agent as RunningAgent } from "../../agent/definition/agent.ts";
 import { depthLimitText } from "../../agent/definition/delegation.ts";
 import type { CallPlan } from "../../agent/state/call.ts";
 import type { ClientTool, Grant } from "../../agent/state/session.ts";
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
-import { isCallAct } from "../../tools/acts.ts";
+import type { ClosedPath } from "../../sandbox/contract.ts";
+import { pathFrom, workspacePath } from "../../sandbox/paths.ts";
+import { isCallAct, isFileAct } from "../../tools/acts.ts";
 import { parseArguments, parseForeignArguments } from "../../tools/arguments.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { errorText, errorMessageOf } from "../../tools/errors.ts";
 import type { PermissionCall, Policy } from "../../tools/permission.ts";
-import { closedPaths, rememberable, strictest, verdict } from "../../tools/permission.ts";
+import { closedPaths, readsForeign, rememberable, strictest, verdict } from "../../tools/permission.ts";
 import { unknownToolText } from "../../tools/toolbox.ts";
 import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
@@ -33,6 +35,8 @@ const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Pol
   preset: agent.permissions?.preset ?? team.permissions.preset,
   rules: rulesOver(team, agent),
   grants: grants.filter(({ scope, agent: owner }) => scope === "session" || owner === agent.name),
+  hosts: team.egress.allow,
+  afterUntrusted: agent.permissions?.after_untrusted ?? team.permissions.after_untrusted,
 });
 
 const textOf = (output: { readonly content: unknown }): string =>
@@ -99,11 +103,16 @@ const decided = (
 };
 
 /** Judges a client tool like any custom tool, and its arguments by its own schema. */
-const judgeClient = (policies: Policies, client: ClientTool, args: string, now: number): CallPlan => {
+const judgeClient = (
+  policies: Policies,
+  client: ClientTool,
+  args: string,
+  given: Pick<PermissionCall, "now" | "untrusted">,
+): CallPlan => {
   const { name, params, safety } = client;
   const parsed = parseForeignArguments(name, params, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
-  const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
+  const call = { tool: name, toolbox: "client", subjects: [name], safety, ...given };
   return decided(policies, call, {
     toolbox: "client",
     safety,
@@ -120,14 +129,42 @@ const invalidText = {
 
 type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
 
+/** A path as rules see it: from the workspace's root. One that leads outside stays; the sandbox refuses it. */
+const subjectPath = (directory: string, raw: string): string => {
+  try {
+    return workspacePath(pathFrom(directory, raw));
+  } catch {
+    return raw;
+  }
+};
+
+/** Replaces the paths of a call, which count from the agent's folder, by those that rules see. */
+const withSubjectPaths = (told: Told, directory: string): Told => {
+  const { subjects, acts } = told;
+  if (acts === undefined) return told;
+  const paths = acts.flatMap(({ act, subject }) => (isFileAct(act) ? [subject] : []));
+  const seen = (subject: string): string =>
+    paths.includes(subject) ? subjectPath(directory, subject) : subject;
+  return {
+    ...told,
+    subjects: subjects.map(seen),
+    acts: acts.map((act) => ({ ...act, subject: seen(act.subject) })),
+  };
+};
+
 /** Returns what a tool itself says of a call; a tool that fails to say it makes the call an error. */
-const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
+const toldBy = (
+  tool: Tool,
+  args: unknown,
+  directory: string,
+  page: string | null,
+): Told | { readonly failed: string } => {
   let told: Told;
   try {
-    const acts = tool.acts?.(args);
+    const acts = tool.acts?.(args, page);
     told = {
       safety: tool.safety(args),
-      subjects: tool.subject(args),
+      subjects: tool.subject(args, page),
       ...(acts === undefined ? {} : { acts }),
       subtree: tool.subtree(args),
     };
@@ -138,29 +175,38 @@ const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } =
   const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
   if (!isList) return { failed: "subject gives back no list of texts" };
   const areActs = Array.isArray(acts) && acts.every(isCallAct);
-  return areActs ? told : { failed: "acts gives back no list of {act, subject}" };
+  return areActs
+    ? withSubjectPaths(told, directory)
+    : { failed: "acts gives back no list of {act, subject}" };
 };
+
+/** Returns whether a toolbox is an MCP server, whose results may try to instruct the model. */
+const isServer = ({ mcp_servers }: Team, toolbox: string): boolean =>
+  mcp_servers.some(({ name }) => name === toolbox);
 
 const judgeBound = (
   policies: Policies,
   { tool, toolbox }: BoundTool,
   args: string,
-  { unavailable, now }: JudgeParts,
+  { team, agent, unavailable }: JudgeParts,
+  { page, ...given }: Pick<PermissionCall, "now" | "untrusted"> & Pick<CallPlace, "page">,
 ): CallPlan => {
   const lack = unavailable.get(toolbox);
   if (lack !== undefined) return refusal(`unavailable: ${lack}`, "error", "deployment");
+  if (tool.withheld !== undefined) return refusal(tool.withheld, "error", "pins");
   const parsed = parseArguments(tool, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
-  const told = toldBy(tool, parsed.args);
+  const told = toldBy(tool, parsed.args, workspacePath(agent.options.working_dir), page);
   if ("failed" in told) return refusal(errorText("failed", told.failed), "error", "tool");
   const { safety } = told;
-  const permission = { tool: tool.name, toolbox, ...told, now: now() };
+  const permission = { tool: tool.name, toolbox, ...told, ...given };
   const plan = {
     toolbox,
     safety,
     workspace: tool.workspace ?? "none",
     terminal: tool.terminal === true,
     ...(tool.request === null ? {} : { session: true }),
+    ...(readsForeign(toolbox) || isServer(team, toolbox) ? { foreign: true } : {}),
   };
   return decided(policies, permission, plan, tool.aliasOf);
 };
@@ -184,7 +230,12 @@ const isWithdrawn = ({ ceiling, tools, client }: JudgeParts, name: string): bool
   !ceiling.tools.has(name) &&
   (tools.has(name) || client.tools.some((tool) => tool.name === name));
 
-const planOf = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
+const planOf = (
+  parts: JudgeParts,
+  call: Judged,
+  grants: readonly Grant[],
+  { depth, untrusted, page }: CallPlace,
+): CallPlan => {
   const { name } = call;
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
@@ -196,14 +247,27 @@ const planOf = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth
   const bound = parts.tools.get(name);
   const lenders = client === undefined ? (bound?.lenders ?? []) : parts.client.lenders;
   const policies = policiesOf(parts, lenders, grants);
-  if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
+  const given = { now: parts.now(), untrusted };
+  if (client !== undefined) return judgeClient(policies, client, call.args, given);
   if (bound === undefined) return judgeMissing(parts, name, depth);
-  return judgeBound(policies, bound, call.args, parts);
+  return judgeBound(policies, bound, call.args, parts, { ...given, page });
 };
+
+/** Returns the paths that rules close to a search which the runtime makes for the agent; null if they forbid it. */
+export const closedToSearch = (parts: JudgeParts): readonly ClosedPath[] | null => {
+  const reading = { subjects: ["."], acts: [{ act: "read", subject: "." }], safety: "read" } as const;
+  const call = { tool: "search_content", toolbox: "search", ...reading, now: parts.now() };
+  const plan = { toolbox: "search", safety: "read", workspace: "read", terminal: false } as const;
+  const { verdict: found, closed = [] } = decided(policiesOf(parts, [], []), call, plan, "fs_read");
+  return found === "allow" ? closed : null;
+};
+
+const isSamePlace = (one: CallPlace, other: CallPlace): boolean =>
+  one.depth === other.depth && one.untrusted === other.untrusted && one.page === other.page;
 
 interface Planned {
   readonly grants: readonly Grant[];
-  readonly depth: number;
+  readonly place: CallPlace;
   readonly at: number;
   readonly plan: CallPlan;
 }
@@ -211,12 +275,12 @@ interface Planned {
 /** Creates the judge, which gives a call's plan: its class, and its verdict or a refusal. A repeat is cached. */
 export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
   const known = new WeakMap<Judged, Planned>();
-  return (call, grants, depth) => {
+  return (call, grants, place) => {
     const at = parts.now();
     const last = known.get(call);
-    if (last?.at === at && last.grants === grants && last.depth === depth) return last.plan;
-    const plan = planOf(parts, call, grants, depth);
-    known.set(call, { grants, depth, at, plan });
+    if (last?.at === at && last.grants === grants && isSamePlace(last.place, place)) return last.plan;
+    const plan = planOf(parts, call, grants, place);
+    known.set(call, { grants, place, at, plan });
     return plan;
   };
 };

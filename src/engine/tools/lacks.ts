@@ -1,10 +1,12 @@
 import type { Effect } from "../../agent/definition/effect.ts";
+import type { Middleware } from "../../agent/definition/middleware.ts";
 import type { Guard } from "../../agent/definition/guard.ts";
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { isOfKind } from "../../effects/schema.ts";
 import type { Toolbox } from "../../tools/define-tool.ts";
 import { findUnknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
+import { findUnknownMiddleware } from "../middleware.ts";
 import { providerOf } from "../models/models.ts";
 
 /** This file finds what a definition needs and this deployment lacks. */
@@ -17,6 +19,8 @@ export interface Deployment {
   readonly guards: readonly Guard[];
   /** Lists the effects of the team's extensions. */
   readonly effects: readonly Effect[];
+  /** Lists the middleware of the team's extensions. */
+  readonly middleware: readonly Middleware[];
   /** Lists the provider kinds that have a client. */
   readonly kinds: readonly string[];
 }
@@ -28,9 +32,10 @@ const findLackedProvider = ({ team, kinds }: Deployment, name: string): readonly
 };
 
 const findLackedTools = (
-  { toolboxes }: Deployment,
+  { team, toolboxes }: Deployment,
   { name, tools = [] }: AgentConfig["toolboxes"][number],
 ): readonly string[] => {
+  if (team.mcp_servers.some((server) => server.name === name)) return [];
   const box = toolboxes.find((each) => each.name === name);
   if (box === undefined) return ["core", "agents"].includes(name) ? [] : [`toolbox ${name}`];
   return tools
@@ -46,7 +51,7 @@ const findLackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly 
 const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
   effects.filter(isOfKind("compact")).flatMap(({ params }) => params.summary_provider ?? []);
 
-/** Lists the missing providers, fallbacks, toolboxes, tools, guards and effects of an agent, each once. */
+/** Lists the missing providers, fallbacks, toolboxes, tools, guards, effects and middleware of an agent, each once. */
 export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
@@ -56,6 +61,7 @@ export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly 
     ...agent.toolboxes.flatMap((entry) => findLackedTools(deployment, entry)),
     ...findLackedGuards(deployment, agent),
     ...findUnknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
+    ...findUnknownMiddleware(deployment.middleware, agent).map((kind) => `middleware ${kind}`),
   ];
   return [...new Set(found)];
 };

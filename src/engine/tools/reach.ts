@@ -1,12 +1,15 @@
 import { missingReferenceText } from "../../config/document/references.ts";
+import type { Team } from "../../config/team.ts";
+import type { BrowserReach } from "../../tools/egress/browser-page.ts";
 import type { Tool, Toolbox, ToolContext } from "../../tools/define-tool.ts";
 import type { Egress, EgressCode } from "../../tools/egress/egress.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { toolError } from "../../tools/errors.ts";
 import type { ToolReach } from "../../tools/reach.ts";
-import { createReach } from "../../tools/reach.ts";
+import { createReach, noBrowser } from "../../tools/reach.ts";
 import type { Redactor } from "../../tools/redaction.ts";
+import { withBoundHeaders } from "../secrets/bound-headers.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
 
@@ -14,10 +17,10 @@ import { readSecrets } from "../secrets/secrets.ts";
 
 interface ReachParts {
   readonly env: Bindings;
-  /** Names the team for the advice about an unset secret. */
-  readonly team: string;
+  readonly team: Pick<Team, "name" | "http">;
   readonly egress: Egress;
   readonly redactor: Pick<Redactor, "learn">;
+  readonly browser: BrowserReach;
 }
 
 const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
@@ -25,6 +28,7 @@ const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
   too_large: "too_large",
   timeout: "timeout",
   too_many_redirects: "failed",
+  unavailable: "unavailable",
 };
 
 /** Adds this access to a tool's context; the sandbox is still made only on demand. */
@@ -33,7 +37,7 @@ const extendContext = (context: ToolContext, reach: ToolReach): ToolContext => {
   return Object.defineProperties({}, fields) as ToolContext;
 };
 
-const bindReach = (tool: Tool, { env, team, egress, redactor }: ReachParts): Tool => {
+const bindReach = (tool: Tool, { env, team, egress, redactor, browser }: ReachParts): Tool => {
   const { secrets = [], hosts = [] } = tool;
   if (hosts.length === 0) return tool;
   return {
@@ -41,8 +45,9 @@ const bindReach = (tool: Tool, { env, team, egress, redactor }: ReachParts): Too
     run: async (args, context) => {
       const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
-      if (unset !== undefined) return toolError("unavailable", missingReferenceText(tool.name, unset, team));
-      const reach = createReach(tool, values, { egress, signal: context.signal });
+      if (unset !== undefined)
+        return toolError("unavailable", missingReferenceText(tool.name, unset, team.name));
+      const reach = createReach(tool, values, { egress, signal: context.signal, browser });
       try {
         return await tool.run(args, extendContext(context, reach));
       } catch (error) {
@@ -53,8 +58,19 @@ const bindReach = (tool: Tool, { env, team, egress, redactor }: ReachParts): Too
   };
 };
 
-export const withReach = (toolboxes: readonly Toolbox[], parts: ReachParts): readonly Toolbox[] =>
-  toolboxes.map((box) => ({ ...box, tools: box.tools.map((tool) => bindReach(tool, parts)) }));
+/**
+ * Binds the tools of all toolboxes. Those of `http` speak for the team, with the headers that its file binds to origins;
+ * those of `browser` alone have browsers.
+ */
+export const withReach = (toolboxes: readonly Toolbox[], parts: ReachParts): readonly Toolbox[] => {
+  const speaking = withBoundHeaders(parts);
+  return toolboxes.map((box) => {
+    const egress = box.name === "http" ? speaking : parts.egress;
+    const browser = box.name === "browser" ? parts.browser : noBrowser;
+    const reach = { ...parts, egress, browser };
+    return { ...box, tools: box.tools.map((tool) => bindReach(tool, reach)) };
+  });
+};
 
 /** Lists the secrets that the tools of some toolboxes declare. */
 export const declaredSecrets = (

@@ -24,6 +24,8 @@ type ScriptPath = readonly (string | number)[];
 export interface ScriptNames {
   readonly agents: ReadonlySet<string>;
   readonly tools: ReadonlySet<string>;
+  /** Servers whose tools are known only once they are asked: `server__tool`. */
+  readonly servers: ReadonlySet<string>;
 }
 
 const findUnknown = (
@@ -33,6 +35,15 @@ const findUnknown = (
   known: ReadonlySet<string>,
 ): ScriptProblem[] =>
   known.has(name) ? [] : [{ path, message: `unknown ${kind} ${name}`, unknown: { kind, name, known } }];
+
+const findUnknownTool = (
+  path: ScriptPath,
+  name: string,
+  { tools, servers }: ScriptNames,
+): ScriptProblem[] => {
+  const [server = "", ...rest] = name.split("__");
+  return rest.length > 0 && servers.has(server) ? [] : findUnknown(path, "tool", name, tools);
+};
 
 const checkTemplates = (path: ScriptPath, value: Json): ScriptProblem[] => {
   if (typeof value === "string") {
@@ -50,13 +61,13 @@ const checkTemplates = (path: ScriptPath, value: Json): ScriptProblem[] => {
 const checkReply = (path: ScriptPath, reply: CheckedReply, names: ScriptNames): ScriptProblem[] => [
   ...reply.reply.flatMap((piece, index) => {
     const at = [...path, "reply", index];
-    const calls = "call" in piece ? findUnknown([...at, "call"], "tool", piece.call, names.tools) : [];
+    const calls = "call" in piece ? findUnknownTool([...at, "call"], piece.call, names) : [];
     const { raw_args: _, ...filled } = { raw_args: undefined, ...piece };
     return [...calls, ...checkTemplates(at, filled as Json)];
   }),
   ...(["tools", "not_tools"] as const).flatMap((key) =>
     (reply.expect?.[key] ?? []).flatMap((tool, index) =>
-      findUnknown([...path, "expect", key, index], "tool", tool, names.tools),
+      findUnknownTool([...path, "expect", key, index], tool, names),
     ),
   ),
 ];
@@ -73,9 +84,7 @@ const checkScene = (
   return [
     ...(agent === undefined ? [] : findUnknown([...when, "agent"], "agent", agent, names.agents)),
     ...(after === undefined ? [] : findUnknown([...when, "after"], "scene", after, scenes)),
-    ...(last?.tool === undefined
-      ? []
-      : findUnknown([...when, "last", "tool"], "tool", last.tool, names.tools)),
+    ...(last?.tool === undefined ? [] : findUnknownTool([...when, "last", "tool"], last.tool, names)),
     ...checkReply(path, scene, names),
   ];
 };

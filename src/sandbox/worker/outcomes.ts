@@ -1,3 +1,4 @@
+import type { ChangeOutcome, FileChange } from "../contract.ts";
 import { sha256Hex } from "../sha256.ts";
 import { fail } from "./errors.ts";
 import type { Disk } from "./files/files.ts";
@@ -6,9 +7,58 @@ import { atomically } from "./files/files.ts";
 /** Milliseconds for which outcomes of commands and keyed changes are kept. */
 export const retention = 24 * 60 * 60 * 1000;
 
+/** Stands in place of the request of a key that was ended before its change came. */
+const ended = "";
+
+interface StoredOutcome {
+  readonly body: string;
+  readonly answer: string;
+}
+
+const findOutcome = ({ database }: Disk, key: string): StoredOutcome | undefined =>
+  database.all<StoredOutcome>("SELECT body, answer FROM outcomes WHERE key = ?", key)[0];
+
+const storeOutcome = ({ database, now }: Disk, key: string, { body, answer }: StoredOutcome): void => {
+  database.all("INSERT INTO outcomes (key, body, answer, at) VALUES (?, ?, ?, ?)", key, body, answer, now());
+};
+
+/** The changes that the parts of a key made, in order. */
+const changesOfParts = ({ database }: Disk, key: string): readonly FileChange[] =>
+  database
+    .all<{ answer: string }>(
+      "SELECT answer FROM outcomes WHERE key > ? AND key < ? ORDER BY key",
+      `${key}/`,
+      `${key}0`,
+    )
+    .flatMap(({ answer }) => JSON.parse(answer) as readonly FileChange[]);
+
+const endWith = (
+  disk: Disk,
+  key: string,
+  outcomeOf: (changes: readonly FileChange[]) => ChangeOutcome | null,
+): ChangeOutcome | null =>
+  atomically(disk, () => {
+    const known = findOutcome(disk, key);
+    if (known !== undefined) return JSON.parse(known.answer) as ChangeOutcome | null;
+    const outcome = outcomeOf(changesOfParts(disk, key));
+    storeOutcome(disk, key, { body: ended, answer: JSON.stringify(outcome) });
+    return outcome;
+  });
+
+/** Answers what the change of a key did; null if it did nothing. What it has not done is refused from now on. */
+export const endKey = (disk: Disk, key: string): ChangeOutcome | null =>
+  endWith(disk, key, (changes) => (changes.length === 0 ? null : { changes, partial: true }));
+
+/** Ends a key whose parts are all made, and answers what they did. */
+export const completeKey = (disk: Disk, key: string): ChangeOutcome | null =>
+  endWith(disk, key, (changes) => ({ changes }));
+
+const refuseLate = (): never =>
+  fail("key_reused", "this change came too late; send it again with another key");
+
 /**
  * Runs a change once per key: a used key gives the stored answer, in one transaction with the change.
- * The same key with another body is a `conflict`. Refused changes are not stored, since nothing happened.
+ * The same key with another body is `key_reused`. Refused changes are not stored, since nothing happened.
  */
 export function once<Answer>(
   disk: Disk,
@@ -19,22 +69,32 @@ export function once<Answer>(
   if (key === undefined) return atomically(disk, change);
   const hash = sha256Hex(body);
   return atomically(disk, () => {
-    const [known] = disk.database.all<{ body: string; answer: string }>(
-      "SELECT body, answer FROM outcomes WHERE key = ?",
-      key,
-    );
+    const known = findOutcome(disk, key);
     if (known !== undefined) {
-      if (known.body !== hash) fail("conflict", "this Idempotency-Key was used for another request");
+      if (known.body === ended) refuseLate();
+      if (known.body !== hash) fail("key_reused", "this Idempotency-Key was used for another request");
       return JSON.parse(known.answer) as Answer;
     }
     const answer = change();
-    disk.database.all(
-      "INSERT INTO outcomes (key, body, answer, at) VALUES (?, ?, ?, ?)",
-      key,
-      hash,
-      JSON.stringify(answer),
-      disk.now(),
-    );
+    storeOutcome(disk, key, { body: hash, answer: JSON.stringify(answer) });
     return answer;
+  });
+}
+
+/** One of the changes that a request makes one after the other under one key. */
+interface Part {
+  readonly key: string | undefined;
+  /** From 1. */
+  readonly number: number;
+  readonly body: string;
+}
+
+/** Runs a part of a change once; none that is new once the key has ended. */
+export function oncePart<Answer>(disk: Disk, { key, number, body }: Part, change: () => Answer): Answer {
+  if (key === undefined) return atomically(disk, change);
+  const own = `${key}/${String(number).padStart(6, "0")}`;
+  return atomically(disk, () => {
+    if (findOutcome(disk, key) !== undefined && findOutcome(disk, own) === undefined) refuseLate();
+    return once(disk, own, body, change);
   });
 }

@@ -1,6 +1,12 @@
 import * as z from "zod";
-import { environmentName, leastOutput } from "../contract.ts";
-import type { ChangeArguments, ChangeOperation, ClosedPath } from "../contract.ts";
+import { environmentName, leastOutput, logFormats } from "../contract.ts";
+import type {
+  ChangeArguments,
+  ChangeOperation,
+  ClosedPath,
+  GitArguments,
+  GitOperation,
+} from "../contract.ts";
 import { fail } from "./errors.ts";
 
 /** The request bodies of the wire. */
@@ -75,6 +81,7 @@ export const changeBodies: ChangeBodies = {
 };
 
 export const pathBody = z.strictObject({ path: z.string() });
+export const keyBody = z.strictObject({ key: z.string().min(1).max(300) });
 export const diffBody = z.strictObject({ a: path, b: path });
 
 export const contentBody = z.strictObject({
@@ -94,6 +101,48 @@ export const filesBody = z.strictObject({
   max_results: z.int().min(1).max(2000).default(100),
 });
 export type FileSearch = z.output<typeof filesBody>;
+
+const termList = z.array(z.string().min(1).max(1000)).max(500).default([]);
+
+export const localizeBody = z.strictObject({
+  paths: termList,
+  identifiers: termList,
+  phrases: termList,
+  directory: z.string().default("."),
+});
+export type LocalizeSearch = z.output<typeof localizeBody>;
+
+const directory = z.string().default(".");
+const gitPath = path.max(4096);
+const message = z
+  .string()
+  .regex(/^(?!-)[^\0]*\S/, "a message has text and does not begin with -")
+  .max(100_000);
+
+type GitBodies = {
+  readonly [O in GitOperation]: z.ZodType<
+    GitArguments[O] & { readonly directory: string; readonly writable_paths?: readonly string[] }
+  >;
+};
+
+export const gitBodies: GitBodies = {
+  status: z.strictObject({ directory, short: z.boolean().default(false) }),
+  diff: z.strictObject({ directory, staged: z.boolean().default(false), path: gitPath.exactOptional() }),
+  log: z.strictObject({
+    directory,
+    count: z.int().min(1).max(200).default(10),
+    format: z.enum(logFormats).default("oneline"),
+  }),
+  commit: z
+    .strictObject({
+      directory,
+      message,
+      files: z.array(gitPath).min(1).max(1000).exactOptional(),
+      all: z.boolean().exactOptional(),
+      ...common,
+    })
+    .refine(({ files, all }) => (files === undefined) === (all === true), "name files, or all: one of them"),
+};
 
 /** Parses a JSON body; errors name the field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: string): z.output<Schema> {

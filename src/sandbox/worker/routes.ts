@@ -2,7 +2,7 @@ import { Hono, type Context } from "hono";
 import type * as z from "zod";
 import { hexOf } from "../sha256.ts";
 import { SandboxError, includesAct } from "../contract.ts";
-import type { ChangeOperation, ClosedPath, FileAct, FileStat } from "../contract.ts";
+import type { ChangeOperation, ClosedPath, FileAct, FileStat, GitOperation } from "../contract.ts";
 import { createGlobMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import type { ChangeContext } from "./files/changes.ts";
@@ -11,12 +11,15 @@ import { fail } from "./errors.ts";
 import type { Disk, Entry } from "./files/files.ts";
 import { children, contentOf, hashOf, joined } from "./files/files.ts";
 import { existing, existingFile } from "./files/locate.ts";
-import { once } from "./outcomes.ts";
+import { gitOperations } from "./git/operations.ts";
+import { endKey, once } from "./outcomes.ts";
 import {
   contentBody,
   diffBody,
   execBody,
   filesBody,
+  keyBody,
+  localizeBody,
   parseBody,
   pathBody,
   closedList,
@@ -24,10 +27,12 @@ import {
   settingsBody,
   skillsBody,
 } from "./requests.ts";
+import { localize } from "./search/localize.ts";
 import { searchContent, searchFiles } from "./search/search.ts";
 import { saw } from "./files/seen.ts";
 import { placedSkills, placeSkills } from "./skills.ts";
 import { follow } from "./shell/stream.ts";
+import { packFolder, unpackFolder } from "./tar.ts";
 import { textOf } from "./files/edit-text.ts";
 import { unifiedDiff } from "./files/unified-diff.ts";
 import type { Workspace } from "./workspace.ts";
@@ -72,20 +77,21 @@ function openTo(context: Context, disk: Disk): Disk {
 }
 
 const callerOf = (actor: string | undefined): string =>
-  actor === undefined ? "another caller" : `thread ${actor}`;
+  actor === undefined ? "a person" : `thread ${actor}`;
 
 const changeContext = (context: Context, writablePaths: readonly string[] | undefined): ChangeContext => {
   const actor = actorOf(context);
   const writer = { name: callerOf(actor), actor, writablePaths, guarded: true };
-  return { writer, ifMatch: context.req.header("If-Match") };
+  const ifMatch = context.req.header("If-Match");
+  return { writer, preconditions: { ifMatch, ifNoneMatch: context.req.header("If-None-Match") } };
 };
 
 const keyOf = (context: Context): string | undefined => context.req.header("Idempotency-Key");
 
-/** The path after `/file/`, without the mount. */
+/** The path after `/file/` or `/tar/`, without the mount. */
 function filePath(context: Context): string {
   const { pathname } = new URL(context.req.url);
-  const encoded = pathname.slice(pathname.indexOf("/file/workspace/") + "/file/workspace/".length);
+  const encoded = pathname.replace(/^.*?\/(?:file|tar)\/workspace\/?/, "");
   return workspacePath(decoded(encoded, "the path") ?? "");
 }
 
@@ -121,14 +127,40 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   if (announced > file) {
     fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
   }
+  const checkAlive = aliveCheck(workspace);
   const bytes = new Uint8Array(await context.req.arrayBuffer());
+  const size = Number(context.req.header("Sandbox-Size") ?? bytes.length);
+  if (bytes.length !== size)
+    fail("invalid_request", `the body has ${bytes.length} bytes instead of ${size}; it was cut off`);
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
+  checkAlive();
   const content = { path, bytes, hash };
   const outcome = once(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
 }
+
+/** Makes a check that the workspace was not destroyed while a body came; its files would reach the next one of its id. */
+const aliveCheck = ({ commands }: Workspace): (() => void) => {
+  const instance = commands.instance();
+  return () => {
+    if (commands.instance() !== instance) fail("conflict", "the workspace was removed meanwhile");
+  };
+};
+
+async function unpack(workspace: Workspace, context: Context): Promise<Response> {
+  const disk = openTo(context, workspace.disk);
+  const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
+  const { body } = context.req.raw;
+  const archive = { path: filePath(context), key: keyOf(context), body, checkAlive: aliveCheck(workspace) };
+  const outcome = await unpackFolder(disk, change, archive);
+  workspace.remember();
+  return Response.json(outcome);
+}
+
+const packed = (body: ReadableStream<Uint8Array>): Response =>
+  new Response(body, { headers: { "Content-Type": "application/x-tar" } });
 
 const statOf = (path: string, entry: Entry): FileStat => ({
   name: entry.name,
@@ -138,6 +170,13 @@ const statOf = (path: string, entry: Entry): FileStat => ({
   mode: entry.mode,
   modTime: entry.mtime,
 });
+
+/** Answers what the change of a key did, which it does not do any more if it has not. */
+function settle(workspace: Workspace, body: string): Response {
+  const outcome = endKey(workspace.disk, parseBody(keyBody, body).key);
+  workspace.remember();
+  return Response.json({ outcome });
+}
 
 const isChange = (op: string): op is ChangeOperation => Object.hasOwn(changeOperations, op);
 
@@ -159,7 +198,7 @@ function look(disk: Disk, op: string, body: string): Response {
     };
     return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
   }
-  const known = [...Object.keys(changeOperations), "stat", "list", "diff"];
+  const known = [...Object.keys(changeOperations), "stat", "list", "diff", "settle"];
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is no operation; there are ${known.join(", ")}`);
   const { path, entry } = existing(disk, workspacePath(parseBody(pathBody, body).path));
@@ -176,6 +215,7 @@ function look(disk: Disk, op: string, body: string): Response {
 async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {
   const op = context.req.param("op") ?? "";
   const body = await context.req.text();
+  if (op === "settle") return settle(workspace, body);
   return isChange(op)
     ? change(workspace, context, op, body)
     : look(openTo(context, workspace.disk), op, body);
@@ -186,7 +226,8 @@ async function search(disk: Disk, context: Context): Promise<Response> {
   const op = context.req.param("op");
   if (op === "content") return Response.json(await searchContent(disk, parseBody(contentBody, body)));
   if (op === "files") return Response.json({ paths: await searchFiles(disk, parseBody(filesBody, body)) });
-  return fail("unsupported", "there are search/content and search/files");
+  if (op === "localize") return Response.json({ files: await localize(disk, parseBody(localizeBody, body)) });
+  return fail("unsupported", "there are search/content, search/files and search/localize");
 }
 
 const eventStream = (body: ReadableStream<Uint8Array>): Response =>
@@ -237,6 +278,18 @@ async function configure(workspace: Workspace, context: Context): Promise<Respon
   return new Response(null, { status: 204 });
 }
 
+const isGitOperation = (op: string): op is GitOperation => Object.hasOwn(gitOperations, op);
+
+async function git(workspace: Workspace, context: Context): Promise<Response> {
+  const op = context.req.param("op") ?? "";
+  if (!isGitOperation(op))
+    return fail("unsupported", `there are git/${Object.keys(gitOperations).join(", git/")}`);
+  const { isClosed } = openTo(context, workspace.disk);
+  const actor = callerOf(actorOf(context));
+  const repository = { disk: workspace.disk, env: workspace.settings().env ?? {}, actor, isClosed };
+  return Response.json({ output: await gitOperations[op](repository, await context.req.text()) });
+}
+
 const unsupported = (what: string) => (): never => fail("unsupported", `the bash driver has no ${what}`);
 
 /** All routes of one workspace, under `/v1/sandbox/:id`. */
@@ -264,10 +317,14 @@ export function createRoutes(workspace: Workspace): Hono {
   });
   app.get("/file/workspace/*", (context) => readFile(openTo(context, workspace.disk), context));
   app.put("/file/workspace/*", (context) => writeFile(workspace, context));
+  for (const address of ["/tar/workspace", "/tar/workspace/*"]) {
+    app.get(address, (context) => packed(packFolder(openTo(context, workspace.disk), filePath(context))));
+    app.put(address, (context) => unpack(workspace, context));
+  }
   app.all("/file/*", () => fail("path_outside", "only paths under /workspace can be read and written"));
   app.post("/fs/:op", (context) => fileOperation(workspace, context));
   app.post("/search/:op", (context) => search(openTo(context, workspace.disk), context));
-  app.post("/git/:op", unsupported("git"));
+  app.post("/git/:op", (context) => git(workspace, context));
   app.all("/mcp/:name", unsupported("processes, so no stdio MCP servers"));
   app.post("/persist", unsupported("need to persist: its files last"));
   app.post("/hydrate", unsupported("need to hydrate: its files last"));

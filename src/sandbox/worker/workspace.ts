@@ -69,7 +69,7 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
       egress: "none",
       jail: "exact",
       persistent: true,
-      git: false,
+      git: true,
       limits: { ...limits() },
     }),
     remember: () => host.remind(now() + retention),

@@ -3,11 +3,12 @@ import { findCall } from "../../agent/calls/finish.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";
+import { interruptRule } from "../../agent/state/call.ts";
 import type { Grant } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
-import type { AnswerAction } from "../../agent/turn/answers.ts";
-import { approveCall, answerAsk, rejudgeCall } from "../../agent/turn/answers.ts";
+import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
+import { approveCall, answerAsk, isPlanAsk, rejudgeCall } from "../../agent/turn/ask-answers.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
@@ -80,9 +81,34 @@ const resolveQuestion = ({ question }: Ask, given: GivenAnswer): AnswerAction =>
 const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerAction => {
   if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
-  const plan = rejudgeCall(draft, ask.thread, { ...call.call, args });
+  const plan = rejudgeCall(draft, ask.thread, { call: call.call, edited: args });
   if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.text);
-  return { do: "start", changed: { edited: args, plan } };
+  return { do: "start", changed: { edited: args, moved: null, plan } };
+};
+
+const longestPlan = 100_000;
+
+/** A person may put another plan in the place of the one that they were shown. */
+const editedPlanOf = ({ input }: GivenAnswer): string => {
+  const plan = typeof input === "object" && input !== null && "plan" in input ? input["plan"] : null;
+  if (typeof plan !== "string" || !/\S/.test(plan))
+    return refuseAnswer("/input/plan", "give the changed plan");
+  return plan.length > longestPlan
+    ? refuseAnswer("/input/plan", `longer than ${longestPlan} characters; shorten it`)
+    : plan;
+};
+
+const resolvePlan = (given: GivenAnswer): AnswerAction => {
+  const { decision, message = "", remember = "once" } = given;
+  if (remember !== "once") return refuseAnswer("/remember", "a plan is approved once; leave remember out");
+  if (decision === "deny")
+    return { do: "plan", decision: { approved: false, message: /\S/.test(message) ? message : null } };
+  if (decision === "edit") return { do: "plan", decision: { approved: true, text: editedPlanOf(given) } };
+  if (decision !== "approve")
+    return refuseAnswer("/decision", "an approval takes approve, deny, edit or cancel");
+  if (given.input !== undefined)
+    return refuseAnswer("/input", "approve takes the plan as it is; write decision edit to change it");
+  return { do: "plan", decision: { approved: true, text: null } };
 };
 
 const resolveApproval = (draft: Draft, ask: Ask, call: Call, given: GivenAnswer): AnswerAction => {
@@ -106,11 +132,19 @@ const resolveClientResult = (given: GivenAnswer): AnswerAction => {
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 
+/** The server learns on its own way whether somebody has signed in; the answer says whether they agreed to. */
+const resolveAuthorization = ({ decision }: GivenAnswer): AnswerAction =>
+  decision === "approve" || decision === "deny"
+    ? { do: "settle", status: "ok", text: decision }
+    : refuseAnswer("/decision", "an authorization takes approve, deny or cancel");
+
 const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction => {
   if (given.decision === "cancel") return { do: "default" };
   if (ask.kind === "question") return resolveQuestion(ask, given);
   if (ask.kind === "client_tool") return resolveClientResult(given);
+  if (ask.kind === "authorization") return resolveAuthorization(given);
   if (ask.kind === "budget") return resolveRaise(ask, given);
+  if (isPlanAsk(draft, ask)) return resolvePlan(given);
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   return call === null
     ? refuse("ask_expired", "the call of this ask is over")
@@ -137,8 +171,8 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
     // Repeating what a crash interrupted needs its own answer, whatever grants allow.
-    if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
-    if (rejudgeCall(draft, other.thread, waiting.call).verdict !== "allow") continue;
+    if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
+    if (rejudgeCall(draft, other.thread, waiting).verdict !== "allow") continue;
     const effect = approveCall(draft, other, waiting);
     answerAsk(draft, other, "approve", principal.by, { decision: "approve" }, effect);
   }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { advanceSession } from "../../agent/loop/advance.ts";
-import { startCompactionRun } from "../../agent/run/runs.ts";
+import { startNextRun } from "../../agent/run/runs.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { emit, runOf, threadOf, assign } from "../../agent/transaction/draft.ts";
+import { assign, emit, runOf, takeEditNumber, threadOf } from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
@@ -31,7 +31,8 @@ export const compactOperation = defineWrite({
     if (thread.run !== null) runOf(draft, id).compact = { instructions };
     else if (thread.chat.length > 0) {
       requireRunAdmission(context);
-      startCompactionRun(draft, id, instructions);
+      threadOf(draft, id).compact = { instructions };
+      startNextRun(draft, id);
     }
     advanceSession(draft, "compact");
     return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
@@ -47,9 +48,9 @@ const pinSchema = z.strictObject({
 /** Shows a message whole again with an overlay without texts, since overlays are never undone. */
 const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
   if (overlay === undefined) return {};
-  const edit = draft.state.nextEdit;
-  draft.state.nextEdit = edit + 1;
-  return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
+  return {
+    overlay: { edit: takeEditNumber(draft), by: "api", reason: "pinned", texts: {}, media: true, tokens },
+  };
 };
 
 export const pinOperation = defineWrite({

@@ -4,6 +4,8 @@ import type { ContentPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
+import { base64Of, dataUrlPattern, storeBlob } from "./blobs.ts";
+import { findUpload } from "./uploads.ts";
 
 /** This file defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
 
@@ -17,13 +19,18 @@ const sourceFields = {
     .url({ protocol: /^https$/, error: "must be an https URL" })
     .max(2_048)
     .optional(),
+  file: z.string().max(64).optional().describe("The id of a file that is kept with the session."),
   name: wellFormedText(255).optional(),
 };
 
-const hasOneSource = (part: { data?: string | undefined; url?: string | undefined }): boolean =>
-  (part.data === undefined) !== (part.url === undefined);
+const hasOneSource = ({
+  data,
+  url,
+  file,
+}: Readonly<Partial<Record<keyof typeof sourceFields, unknown>>>): boolean =>
+  [data, url, file].filter((source) => source !== undefined).length === 1;
 
-const sourceError = { error: "give exactly one of data and url" };
+const sourceError = { error: "give exactly one of data, url and file" };
 
 const partSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text"), text: wellFormedText(1_048_576) }),
@@ -51,33 +58,32 @@ export const contentSchema = z.union(
 
 type GivenPart = z.output<typeof partSchema>;
 
-const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
-
 type MediaPart = Exclude<GivenPart, { type: "text" }>;
 
-/** Returns the media type that a part names itself or in its data URL. */
-const mediaTypeOf = (part: MediaPart, index: number): string => {
-  const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type;
+/** Returns the media type that a part names itself, in its data URL, or as that of a file. */
+const mediaTypeOf = (part: MediaPart, index: number, ofFile?: string): string => {
+  const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type ?? ofFile;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
   return named !== undefined && known.includes(named)
     ? named
     : refuseField("unsupported_media_type", `/content/${index}/media_type`, `use one of ${known.join(", ")}`);
 };
 
-const base64Of = ({ data = "" }: MediaPart, index: number): string => {
-  const bytes = data.replace(dataUrlPattern, "").replace(/\s+/g, "");
-  if (bytes.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(bytes)) return bytes;
-  return refuseField("invalid_request", `/content/${index}/data`, "not base64", { rule: "base64" });
+/** Returns a part whose bytes are those of a kept file, which is not stored again. */
+const nameFile = (draft: Draft, part: MediaPart, index: number, file: string): ContentPart => {
+  const upload = findUpload(draft, file);
+  if (upload === null)
+    return refuseField("not_found", `/content/${index}/file`, "no file of this id is kept");
+  const media_type = mediaTypeOf(part, index, upload.media_type);
+  return { type: part.type, media_type, name: part.name ?? upload.name, blob: upload.blob };
 };
 
 const storeMedia = (draft: Draft, part: MediaPart, index: number): ContentPart => {
-  const { type, name, url } = part;
+  const { type, name, url, file } = part;
+  if (file !== undefined) return nameFile(draft, part, index, file);
   const fields = { media_type: mediaTypeOf(part, index), ...(name === undefined ? {} : { name }) };
   if (url !== undefined) return { type, ...fields, url };
-  const text = base64Of(part, index);
-  const blob = `m${draft.state.nextBlob}`;
-  draft.state.nextBlob += 1;
-  draft.blobs.push({ id: blob, text });
+  const blob = storeBlob(draft, base64Of(part.data ?? "", `/content/${index}/data`));
   return { type, ...fields, blob };
 };
 

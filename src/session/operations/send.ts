@@ -4,6 +4,8 @@ import { stopAnnouncement } from "../../agent/inputs/announce.ts";
 import {
   findInboxLimit,
   acceptInput,
+  appendAgentResult,
+  returnInputs,
   changeInput,
   assignInputId,
   withdrawInput,
@@ -12,7 +14,7 @@ import {
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { selectEpisodes } from "../../agent/memory/episodes.ts";
 import { cancelRun, cancelSubtree } from "../../agent/run/cancel.ts";
-import { runRecordOf, startRun } from "../../agent/run/runs.ts";
+import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input } from "../../agent/state/input.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -21,14 +23,17 @@ import { threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { CommandAnswer, Archive, WriteContext } from "../command.ts";
-import { acceptedAnswer, requireRunAdmission, requireUnchanged, wellFormedText } from "../command.ts";
+import {
+  acceptedAnswer,
+  requireRunAdmission,
+  requireStorage,
+  requireUnchanged,
+  wellFormedText,
+} from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
 import { refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./content.ts";
-
-/** Limits the bytes of a session; beyond them it takes no more inputs. */
-const mostStored = 2 ** 30;
 
 /** Returns an input's content as it is stored, once the session's model is known to take it. */
 const takeContent = (
@@ -92,11 +97,6 @@ const findAddressedThread = (draft: Draft, archive: Archive, id: string, mode: O
   if (thread.id === "main") return thread;
   if (mode !== "steer") return refuseField("invalid_request", "/on_busy", "a child thread only takes steer");
   return thread.run === null ? refuseField("run_not_active", "/thread", "this thread has ended") : thread;
-};
-
-const requireStorage = ({ stored }: WriteContext): void => {
-  if (stored() < mostStored) return;
-  refuse("storage_error", "this session holds 1 GiB, as much as it may; begin a new one");
 };
 
 const inboxLimitTexts = {
@@ -173,7 +173,7 @@ const startOrInterrupt = (context: WriteContext, thread: Thread, input: Input): 
   if (thread.run === null) {
     requireRunAdmission(context);
     requireBudget(draft, thread.id);
-    startRun(draft, input);
+    startNextRun(draft, thread.id);
     return;
   }
   const mode = input.on_busy;
@@ -270,6 +270,17 @@ const cancelSchema = z.strictObject({
 const requireEndedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
+/** A run that has not started yet is cancelled like one that has; results of agents stay in the chat. */
+const returnHeldInputs = (draft: Draft, { id, inbox }: Thread): void => {
+  threadOf(draft, id).compact = null;
+  returnInputs(
+    draft,
+    id,
+    inbox.map((input) => input.id),
+  );
+  for (const input of threadOf(draft, id).inbox) appendAgentResult(draft, input);
+};
+
 const cancelThread = (
   { draft, archive }: WriteContext,
   params: z.output<typeof cancelSchema>,
@@ -281,6 +292,7 @@ const cancelThread = (
       meta: { run: thread.run?.id ?? null },
     });
   if (thread.run === null) {
+    if (params.queued === "return") returnHeldInputs(draft, thread);
     // Background commands that the run started are below it, too.
     cancelSubtree(draft, thread.id, params.mode, "a person cancelled it");
     stopAnnouncement(draft, thread.id);

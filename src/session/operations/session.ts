@@ -1,16 +1,25 @@
 import * as z from "zod";
-import { returnInput } from "../../agent/inputs/inputs.ts";
+import { stopAnnouncement } from "../../agent/inputs/announce.ts";
+import { appendAgentResult, isAgentResult, returnInput } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf, sessionStatusOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
 import { noFunds } from "../../agent/state/budget.ts";
-import { toUsd } from "../../agent/state/records.ts";
-import { noFiles } from "../../agent/state/run.ts";
+import { noFiles } from "../../agent/state/files.ts";
+import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
 import { noTotals } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { agentOf, emit, headAfter, retireMessages, threadOf, assign } from "../../agent/transaction/draft.ts";
+import {
+  agentOf,
+  assign,
+  emit,
+  headAfter,
+  recordEffects,
+  retireMessages,
+  threadOf,
+} from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
@@ -19,7 +28,9 @@ import { defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
 import { refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
+import { totalsView } from "../usage.ts";
 import { changeSessionBudget, budgetChangeSchema, budgetSchema, createBudget, budgetView } from "./budget.ts";
+import { initialFilesSchema, storeInitialFiles } from "./initial-files.ts";
 import { changeMetadata, metadataSchema } from "./metadata.ts";
 import { submitInput, inputSchema, jsonSchema } from "./send.ts";
 
@@ -45,6 +56,7 @@ const createSchema = z.strictObject({
     .union([wellFormedText(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
     .optional(),
   interactive: z.boolean().optional(),
+  files: initialFilesSchema.default([]),
   tools: z
     .array(z.string().max(128))
     .max(256)
@@ -58,7 +70,7 @@ const createSchema = z.strictObject({
 });
 
 /** Returns whether a session exists; its creation is its first event. */
-const isCreated = ({ head }: Session): boolean => head > 0;
+export const isCreated = ({ head }: Session): boolean => head > 0;
 
 /** Returns a session that does not exist yet, from which a create starts. */
 export const emptySession = (
@@ -121,6 +133,7 @@ const admitSession = (rules: SessionRules, params: CreateParams): string => {
   const agent = requireAgent(params.agent ?? rules.entryAgent, rules);
   if (params.model !== undefined) refuseIfProblem(rules.modelProblem(params.model, agent));
   refuseIfProblem(rules.clientToolProblem(params.client_tools, agent));
+  if (params.files.length > 0) refuseIfProblem(rules.workspaceProblem());
   refuseIfProblem(rules.ceilingProblem(params.tools ?? [], params.client_tools));
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
@@ -146,6 +159,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   draft.state.prefix = agentOf(draft, "main").prefix;
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
+  storeInitialFiles(draft, params.files);
   const { input: given } = params;
   if (given !== undefined) {
     const isText = typeof given === "string";
@@ -165,6 +179,7 @@ export const createOperation = defineWrite({
   method: "POST",
   path: "/v1/sessions",
   params: createSchema,
+  creates: true,
   alias: true,
   isTagged: true,
   takesContent: true,
@@ -175,7 +190,6 @@ export const createOperation = defineWrite({
 /** Shows a session as the API does. */
 export const sessionView = (session: Session): Json => {
   const threads = Object.values(session.threads);
-  const { cumulative, cost, calls, estimated } = session.usage;
   return {
     id: session.id,
     ref: session.ref,
@@ -187,7 +201,7 @@ export const sessionView = (session: Session): Json => {
     waiting_for: threads.flatMap((thread) => shownWaitReasons(session, thread)) as unknown as Json,
     revision: session.revision,
     model: session.model,
-    usage: { ...cumulative, calls, cost_usd: toUsd(cost), estimated },
+    usage: totalsView(session.usage),
     budget: budgetView(session),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
@@ -202,7 +216,7 @@ export const sessionView = (session: Session): Json => {
 };
 
 /** Shows the session as it will be once this draft is stored. */
-const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
+export const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
 
 export const getOperation = defineRead({
   name: "get",
@@ -264,6 +278,15 @@ export const patchOperation = defineWrite({
   run: patchSession,
 });
 
+/** Refuses what needs a session without a run, or at least without one of some kind. */
+export const requireRest = ({ state }: Draft, isBusy: (run: Run) => boolean = () => true): void => {
+  for (const thread of Object.values(state.threads))
+    if (thread.run !== null && isBusy(thread.run))
+      refuse("session_busy", "a run is active; cancel it first", {
+        meta: { run: runRecordOf(thread, thread.run) as unknown as Json },
+      });
+};
+
 export const clearOperation = defineWrite({
   name: "clear",
   summary: "Retires the chat and begins a new usage period; the originals stay readable.",
@@ -272,14 +295,13 @@ export const clearOperation = defineWrite({
   path: "/v1/sessions/:session/clear",
   params: z.strictObject({ instructions: z.string().optional() }),
   run: ({ draft }) => {
-    const active = Object.values(draft.state.threads).find(({ run }) => run !== null);
-    if (active?.run !== undefined && active.run !== null)
-      return refuse("session_busy", "a run is active; cancel it first", {
-        meta: { run: runRecordOf(active, active.run) as unknown as Json },
-      });
+    requireRest(draft);
     for (const id of Object.keys(draft.state.threads)) {
       const thread = threadOf(draft, id);
-      for (const input of thread.inbox) returnInput(draft, input, "cleared");
+      for (const input of thread.inbox)
+        if (isAgentResult(input)) appendAgentResult(draft, input);
+        else returnInput(draft, input, "cleared");
+      stopAnnouncement(draft, id);
       if (thread.chat.length > 0) {
         retireMessages(draft, id, thread.chat, { reason: "clear" });
         emit(draft, id, "messages_retired", {
@@ -294,11 +316,12 @@ export const clearOperation = defineWrite({
       thread.lastUsage = null;
       thread.previousNewest = null;
       thread.warnedUtilization = false;
+      recordEffects(draft, id, {});
       thread.effects = {};
       thread.history = [];
       thread.guards = {};
       thread.files = noFiles;
-      thread.announce = null;
+      thread.compact = null;
     }
     draft.state.usage = noTotals;
     draft.state.updatedAt = draft.moment.now;

@@ -37,6 +37,7 @@ export const recall = defineTool({
   }),
   safety: "read",
   workspace: "none",
+  progress: false,
   run: ({ id, offset, limit, find }, context) => {
     const text = context.recall(id);
     if (text === null)

@@ -8,6 +8,7 @@ export const reportStatus = defineTool({
   params: z.strictObject({ status: z.string().max(500).describe("What you are doing now.") }),
   safety: "read",
   workspace: "none",
+  progress: false,
   run: ({ status }) =>
     status.trim() === ""
       ? toolError("invalid_arguments", "status is blank; say what you are doing")

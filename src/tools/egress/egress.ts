@@ -2,7 +2,7 @@ import { capBody } from "./body.ts";
 import type { EgressRules } from "./url.ts";
 import { checkUrl } from "./url.ts";
 
-export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout";
+export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout" | "unavailable";
 
 /** A request was not sent, or its answer was not read. The message holds no query, header or body. */
 export class EgressError extends Error {
@@ -14,14 +14,32 @@ export class EgressError extends Error {
   }
 }
 
+/** Where a redirect leads; a method that changed to GET has no body. */
+interface RedirectTarget {
+  readonly url: string;
+  readonly method: string;
+}
+
+/** The redirect that came instead of an answer: the egress permits its target, the caller has to decide about it. */
+export class RedirectError extends EgressError {
+  readonly target: RedirectTarget;
+  constructor(target: RedirectTarget) {
+    super("too_many_redirects", "the answer is a redirect.");
+    this.target = target;
+  }
+}
+
 interface EgressInit {
   readonly method?: string;
   /** Headers of the request; a `Headers` object may be changed. */
   readonly headers?: HeadersInit;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal;
-  /** `follow` takes at most five redirects and checks each; `refuse` returns the 3xx answer as it is. */
-  readonly redirects: "follow" | "refuse";
+  /**
+   * `follow` takes at most five redirects and checks each; `refuse` returns the 3xx answer as it is; `raise` rejects
+   * with `RedirectError`, for callers that decide about each.
+   */
+  readonly redirects: "follow" | "refuse" | "raise";
   /** The largest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
   /** Milliseconds from connect to the end of the body; absent for a caller with deadlines of its own. */
@@ -32,6 +50,8 @@ interface EgressInit {
   readonly allowList?: boolean;
   /** The only origins allowed, at every hop; absent: any that the rules allow. */
   readonly origins?: readonly string[];
+  /** The page that makes the request: like a redirect from there, it may not lead from a public page to a private target. */
+  readonly from?: string;
 }
 
 /** The only way to send a request. Rejects with `EgressError`, an abort's reason or the network's error. */
@@ -41,7 +61,7 @@ export interface EgressOptions extends EgressRules {
   readonly fetch?: typeof fetch;
 }
 
-const maxRedirects = 5;
+export const maxRedirects = 5;
 
 const droppedHeaders = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
@@ -49,6 +69,8 @@ const bodyHeaders = ["content-type", "content-length", "content-encoding", "cont
 
 interface Hop {
   readonly url: URL;
+  /** True if the operator opened this address. */
+  readonly isPrivate: boolean;
   readonly method: string;
   readonly headers: Headers;
   readonly body: string | Uint8Array<ArrayBuffer> | undefined;
@@ -75,22 +97,34 @@ const requireOrigin = ({ origin, host }: URL, { origins }: EgressInit): void => 
   if (origins?.includes(origin) === false) throw createDenial(`${host} is not among the hosts of this tool`);
 };
 
-const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit): Hop => {
+const isPrivateTarget = (address: string, rules: EgressRules): boolean => {
+  const check = checkUrl(address, rules);
+  return check.ok && check.isPrivate;
+};
+
+/** The address that a redirect leads to, if the rules permit it. */
+const targetOf = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit) => {
   const target = URL.parse(response.headers.get("location") ?? "", hop.url.href);
   if (target === null) throw createDenial("the redirect's address is not a valid URL");
   if (hop.url.protocol === "https:" && target.protocol === "http:")
     throw createDenial("a redirect from https to http was refused");
-  const sameOrigin = target.origin === hop.url.origin;
-  const check = checkUrl(target, rules, { allowList: init.allowList === true, noPrivate: !sameOrigin });
+  const noPrivate = target.origin !== hop.url.origin && !hop.isPrivate;
+  const check = checkUrl(target, rules, { allowList: init.allowList === true, noPrivate });
   if (!check.ok) throw createDenial(`a redirect was refused: ${check.reason}`);
   requireOrigin(check.url, init);
+  return { url: check.url, isPrivate: check.isPrivate };
+};
+
+const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit): Hop => {
+  const target = targetOf(hop, response, rules, init);
+  const sameOrigin = target.url.origin === hop.url.origin;
   const secrets = init.secrets ?? [];
   if (!sameOrigin && holdsSecret(hop.body, secrets))
     throw createDenial("a redirect would carry a secret in the body to another origin");
   const headers = sameOrigin ? new Headers(hop.headers) : stripSecrets(hop.headers, secrets);
-  if (!becomesGet(response.status, hop.method)) return { ...hop, url: check.url, headers };
+  if (!becomesGet(response.status, hop.method)) return { ...hop, ...target, headers };
   for (const name of bodyHeaders) headers.delete(name);
-  return { url: check.url, method: "GET", headers, body: undefined };
+  return { ...target, method: "GET", headers, body: undefined };
 };
 
 const isRedirect = (response: Response): boolean =>
@@ -124,20 +158,24 @@ export const createEgress = (options: EgressOptions): Egress => {
     });
   };
   return async (address, init) => {
-    const check = checkUrl(address, options, { allowList: init.allowList === true });
+    const noPrivate = init.from !== undefined && !isPrivateTarget(init.from, options);
+    const check = checkUrl(address, options, { allowList: init.allowList === true, noPrivate });
     if (!check.ok) throw createDenial(check.reason);
     requireOrigin(check.url, init);
     const headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
     headers.set("x-limpet-hop", "1");
     const signal = signalOf(init);
-    let hop: Hop = { url: check.url, method: init.method ?? "GET", headers, body: init.body };
+    const { url, isPrivate } = check;
+    let hop: Hop = { url, isPrivate, method: init.method ?? "GET", headers, body: init.body };
     for (let followed = 0; ; followed++) {
       const response = await request(hop, signal);
       if (init.redirects === "refuse" || !isRedirect(response)) return capResponse(response, init.maxBytes);
       await response.body?.cancel();
       if (followed === maxRedirects)
         throw new EgressError("too_many_redirects", `more than ${maxRedirects} redirects.`);
-      hop = nextHop(hop, response, options, init);
+      const next = nextHop(hop, response, options, init);
+      if (init.redirects === "raise") throw new RedirectError({ url: next.url.href, method: next.method });
+      hop = next;
     }
   };
 };

@@ -12,16 +12,26 @@ export interface EgressRules {
   readonly ownHosts?: { readonly has: (host: string) => boolean };
 }
 
-type UrlCheck = { readonly ok: true; readonly url: URL } | { readonly ok: false; readonly reason: string };
+type UrlCheck =
+  | { readonly ok: true; readonly url: URL; readonly isPrivate: boolean }
+  | { readonly ok: false; readonly reason: string };
 
 const closedNames = new Set(["localhost", "local", "internal", "home.arpa"]);
+
+/** Names under which clouds serve the credentials of their machines; most others end in `.internal`. */
+const metadataNames = new Set([
+  "metadata.goog",
+  "metadata.tencentyun.com",
+  "metadata.packet.net",
+  "metadata.platformequinix.com",
+]);
 
 const closedSuffixes = [...closedNames].map((name) => `.${name}`);
 
 const labelPattern = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /** Whether a host matches a list of exact names and `*.` patterns. */
-const matchesHost = (patterns: readonly string[], host: string): boolean =>
+export const matchesHost = (patterns: readonly string[], host: string): boolean =>
   patterns.some((pattern) => {
     const wanted = pattern.toLowerCase().replace(/\.$/, "");
     return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;
@@ -36,12 +46,27 @@ const checkHost = (host: string): string | null => {
   const labels = host.split(".");
   if (host.length > 253 || !labels.every((part) => labelPattern.test(part)))
     return "the host is not a valid name";
-  if (labels.length < 2 || closedNames.has(host) || closedSuffixes.some((suffix) => host.endsWith(suffix)))
-    return `${host} is not a public host`;
+  const isClosed =
+    labels.length < 2 ||
+    closedNames.has(host) ||
+    metadataNames.has(host) ||
+    closedSuffixes.some((suffix) => host.endsWith(suffix));
+  if (isClosed) return `${host} is not a public host`;
   return null;
 };
 
 const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
+
+/** Codes of characters that mean the same with and without percent-encoding. */
+const unreserved = /%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/gi;
+
+/** What permission rules match of an address: `scheme://host:port/path`, without spellings that mean the same. */
+export const addressSubject = (address: string): string => {
+  const { protocol, hostname, port, pathname } = new URL(address);
+  const host = hostname.replace(/\.$/, "");
+  const path = pathname.replace(unreserved, (code) => decodeURIComponent(code));
+  return `${protocol}//${host}:${port === "" ? defaultPort(protocol) : port}${path}`;
+};
 
 /** Says what is wrong with the form of a URL, whatever the rules are. */
 const checkForm = (url: URL): string | null => {
@@ -89,5 +114,5 @@ export const checkUrl = (address: string | URL, rules: EgressRules, options: Che
     checkForm(url) ??
     (isPrivate ? null : checkPublic(url, host, port, rules)) ??
     checkLists(host, rules, options);
-  return problem === null ? { ok: true, url } : refuseUrl(problem);
+  return problem === null ? { ok: true, url, isPrivate } : refuseUrl(problem);
 };

@@ -195,6 +195,7 @@ describe("SE-44 AP-28: run_end.result", () => {
     "truncated",
     "breach_verify",
     "tool_calls",
+    "tool_counts",
     "files_modified",
     "files_created",
     "files_deleted",

@@ -374,7 +374,7 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["spawn_agents"] } }));
     const { bench } = await run(`replies: [{ reply: [{ call: delegate, args: { tasks: [] } }] }, ${done}]`, {
       effects: { effects: [hide] },
-      team: "  - name: mate\n    description: Helps.",
+      team: "  - name: mate\n    description: Helps.\ndefaults: { delegation: {} }",
     });
     expect(results(bench)).toEqual(["denied: not_permitted: delegate is not available in this turn"]);
   });

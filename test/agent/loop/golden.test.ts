@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { crew, delegate } from "../../support/crew.ts";
-import { headOf, onlyAsk, play, typesAfter } from "./play.ts";
+import { playVerify, write } from "../turn/verify-play.ts";
+import { dataOf, headOf, onlyAsk, play, typesAfter } from "./play.ts";
 import { replies, said } from "../../support/scripts.ts";
 
 /** SE-46, row by row and in full. */
@@ -10,6 +11,9 @@ const opening = ["input_accepted", "run_start", "agent_start", "input_applied", 
 const request = ["llm_request_preparing", "llm_request_start"];
 
 const closing = ["turn_metrics", "turn_end"];
+
+/** The end of a call that ran. */
+const callEnd = ["tool_call_end", "episode_recorded"];
 
 const ending = ["agent_end", "run_end"];
 
@@ -68,10 +72,25 @@ test("SE-46 tools: file changes follow the end of the call that made them", asyn
     "llm_finish",
     "message_added",
     "tool_call_start",
-    "tool_call_end",
+    ...callEnd,
     "file_change",
     "tool_call_start",
-    "tool_call_end",
+    ...callEnd,
+    "message_added",
+    "message_added",
+    ...closing,
+    "turn_start",
+    ...answer,
+  ]);
+});
+
+test("SE-46 tools SE-41: the note about failed calls follows the results", async () => {
+  const { bench } = await play(replies(said(["look", { fail: true }]), said("Done.")));
+  bench.send("Go");
+  await bench.idle();
+  expect(typesAfter(bench, 12)).toEqual([
+    "tool_call_start",
+    ...callEnd,
     "message_added",
     "message_added",
     ...closing,
@@ -94,7 +113,7 @@ test("SE-46 steer", async () => {
   expect(typesAfter(bench, before)).toEqual([
     "input_accepted",
     "tool_call_end",
-    "tool_call_end",
+    ...callEnd,
     "message_added",
     "message_added",
     ...closing,
@@ -104,6 +123,43 @@ test("SE-46 steer", async () => {
     "turn_start",
     ...answer,
   ]);
+});
+
+const planned = [...request, "llm_text", "llm_finish", "message_added", "plan_created"];
+
+test("SE-46 plan", async () => {
+  const { bench } = await play(replies(said("The plan."), said("Done.")), {
+    agent: "options: { plan_before_execute: true }",
+  });
+  bench.send("Go");
+  await bench.idle();
+  expect(typesAfter(bench, 1)).toEqual([...opening, ...planned, "message_added", "turn_start", ...answer]);
+});
+
+test("SE-46 plan: with an approval, after one that was denied", async () => {
+  const { bench } = await play(replies(said("The plan."), said("Another."), said("Done.")), {
+    agent: "options: { plan_before_execute: approve }",
+  });
+  bench.send("Go");
+  await bench.idle();
+  bench.ok("answer", { ask: onlyAsk(bench), decision: "deny", message: "No" });
+  await bench.idle();
+  bench.ok("answer", { ask: onlyAsk(bench), decision: "approve" });
+  await bench.idle();
+  const asked = [...planned, "ask_user", "run_waiting", "ask_resolved", "run_resumed", "message_added"];
+  expect(typesAfter(bench, 1)).toEqual([...opening, ...asked, ...asked, "turn_start", ...answer]);
+});
+
+test("SE-46 plan: not approved", async () => {
+  const { bench } = await play(replies(said("The plan.")), {
+    agent: "options: { plan_before_execute: approve }",
+  });
+  bench.send("Go");
+  await bench.idle();
+  bench.ok("answer", { ask: onlyAsk(bench), decision: "deny" });
+  await bench.idle();
+  const asked = [...planned, "ask_user", "run_waiting", "ask_resolved"];
+  expect(typesAfter(bench, 1)).toEqual([...opening, ...asked, ...ending]);
 });
 
 const asking = "permissions: { rules: [{ tool: fire, action: ask }] }";
@@ -124,7 +180,7 @@ test("SE-46 approval", async () => {
     "ask_resolved",
     "run_resumed",
     "tool_call_start",
-    "tool_call_end",
+    ...callEnd,
     "message_added",
     ...closing,
     "turn_start",
@@ -147,7 +203,7 @@ test("SE-46 question", async () => {
     "tool_call_parked",
     "run_waiting",
     "ask_resolved",
-    "tool_call_end",
+    ...callEnd,
     "run_resumed",
     "message_added",
     ...closing,
@@ -179,7 +235,7 @@ test("SE-46 child", async () => {
     ...["run_start", "agent_start", "input_applied", "message_added"].map((type) => `child ${type}`),
     "run_waiting",
     ...["turn_start", ...answer].map((type) => `child ${type}`),
-    "tool_call_end",
+    ...callEnd,
     "run_resumed",
     "message_added",
     ...closing,
@@ -214,7 +270,7 @@ test("SE-46 crash, unsafe", async () => {
   await bench.idle();
   expect(typesAfter(bench, 12)).toEqual([
     "tool_call_start",
-    "tool_call_end",
+    ...callEnd,
     "message_added",
     ...closing,
     "turn_start",
@@ -256,7 +312,7 @@ test("SE-46 cancel: during tools, with inputs that go back", async () => {
   await bench.idle();
   expect(typesAfter(bench, before)).toEqual([
     "tool_call_end",
-    "tool_call_end",
+    ...callEnd,
     "message_added",
     "message_added",
     "turn_end",
@@ -278,6 +334,35 @@ test("SE-46 cancel: of a run that waits for an answer", async () => {
     "message_added",
     "turn_end",
     ...ending,
+  ]);
+});
+
+test("SE-46 repair: a check that fails has a note and a repair turn without turn events", async () => {
+  const { bench } = await playVerify([write("bad"), write("good"), said("Done.")]);
+  const call = ["tool_call_start", ...callEnd, "file_change", "message_added"];
+  const calling = [...request, "llm_tool_prepare", "llm_finish", "message_added", ...call];
+  expect(typesAfter(bench, 7)).toEqual([
+    ...calling,
+    ...closing,
+    "verify",
+    "verify",
+    "message_added",
+    ...calling,
+    "verify",
+    "verify",
+    "turn_start",
+    ...answer,
+  ]);
+  expect(dataOf(bench, "verify").map(({ state }) => state)).toEqual([
+    "started",
+    "failed",
+    "started",
+    "passed",
+  ]);
+  expect(dataOf(bench, "llm_request_preparing").map(({ purpose }) => purpose)).toEqual([
+    "turn",
+    "repair",
+    "turn",
   ]);
 });
 

@@ -5,9 +5,13 @@ import { next } from "../../../src/agent/loop/next.ts";
 import type { ReachedLimit } from "../../../src/agent/state/budget.ts";
 import { noRunBudget } from "../../../src/agent/state/budget.ts";
 import type { Call } from "../../../src/agent/state/call.ts";
-import type { Phase, Run } from "../../../src/agent/state/run.ts";
-import { newCounters } from "../../../src/agent/state/run.ts";
+import type { Phase, PreparedWork } from "../../../src/agent/state/phase.ts";
+import type { RunPlan } from "../../../src/agent/state/plan.ts";
+import { newPlan } from "../../../src/agent/state/plan.ts";
+import type { Run } from "../../../src/agent/state/run.ts";
+import { newCounters, noTurnWork } from "../../../src/agent/state/run.ts";
 import type { Thread } from "../../../src/agent/state/thread.ts";
+import type { Verification } from "../../../src/agent/state/verification.ts";
 import { newThread } from "../../../src/agent/state/thread.ts";
 
 /** SE-9: `next` as a table. Values are built here and not reached, so that impossible ones are tried too. */
@@ -81,6 +85,7 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   announces: false,
   waitingShown: false,
   wrapUpSaid: false,
+  checkpoints: [],
   light: false,
   missingSince: null,
   revision: "r",
@@ -93,6 +98,8 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   notes: [],
   overflows: 0,
   compacted: false,
+  turnWork: noTurnWork,
+  answerFrom: 0,
   wants: [],
   compact: null,
   reply: null,
@@ -105,9 +112,10 @@ const threadOf = (run: Run | null): Thread => ({ ...newThread("main", "a"), run 
 const facts = (more: Partial<ThreadFacts> = {}): ThreadFacts => ({
   now,
   epoch,
-  slot: true,
+  slot: () => true,
   children: "none",
   held: null,
+  noProgressTurns: 0,
   limit: () => null,
   ...more,
 });
@@ -140,11 +148,15 @@ const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
   why,
 });
 
-const preparing = (until: number): Phase => ({
+const preparing = (
+  until: number | null,
+  at = epoch,
+  work: PreparedWork = { kind: "effect", index: 0 },
+): Phase => ({
   at: "preparing",
-  work: { kind: "effect", index: 0 },
+  work,
   attempt: 1,
-  epoch,
+  epoch: at,
   round: 1,
   startedAt: 0,
   until,
@@ -168,9 +180,36 @@ const cancel = (mode: "now" | "after_turn", until = now + 5_000): Pick<Run, "can
 
 const stop: Pick<Run, "stop"> = { stop: { reason: "internal", error: "x" } };
 
+const idle: Pick<Run, "counters"> = { counters: { ...newCounters(), idleTurns: 2 } };
+
+const usedUp: Pick<Run, "stop" | "verification"> = {
+  stop: { reason: "max_iterations", error: "x" },
+  verification: { of: "breach", outcome: null },
+};
+
+const edited: Verification = { of: "edits", repairs: 0, next: "end_turn" };
+
+const checking = (at = epoch): Phase =>
+  preparing(null, at, { kind: "verification", what: "breach", command: null });
+
+const asked: RunPlan = { ...newPlan, stage: { at: "asked", ask: "ask_1", until: 8_000 } };
+
 describe("SE-9: row by row", () => {
   test.each<[string, Run | null, Partial<ThreadFacts>, object]>([
     ["1: no run", null, {}, { do: "rest" }],
+    [
+      "9: ready, so many turns without progress",
+      runOf({ at: "ready" }, idle),
+      { noProgressTurns: 2 },
+      { do: "finish", state: "failed", reason: "no_progress" },
+    ],
+    [
+      "9: the repair turn of the newest one comes first",
+      runOf({ at: "ready" }, { ...idle, repair: true }),
+      { noProgressTurns: 2 },
+      { do: "think" },
+    ],
+    ["9: fewer turns than that", runOf({ at: "ready" }, idle), { noProgressTurns: 3 }, { do: "think" }],
     [
       "2: cancelled, nothing live",
       runOf({ at: "ready" }, cancel("now")),
@@ -208,7 +247,7 @@ describe("SE-9: row by row", () => {
         cancel("after_turn"),
       ),
       {},
-      { do: "wait", until: 2_000 },
+      { do: "wait" },
     ],
     [
       "2: after_turn, it is woken; beside it one that was not begun, and one of a dead isolate",
@@ -258,18 +297,18 @@ describe("SE-9: row by row", () => {
     ["5: planned calls start", runOf(acting(callOf("a"), callOf("b"))), {}, { do: "act", calls: ["a", "b"] }],
     ["6: an attempt of this epoch", runOf(thinking()), {}, { do: "rest" }],
     ["6: a call of this epoch", runOf(acting(running("a"))), {}, { do: "rest" }],
-    ["7: waiting, not due", runOf(waiting(now + 1)), {}, { do: "wait", until: now + 1 }],
+    ["7: waiting, not due", runOf(waiting(now + 1)), {}, { do: "wait" }],
     [
       "8: all parked: the earliest deadline",
       runOf(acting(parked("a", 9_000), parked("b", 5_000))),
       {},
-      { do: "wait", until: 5_000 },
+      { do: "wait" },
     ],
     [
       "8: held back by a parked writer",
       runOf(acting({ ...parked("a", 9_000), plan: callOf("x", { workspace: "write" }).plan }, callOf("b"))),
       {},
-      { do: "wait", until: 9_000 },
+      { do: "wait" },
     ],
     [
       "9: a limit is reached",
@@ -294,13 +333,13 @@ describe("SE-9: row by row", () => {
       "9: a person is asked",
       runOf({ at: "ready" }),
       { held: { until: 7_000 }, limit: () => reached },
-      { do: "wait", until: 7_000 },
+      { do: "wait" },
     ],
     [
       "9: a person is asked, calls wait",
       runOf(acting(callOf("a"))),
       { held: { until: 7_000 } },
-      { do: "wait", until: 7_000 },
+      { do: "wait" },
     ],
     [
       "9: a person is asked, a call runs",
@@ -318,7 +357,7 @@ describe("SE-9: row by row", () => {
       "9: a person is asked, an effect's wait is over",
       runOf(preparing(now)),
       { held: { until: 7_000 } },
-      { do: "wait", until: 7_000 },
+      { do: "wait" },
     ],
     [
       "9: the run above ends, an effect waits",
@@ -326,10 +365,61 @@ describe("SE-9: row by row", () => {
       { held: { until: null } },
       { do: "rest" },
     ],
+    [
+      "9: a person is asked about the plan",
+      runOf({ at: "ready" }, { plan: asked }),
+      { limit: () => reached },
+      { do: "wait" },
+    ],
+    ["9: the plan is to be made", runOf({ at: "ready" }, { plan: newPlan }), {}, { do: "think" }],
+    [
+      "9: edits are checked before a limit counts",
+      runOf({ at: "ready" }, { verification: edited }),
+      { limit: () => reached },
+      { do: "verify" },
+    ],
+    [
+      "9: edits are checked once a slot is free",
+      runOf({ at: "ready" }, { verification: edited }),
+      { slot: () => false },
+      { do: "queue", for: "slot" },
+    ],
+    [
+      "9: a run that used up its turns is checked before it ends",
+      runOf({ at: "ready" }, usedUp),
+      {},
+      { do: "verify" },
+    ],
+    [
+      "9: and only once its children were stopped",
+      runOf({ at: "ready" }, usedUp),
+      { children: "working" },
+      { do: "stop_children" },
+    ],
+    ["9: it goes on with its check", runOf(checking(), usedUp), {}, { do: "rest" }],
+    ["4: the check of a dead isolate", runOf(checking(2), usedUp), {}, { do: "recover" }],
+    [
+      "3: its deadline passes during the check",
+      runOf(checking(), { ...usedUp, deadline: now }),
+      {},
+      { do: "finish", reason: "deadline_exceeded" },
+    ],
+    [
+      "2: its check died again and again",
+      runOf(checking(2), { ...usedUp, stop: { reason: "poisoned", error: "x" } }),
+      {},
+      { do: "finish", state: "failed", reason: "poisoned" },
+    ],
+    [
+      "2: its check is over",
+      runOf({ at: "ready" }, { ...usedUp, verification: { of: "breach", outcome: "failed" } }),
+      {},
+      { do: "finish", state: "failed", reason: "max_iterations" },
+    ],
     ["10: an effect's wait is over", runOf(preparing(now)), {}, { do: "prepare" }],
     ["10: ready", runOf({ at: "ready" }), {}, { do: "think" }],
     ["10: waiting and due", runOf(waiting(now)), {}, { do: "think" }],
-    ["10: no free slot", runOf({ at: "ready" }), { slot: false }, { do: "rest" }],
+    ["10: no free slot", runOf({ at: "ready" }), { slot: () => false }, { do: "queue", for: "slot" }],
     ["11: acting, nothing open", runOf(acting(callOf("a", { status: "done" }))), {}, { do: "close" }],
   ])("SE-9 row %s", (_, run, more, expected) => {
     expect(step(run, more)).toMatchObject(expected);
@@ -359,6 +449,8 @@ describe("SE-9: every combination", () => {
       waiting(500),
       waiting(1_000),
       waiting(2_000),
+      checking(2),
+      checking(),
     ),
     fc.tuple(...["a", "b", "c", "d"].map(callArbitrary)).map((calls) => acting(...calls)),
   );
@@ -370,13 +462,20 @@ describe("SE-9: every combination", () => {
       cancel("now", now).cancel,
       cancel("after_turn").cancel,
     ),
-    stop: fc.constantFrom(null, stop.stop),
+    stop: fc.constantFrom(null, stop.stop, usedUp.stop),
+    verification: fc.constantFrom(null, edited, { ...edited, next: null }, usedUp.verification ?? null, {
+      of: "nothing" as const,
+    }),
     deadline: fc.constantFrom(null, 500, 1_000, 5_000),
     repair: fc.boolean(),
     turn: fc.nat(3),
+    plan: fc.constantFrom(newPlan, asked, { ...newPlan, stage: { at: "done" as const } }),
   });
   const given = fc.record({
-    slot: fc.boolean(),
+    slot: fc.constantFrom<ThreadFacts["slot"]>(
+      () => true,
+      () => false,
+    ),
     held: fc.constantFrom(null, { until: 1_500 }, { until: null }),
     limit: fc.constantFrom<ThreadFacts["limit"]>(
       () => null,
@@ -404,8 +503,10 @@ describe("SE-9: every combination", () => {
         const taken = next(threadOf(runOf(phase, more)), facts(extra));
         const { do: what } = taken;
         const isGraceful = more.cancel?.mode === "after_turn" && more.stop === null;
+        const isChecked = more.verification?.of === "breach" && more.stop?.reason === "max_iterations";
+        const open = isChecked && more.cancel === null ? ["verify", "queue", "recover", "wait"] : [];
         if (more.cancel !== null || more.stop !== null)
-          expect(["rest", "finish", ...(isGraceful ? ["act", "wait"] : [])]).toContain(what);
+          expect(["rest", "finish", ...(isGraceful ? ["act", "wait"] : []), ...open]).toContain(what);
         if (isGraceful && taken.do === "act" && phase.at === "acting")
           expect(
             phase.calls.every(({ call, attempts }) => attempts > 0 || !taken.calls.includes(call.id)),

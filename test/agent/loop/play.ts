@@ -1,5 +1,6 @@
 import type { DataOf, EventType, ReportedMessage, StoredEvent } from "../../../src/agent/state/events.ts";
 import type { ToolResultPart } from "../../../src/chat/message.ts";
+import type { Middleware } from "../../../src/agent/definition/middleware.ts";
 import type { OutputCheck } from "../../../src/engine/middleware.ts";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
@@ -39,6 +40,8 @@ export interface PlayOptions {
   readonly effects?: TestEffects;
   /** Checks of the team's extensions. */
   readonly checks?: readonly OutputCheck[];
+  /** Middleware of the team's extensions. */
+  readonly middleware?: readonly Middleware[];
 }
 
 export const play = async (replies: string, options: PlayOptions = {}): Promise<Play> => {
@@ -49,6 +52,7 @@ export const play = async (replies: string, options: PlayOptions = {}): Promise<
   const engine = await engineOf(yaml, {
     toolboxes: [toolbox, { name: "others", description: "Others.", tools: others }],
     checks: options.checks ?? [],
+    middleware: options.middleware ?? [],
   });
   const bench = openBench({
     engine: options.effects === undefined ? engine : withEffects(engine, options.effects),

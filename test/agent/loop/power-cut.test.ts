@@ -14,7 +14,19 @@ interface Scenario {
   readonly play: (bench: Bench, probe: Probe) => Promise<void>;
   readonly inputs: readonly string[];
   readonly instant?: boolean;
+  /** YAML of the agent. */
+  readonly agent?: string;
 }
+
+const answerAsk = async (bench: Bench, params: object, key: string): Promise<void> => {
+  await settleSoon(bench);
+  const [ask] = Object.keys(bench.state().asks);
+  if (ask === undefined) throw new Error("no ask is open");
+  insist(bench, "answer", { ask, ...params }, key);
+  await settleSoon(bench);
+};
+
+const approving = "options: { plan_before_execute: approve }";
 
 const lastEnd = (bench: Bench): string => {
   const end = bench.events().findLast(({ type }) => type === "run_end");
@@ -142,6 +154,45 @@ replies:
     },
   },
   {
+    name: "a plan, denied, changed and carried out",
+    inputs: ["i1"],
+    agent: approving,
+    replies:
+      "replies: [{ reply: [{ text: One. }] }, { reply: [] }, { reply: [{ text: Two. }] }, { reply: [{ call: fire }] }, { reply: [{ text: Done. }] }]",
+    play: async (bench, probe) => {
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await answerAsk(bench, { decision: "deny", message: "No" }, "a1");
+      await answerAsk(bench, { decision: "edit", input: { plan: "Three." } }, "a2");
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      const texts = bench.chat().flatMap(({ parts }) => (parts[0]?.type === "text" ? parts[0].text : []));
+      expect(texts).toEqual([
+        "Go",
+        "One.",
+        "The plan was not approved: No\nMake another plan.",
+        "Two.",
+        "The plan was changed. Carry out this one now:\nThree.",
+        "Done.",
+      ]);
+      expect(probe.calls.length).toBeLessThanOrEqual(1);
+      expect(bench.types().filter((type) => type === "plan_created")).toHaveLength(2);
+    },
+  },
+  {
+    name: "a plan that is steered, then denied",
+    inputs: ["i1", "i2"],
+    agent: approving,
+    replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
+    play: async (bench) => {
+      insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settleSoon(bench);
+      insist(bench, "send", { id: "i2", content: "Not so", on_busy: "steer" }, "i2");
+      await answerAsk(bench, { decision: "deny" }, "a1");
+      expect(lastEnd(bench)).toBe("cancelled:plan_denied");
+      expect(bench.chat().map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+      expect(bench.types().filter((type) => type === "ask_user")).toHaveLength(2);
+    },
+  },
+  {
     name: "an overloaded provider",
     inputs: ["i1"],
     replies: "replies: [{ fail: [{ status: 529, retry_after: 1, times: 2 }], reply: [{ text: Finally. }] }]",
@@ -157,7 +208,9 @@ const open = async (scenario: Scenario): Promise<{ bench: Bench; probe: Probe }>
   const probe = createProbe(scenario.instant ?? true);
   return {
     probe,
-    bench: openBench({ engine: await engineOf(scripted(scenario.replies), { toolboxes: [probe.toolbox] }) }),
+    bench: openBench({
+      engine: await engineOf(scripted(scenario.replies, scenario.agent), { toolboxes: [probe.toolbox] }),
+    }),
   };
 };
 

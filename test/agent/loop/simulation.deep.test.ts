@@ -3,13 +3,13 @@ import { playSchedule, stageOf } from "../../session/schedule.ts";
 
 const stages = 25;
 
-test("RE-8 SE-3 SE-6 SE-31: 1 000 random schedules of 10 sequences keep every invariant and every chat valid", async () => {
+test("RE-8 SE-3 SE-6 SE-31 SE-45 AP-24: 1 000 random schedules of 10 sequences keep every invariant and every chat valid", async () => {
   const seen = new Map<string, number>();
   for (let stage = 0; stage < stages; stage++) {
     const set = await stageOf(stage);
     for (let round = 0; round < 1_000 / stages; round++) {
-      const bench = await playSchedule(set, stage * 1_000 + round, 10);
-      for (const type of bench.types()) seen.set(type, (seen.get(type) ?? 0) + 1);
+      for (const bench of await playSchedule(set, stage * 1_000 + round, 10))
+        for (const type of bench.types()) seen.set(type, (seen.get(type) ?? 0) + 1);
     }
   }
   // A schedule that never gets anywhere proves nothing.
@@ -24,6 +24,8 @@ test("RE-8 SE-3 SE-6 SE-31: 1 000 random schedules of 10 sequences keep every in
     "run_waiting",
     "tool_cache_hit",
     "input_withdrawn",
+    "plan_created",
   ])
     expect(seen.get(type) ?? 0, `${type} happened`).toBeGreaterThan(10);
+  expect(seen.get("session_created"), "forks happened").toBeGreaterThan(1_300);
 });

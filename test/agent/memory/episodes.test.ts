@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
+import type { Effect } from "../../../src/agent/definition/effect.ts";
+import { coder, delegate, eventsAs, lead, mission } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
+import { done, said } from "../../support/scripts.ts";
 import type { Play } from "../loop/play.ts";
 import { ends, lastResult, play, refused, roles, run, textsOf } from "../loop/play.ts";
 
@@ -95,7 +99,7 @@ const retried = async (given: object): Promise<readonly string[]> => {
 
 test("★ SE-42 AP-18: an input with prior_episode_summaries after a run that failed adds that run's own", async () => {
   const own =
-    'look({"name":"a","fail":false}) ok: look(a) done\nlook({"name":"b","fail":true}) failed: failed: the probe was told to fail';
+    'look({"name":"b","fail":true}) failed: failed: the probe was told to fail\nlook({"name":"a","fail":false}) ok: look(a) done';
   const note = (lines: string): string =>
     `<note from="episodes">What earlier attempts came to:\n${lines}</note>`;
   expect(await retried({ prior_episode_summaries: [] })).toEqual([note(`1. ${own}`), "Again"]);
@@ -132,4 +136,132 @@ test("★ SE-42: a summary has the newest 24 calls in at most 2 000 characters, 
   expect(text.length).toBeLessThanOrEqual(2_000);
   expect(text.split("\n").at(-1)).toMatch(/^look\(\{"name":"11x{150,}…?\) ok: look\(11x+$/);
   expect(text).not.toContain('"name":"0x');
+});
+
+test("SE-42 AP-27: each call that ran, or that the cache answered, is an episode right behind its end", async () => {
+  const calls = [
+    look("a"),
+    look("b", true),
+    "{ call: fire }",
+    `{ call: put, args: { name: ${"x".repeat(300)} } }`,
+  ].join(", ");
+  const { bench } = await run(
+    `replies: [{ reply: [${calls}] }, { reply: [${look("a")}] }, { reply: [{ text: Done. }] }]`,
+    {
+      agent: "options: { cache_tool_results: true }",
+      team: "permissions: { rules: [{ tool: fire, action: deny }] }",
+    },
+  );
+  const events = eventsAs({ bench }, "episode_recorded");
+  expect(events.map(({ data: { tool, success } }) => `${tool} ${success}`)).toEqual([
+    "look false",
+    "look true",
+    "put true",
+    "look true",
+  ]);
+  for (const { seq, call } of events) {
+    const before = bench.events().find((event) => event.seq === seq - 1);
+    expect([before?.type, before?.call]).toEqual(["tool_call_end", call]);
+  }
+  expect(events[1]?.data).toEqual({
+    tool: "look",
+    args: '{"name":"a","fail":false}',
+    success: true,
+    summary: "look(a) done",
+  });
+  expect([events[2]?.data.args.length, events[2]?.data.summary.length]).toEqual([200, 160]);
+});
+
+test("SE-42: a run that completed has its summary, too, and an input with the field does not add it", async () => {
+  const { bench } = await run(
+    `replies: [{ reply: [${look("a")}] }, { reply: [{ text: Done. }] }, { reply: [{ text: Two. }] }]`,
+  );
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(lastResult(bench).episode_summary).toBe('look({"name":"a","fail":false}) ok: look(a) done');
+  bench.send("Again", { prior_episode_summaries: [] });
+  await bench.idle();
+  expect(bench.requests.at(-1)?.messages.map(textsOf).join()).not.toContain("earlier attempts");
+  expect(lastResult(bench).episode_summary).toBe("");
+});
+
+/** Takes all but the newest messages out of the view before each request. */
+const forgetful: Effect = {
+  kind: "forgetful",
+  description: "Forgets.",
+  phase: "before_complete",
+  order: "shrink",
+  params: z.strictObject({}),
+  run: ({ view }) =>
+    view.length < 4
+      ? {}
+      : { edits: [{ retire: { from: view[0]?.id ?? "", to: view.at(-1)?.id ?? "", summary: "What was." } }] },
+};
+
+test("SE-42 EF-2: calls that left the view are in the summary all the same, also after a restart", async () => {
+  const five = ["a", "b", "c", "d", "e"];
+  const script = `replies: [${five.map((name) => `{ reply: [${look(name)}] }`).join(", ")}, { reply: [{ text: Done. }] }]`;
+  const { bench } = await play(script, { effects: { effects: [forgetful] } });
+  bench.hold = true;
+  bench.send("Go");
+  for (let step = 0; step < 5; step++) {
+    await bench.steps();
+    bench.release();
+    bench.hold = true;
+  }
+  bench.crash();
+  bench.release();
+  await bench.idle();
+  expect(
+    bench.chat().flatMap(({ parts }) => parts.filter(({ type }) => type === "tool_call")).length,
+  ).toBeLessThan(3);
+  expect(
+    lastResult(bench)
+      .episode_summary.split("\n")
+      .map((line) => line.slice(0, 16)),
+  ).toEqual(five.map((name) => `look({"name":"${name}"`));
+});
+
+test("SE-42: the summary of a run has its own calls, not those of its children or of earlier runs", async () => {
+  const { bench } = await mission([
+    lead(
+      [said(["look", { name: "own" }], delegate("coder")), done, said(["look", { name: "later" }]), done],
+      "delegation: {}",
+    ),
+    coder([said(["look", { name: "child" }]), done]),
+  ]);
+  bench.send("Again");
+  await bench.idle();
+  const summaries = eventsAs({ bench }, "run_end").map(({ data }) =>
+    data.result.episode_summary.split("\n").map((line) => /own|child|later|delegate/.exec(line)?.[0]),
+  );
+  expect(summaries).toEqual([["child"], ["own", "delegate"], ["later"]]);
+});
+
+test("SE-42, C24: whatever write the power is cut at, each call is one episode and one line of the summary", async () => {
+  for (let write = 1, cut = true; cut; write++) {
+    const { bench } = await play(
+      `replies: [{ reply: [${look("a")}, ${look("b")}] }, { reply: [{ text: Done. }] }]`,
+    );
+    bench.send("Go");
+    const before = bench.writes();
+    bench.cutAt(write);
+    await bench.idle();
+    bench.cutAt(null);
+    cut = bench.writes() >= before + write;
+    expect(eventsAs({ bench }, "episode_recorded")).toHaveLength(2);
+    expect(lastResult(bench).episode_summary.split("\n")).toHaveLength(2);
+    checkInvariants(bench, []);
+  }
+});
+
+test("SE-44 AP-28: tool_calls and tool_counts count the calls of children, too", async () => {
+  const { bench } = await mission([
+    lead([said(["look", { name: "own" }], delegate("coder")), done], "delegation: {}"),
+    coder([said(["look", {}], ["put", {}]), done]),
+  ]);
+  const results = eventsAs({ bench }, "run_end").map(({ data }) => data.result);
+  expect(results.map(({ tool_calls, tool_counts }) => [tool_calls, tool_counts])).toEqual([
+    [2, { look: 1, put: 1 }],
+    [4, { look: 2, delegate_to_agent: 1, put: 1 }],
+  ]);
 });

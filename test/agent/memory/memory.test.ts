@@ -526,6 +526,8 @@ test("AG-41: deleting a subject deletes its rows, also those that were on their 
     title: null,
     metadata: {},
     revision: "r_1",
+    usage: {},
+    ledger: { since: 0, rows: [] },
   } as const;
   const times = { head_seq: 1, created_at: 1, updated_at: own.now() };
   indexSession(tables, { ...summary, ...times, id: sessionId("b"), status: "idle" });

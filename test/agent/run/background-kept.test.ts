@@ -126,11 +126,12 @@ test("SE-5 SE-27 AG-30: what an agent told is its own words: a person may move i
   expect(resultIn(made)).toEqual(["user agent"]);
 });
 
-test("AG-31: a chat that a person clears takes its announcement along: no run begins without a message", async () => {
+/** The first announcement has failed, and another try is due. */
+const failedOnce = async (...after: readonly string[]): Promise<Crew> => {
   const made = await crew([
     member(
       "lead",
-      [said(later), said("Started."), look("a"), look("b"), look("c")],
+      [said(later), said("Started."), look("a"), look("b"), ...after],
       `${background}\noptions: { max_iterations: 2 }`,
     ),
     member("coder", [look("c"), said("Coded.")]),
@@ -139,11 +140,43 @@ test("AG-31: a chat that a person clears takes its announcement along: no run be
   await made.bench.idle();
   expect(endings(made).at(-1)).toBe("lead failed:max_iterations");
   expect(made.bench.alarm()).not.toBeNull();
+  return made;
+};
+
+test("AG-31: a clear tells the person the result that was still to be announced, and no run begins", async () => {
+  const made = await failedOnce(look("c"));
+  const { head } = made.bench.state();
   made.bench.ok("clear", {});
+  const told = eventsAs(made, "message_added").filter(({ seq }) => seq > head);
+  expect(told.map(({ data }) => [data.final, textsOf(data.message)])).toEqual([
+    [true, expect.stringContaining('"result":"Coded."')],
+  ]);
+  expect(eventsAs(made, "messages_retired").at(-1)?.data.messages).toContain(told[0]?.data.message.id);
+  expect(made.bench.chat()).toEqual([]);
+  made.bench.crash();
   await toRest(made);
   expect(made.bench.alarm()).toBeNull();
   expect(endings(made)).toHaveLength(3);
+  checkInvariants(made.bench, ["in_1"]);
 });
+
+test.each([0, "msg_main_0"])(
+  "AG-31 SE-45: a rewind to %s leaves the announcement due, which reaches the person once",
+  async (at) => {
+    const made = await failedOnce(said("The coder is done."));
+    made.bench.ok("rewind", { at });
+    expect(made.bench.chat()).toHaveLength(at === 0 ? 0 : 1);
+    made.bench.crash();
+    await toRest(made);
+    expect(endings(made).at(-1)).toBe("lead completed:end_turn");
+    expect(resultIn(made)).toEqual(["user agent"]);
+    const seen = made.bench.requests.at(-1)?.messages.map(textsOf).join("\n") ?? "";
+    expect(seen).toContain('"result":"Coded."');
+    expect(made.bench.state().threads["main"]?.announce).toBeNull();
+    expect(made.bench.alarm()).toBeNull();
+    checkInvariants(made.bench, ["in_1"]);
+  },
+);
 
 describe("AG-31 SE-24: a rollback", () => {
   test("AG-31 SE-24: of the announcing run leaves the result for the run that follows", async () => {

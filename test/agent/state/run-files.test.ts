@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyFileChanges } from "../../../src/agent/state/run.ts";
+import { applyFileChanges } from "../../../src/agent/state/files.ts";
 import type { FileChange } from "../../../src/sandbox/contract.ts";
 
 const none: Parameters<typeof applyFileChanges>[0] = { created: [], modified: [], deleted: [] };

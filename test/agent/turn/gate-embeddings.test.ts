@@ -22,6 +22,7 @@ const open = async ({
     kind: openai-compatible
     base_url: "https://near.example/v1"
     api_key: k
+    allow_literal_secrets: true
     model: small
     rate_limit: ${yamlOf(limits)}`,
   });

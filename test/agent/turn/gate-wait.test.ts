@@ -52,6 +52,7 @@ providers:
     kind: openai-compatible
     base_url: "https://near.example/v1"
     api_key: k
+    allow_literal_secrets: true
     model: small
     context_window: 128000
     rate_limit: { rpm: 100 }

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ForceReason } from "../../../src/agent/state/run.ts";
+import type { ForceReason } from "../../../src/agent/state/phase.ts";
 import { blockStart, isBlockPinned } from "../../../src/chat/blocks.ts";
 import type { Message } from "../../../src/chat/message.ts";
 import { sendLimit } from "../../../src/effects/compaction/pace.ts";

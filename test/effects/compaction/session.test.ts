@@ -78,20 +78,23 @@ describe("EF-15: compact from YAML", () => {
 
   const full = "[{ kind: compact, params: { threshold: 0.6, target: 0.1 } }]";
 
-  test("EF-22 EF-28: the range becomes one summary, in the request of this very turn, and is told by events", async () => {
+  test("SE-46 compaction EF-22 EF-28: the range becomes one summary, in the request of this very turn, and is told by events", async () => {
     const bench = await ran(working(7, 2_000, tells("## Goal\\nDo it.")), full);
     expect(stages(bench)).toEqual(["mask", "trim", "full"]);
     const at = bench.types().indexOf("compaction");
-    const order = bench
-      .types()
-      .slice(bench.types().lastIndexOf("turn_start", at), bench.types().indexOf("llm_request_start", at));
-    expect(order.filter((type) => !type.startsWith("llm_"))).toEqual([
+    const types = bench.types();
+    const begins = types.lastIndexOf("turn_start", at);
+    expect(types.slice(begins, types.indexOf("llm_request_start", at))).toEqual([
       "turn_start",
+      "llm_request_preparing",
+      "llm_request_start",
+      "llm_finish",
       "message_added",
       "effect_applied",
       "compaction",
       "compaction",
       "compaction",
+      "llm_request_preparing",
     ]);
     const said = dataOf(bench, "compaction").at(-1);
     expect(said).toMatchObject({ effect: "compact", attempts: 1, message: null });

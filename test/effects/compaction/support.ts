@@ -10,7 +10,7 @@ import type {
   EffectQuestion,
   EffectResult,
 } from "../../../src/agent/definition/effect.ts";
-import type { EffectReply } from "../../../src/agent/state/run.ts";
+import type { EffectReply } from "../../../src/agent/state/phase.ts";
 import type { Thread } from "../../../src/agent/state/thread.ts";
 import { shownTokens } from "../../../src/chat/message.ts";
 import type { ContentPart, Json, Message, Part, ResultStatus } from "../../../src/chat/message.ts";

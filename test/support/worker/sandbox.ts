@@ -14,6 +14,18 @@ export const line = async (what: "down" | "up" | "asked", session: Session): Pro
   return (await answer.json<{ asked: number }>()).asked;
 };
 
+/** Writes a file under a key, as a router does that a session has sent there. */
+export const writeUnder = async (
+  session: Session,
+  key: string,
+  path: string,
+  text: string,
+): Promise<number> => {
+  const address = `http://sandbox/v1/sandbox/${idOf(session)}/file/workspace/${path}`;
+  const headers = { "Idempotency-Key": key };
+  return (await SANDBOX.fetch(address, { method: "PUT", headers, body: text })).status;
+};
+
 /** Resolves when so many commands run in a session's sandbox. */
 export const untilRunning = async (session: Session, count: number): Promise<void> => {
   for (;;) {

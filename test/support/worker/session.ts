@@ -2,6 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import type { StoredEvent } from "../../../src/agent/state/events.ts";
+import { readHead } from "../../../durable-objects/rows/event-log.ts";
 import { sessionObjectName } from "../../../src/engine/access/names.ts";
 import type { Hello, Watch } from "./watch.ts";
 import { openWatch } from "./watch.ts";
@@ -25,7 +26,7 @@ export interface Answer {
 export const request = (
   method: string,
   path: string,
-  { body, headers = {}, key = adminKey }: Sent = {},
+  { body, raw, headers = {}, key = adminKey }: Sent = {},
 ): Promise<Response> =>
   worker.default.fetch(
     new Request(`https://limpet.example/v1${path}`, {
@@ -36,11 +37,14 @@ export const request = (
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(raw === undefined ? {} : { body: raw }),
     }),
   );
 
 export interface Sent {
   readonly body?: unknown;
+  /** A body that is no JSON. */
+  readonly raw?: BodyInit;
   readonly headers?: Record<string, string>;
   readonly key?: string | null;
 }
@@ -100,9 +104,7 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
     tables,
     alarm,
     busy: count("SELECT count(*) AS n FROM turns WHERE json ->> '$.run' IS NOT NULL") > 0,
-    head: count(
-      "SELECT max(ifnull(max(last), 0), (SELECT ifnull(max(last), 0) FROM events)) AS n FROM recent",
-    ),
+    head: readHead(sql),
     items: count("SELECT count(*) AS n FROM items"),
   };
 };

@@ -254,6 +254,19 @@ replies:
   - reply: [{ text: "Awake." }]`,
   },
   {
+    name: "checker",
+    toolboxes: "[filesystem]",
+    agent: `options:
+  verify_after_edit: true
+  verify_command: "echo run >> runs.log; sleep 1; grep -q good app.txt"`,
+    replies: `
+replies:
+  - reply: [{ call: fs_write, args: { path: app.txt, content: bad } }]
+  - reply: [{ call: fs_write, args: { path: app.txt, content: good } }]
+  - reply: [{ call: fs_read, args: { path: runs.log } }]
+  - reply: [{ text: "Checked twice." }]`,
+  },
+  {
     name: "files",
     toolboxes: "[filesystem]",
     replies: `
@@ -311,6 +324,7 @@ providers:
 ${indent(parts.map(provider).join("\n"), 2)}
 agents:
 ${indent(parts.map(agent).join("\n"), 2)}
+defaults: { delegation: {} }
 access: { rate_limit: { rpm: 1000000 } }
 notes: { scope: tenant }
 models: { priced-model: { price: { input: 1000, output: 1000 } } }

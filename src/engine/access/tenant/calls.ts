@@ -2,12 +2,16 @@ import { parseParams } from "../../../session/command.ts";
 import type { Tables } from "../database.ts";
 import { createReply, performDirectoryCall } from "../directory-calls.ts";
 import type { DirectoryOperations } from "../directory-calls.ts";
+import { listAudit, listAuditSchema } from "./audit.ts";
+import { listAsks, listAsksSchema } from "./asks.ts";
 import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";
 import { forgetSubject, subjectSchema } from "./memories.ts";
 import { listNotesSchema, showNotes } from "./notes.ts";
 import { tenantOperationScopes } from "../rpc.ts";
 import type { DirectoryCall, DirectoryReply, TenantOperation } from "../rpc.ts";
 import { listSessions, listSessionsSchema } from "./session-index.ts";
+import { approveServer, approveServerSchema, listServers, listServersSchema } from "./tool-pins.ts";
+import { listUsage, listUsageSchema } from "./usage.ts";
 
 /** This file holds the operations of a TenantObject. */
 const tenantOperations: DirectoryOperations<TenantOperation> = {
@@ -15,6 +19,12 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
   handlers: {
     list_sessions: (tables, { principal, params }) =>
       createReply(200, listSessions(tables, principal.tenant, parseParams(listSessionsSchema, params))),
+    list_usage: (tables, { principal, params }, now) =>
+      createReply(200, listUsage(tables, principal.tenant, parseParams(listUsageSchema, params), now)),
+    list_asks: (tables, { principal, params }, now) =>
+      createReply(200, listAsks(tables, principal.tenant, parseParams(listAsksSchema, params), now)),
+    list_audit: (tables, { principal, params }, now) =>
+      createReply(200, listAudit(tables, principal.tenant, parseParams(listAuditSchema, params), now)),
     list_notes: (tables, { params }) =>
       createReply(200, showNotes(tables, parseParams(listNotesSchema, params))),
     forget_subject: (tables, { params }, now) => {
@@ -23,6 +33,12 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
     },
     list_grants: (tables, { principal, params }, now) =>
       createReply(200, listGrants(tables, principal.tenant, parseParams(listGrantsSchema, params), now)),
+    list_mcp_servers: (tables, { params }) => {
+      parseParams(listServersSchema, params);
+      return createReply(200, listServers(tables));
+    },
+    approve_mcp_server: (tables, { params }) =>
+      createReply(200, approveServer(tables, parseParams(approveServerSchema, params))),
     revoke_grant: (tables, { params }, _now, once) => {
       const { replayed } = revokeGrant(tables, parseParams(grantReferenceSchema, params).grant, once);
       return createReply(204, null, replayed);

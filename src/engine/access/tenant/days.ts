@@ -17,7 +17,7 @@ interface LeaseRow extends DayFigures {
   readonly at: number;
 }
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
 /** Sets how long a past day is kept. */
 const dayKeepMs = 30 * dayMs;
@@ -31,7 +31,8 @@ const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
   calls: Number(row?.["calls"] ?? 0),
 });
 
-const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
+/** Returns the first millisecond of a time's UTC day. */
+export const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
 
 const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | undefined =>
   all("SELECT * FROM leases WHERE session = ? AND id = ?", session, id)[0];

@@ -26,7 +26,8 @@ export const addPin = (tables: Tables, revision: string, now: number): void =>
 export const takeUnusedPins = (tables: Tables, now: number): readonly string[] => {
   const unused = tables.read(
     `SELECT revision FROM pins WHERE unused = 1 OR
-       (kept_at < ? AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.revision = pins.revision))`,
+       (kept_at < ? AND NOT EXISTS
+         (SELECT 1 FROM sessions WHERE pins.revision IN (sessions.revision, sessions.next_revision)))`,
     now - definitionKeepMs,
   );
   const revisions = unused.map((row) => String(row["revision"]));

@@ -2,10 +2,13 @@ import * as z from "zod";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
+import { keepDecisions } from "./audit.ts";
+import { keepAsks } from "./asks.ts";
 import { forgetSession } from "./memories.ts";
 import { keepDelete } from "../once.ts";
 import type { SessionSummary } from "../rpc.ts";
 import { settleLease } from "./days.ts";
+import { keepUsage } from "./usage.ts";
 
 /** This file keeps a tenant's index of sessions. */
 
@@ -35,7 +38,7 @@ export const listSessionsSchema = z.strictObject({
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
 /** Describes a listed session, which is the summary without what it gives back. */
-export type ListedSession = Omit<SessionSummary, "lease" | "removal">;
+export type ListedSession = Omit<SessionSummary, "next_revision" | "ledger" | "asks" | "lease" | "removal">;
 
 const toListedSession = (row: DatabaseRow): ListedSession => ({
   id: String(row["id"]),
@@ -48,6 +51,7 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   head_seq: Number(row["head_seq"]),
   created_at: Number(row["created_at"]),
   updated_at: Number(row["updated_at"]),
+  usage: z.json().parse(JSON.parse(String(row["usage"]))),
 });
 
 /** Returns the WHERE terms of a list query. */
@@ -93,10 +97,12 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
   return pageOf(rows, { position, column, limit, binding }, toListedSession);
 }
 
-function writeTombstone(all: RunQuery, { id, created_at, updated_at }: SessionSummary): void {
+/** Buries a session at the time of its removal, which is after its creation even if the clock was put back. */
+function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: SessionSummary): void {
+  const at = Math.max(removal?.at ?? updated_at, created_at + 1);
   all("DELETE FROM sessions WHERE created_at = ? AND id = ?", created_at, id);
-  all("INSERT OR REPLACE INTO tombstones (id, at) VALUES (?, ?)", id, updated_at);
-  all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
+  all("INSERT OR REPLACE INTO tombstones (id, at) VALUES (?, ?)", id, at);
+  all("DELETE FROM tombstones WHERE at < ?", at - tombstoneMs);
   all("DELETE FROM grants WHERE session = ? AND scope = 'session'", id);
   forgetSession(all, id);
 }
@@ -114,38 +120,46 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
     JSON.stringify(summary.metadata),
     summary.status,
     summary.revision,
+    summary.next_revision ?? null,
     summary.head_seq,
     summary.updated_at,
+    JSON.stringify(summary.usage),
     summary.created_at,
     summary.id,
   ];
   if (isKnown)
     all(
-      `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, head_seq = ?,
-         updated_at = ? WHERE created_at = ? AND id = ?`,
+      `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, next_revision = ?,
+         head_seq = ?, updated_at = ?, usage = ? WHERE created_at = ? AND id = ?`,
       ...values,
     );
   else
     all(
-      `INSERT INTO sessions (ref, agent, title, metadata, status, revision, head_seq, updated_at, created_at, id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO sessions (ref, agent, title, metadata, status, revision, next_revision, head_seq, updated_at, usage,
+         created_at, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...values,
     );
 }
 
 /**
  * Stores a session's summary idempotently: the newest wins, and `deleted` removes. A session made again under the
- * same `ref` after its deletion is younger than its tombstone and is listed again.
+ * same `ref` after its deletion is younger than its tombstone and is listed again. Returns the event up to which its
+ * ledger is known.
  */
-export function indexSession(tables: Tables, summary: SessionSummary): void {
-  tables.write((all) => {
-    const { id: session, created_at, head_seq, lease, removal } = summary;
+export function indexSession(tables: Tables, summary: SessionSummary): number {
+  return tables.write((all) => {
+    const { id: session, created_at, head_seq, lease, removal, ledger } = summary;
     if (lease !== undefined) settleLease(all, session, lease);
-    if (removal !== undefined) keepDelete(all, { session, key: removal.key }, removal.at);
-    if (isBuried(all, summary)) return;
+    if (removal !== undefined) keepDelete(all, session, removal);
+    if (isBuried(all, summary)) return head_seq;
     const [row] = all("SELECT head_seq FROM sessions WHERE created_at = ? AND id = ?", created_at, session);
-    if (row !== undefined && head_seq < Number(row["head_seq"])) return;
+    const known = Number(row?.["head_seq"] ?? 0);
+    if (known < ledger.since || head_seq < known) return known;
+    keepDecisions(all, summary, known);
+    for (const usage of ledger.rows) keepUsage(all, summary, usage);
+    keepAsks(all, session, summary.status === "deleted" ? [] : (summary.asks ?? []));
     if (summary.status === "deleted") writeTombstone(all, summary);
     else upsert(all, summary, row !== undefined);
+    return head_seq;
   });
 }

@@ -8,11 +8,19 @@ export const tenantMigrations: Migrations = [
   CREATE TABLE sessions (
     id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
     status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
-    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, usage TEXT NOT NULL,
     PRIMARY KEY (created_at, id)
   ) WITHOUT ROWID;
   CREATE INDEX sessions_by_update ON sessions (updated_at, id);
   CREATE INDEX sessions_at_work ON sessions (id) WHERE status <> 'idle';
+  -- What each session used on a UTC day, by its first millisecond, up to the \`head_seq\` of the session's row; metadata =
+  -- that of the calls, cost in 10⁻⁹ USD. Sums of deleted sessions stay, apart from those of a later one of the same id.
+  CREATE TABLE usage (
+    day INTEGER NOT NULL, session TEXT NOT NULL, created_at INTEGER NOT NULL, agent TEXT NOT NULL, provider TEXT NOT NULL,
+    model TEXT NOT NULL, metadata TEXT NOT NULL, calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, total INTEGER NOT NULL, cost INTEGER, estimated INTEGER NOT NULL,
+    PRIMARY KEY (day, session, created_at, agent, provider, model, metadata)
+  ) WITHOUT ROWID;
   -- Deleted sessions, so that no late summary of one made before \`at\` brings it back.
   CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX tombstones_by_time ON tombstones (at);
@@ -60,5 +68,39 @@ export const tenantMigrations: Migrations = [
   CREATE INDEX memories_by_owner ON memories (owner, at, n);
   -- Their words by \`n\`; the owner is a word of its own.
   CREATE VIRTUAL TABLE memory_words USING fts5(owner, words, content = '', contentless_delete = 1);
+  `,
+  `
+  -- The revision that a session goes over to before its next run; it is pinned like the one that the session has.
+  ALTER TABLE sessions ADD COLUMN next_revision TEXT;
+  `,
+  `
+  -- What the newest session to ask an MCP server saw; tools = how many it offered, -1 if it never answered.
+  CREATE TABLE mcp_servers (
+    server TEXT PRIMARY KEY, state TEXT NOT NULL, error TEXT, tools INTEGER NOT NULL, at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  -- The hashes that are approved of a server's tools: those of its first list, and what an administrator approved.
+  CREATE TABLE tool_pins (server TEXT NOT NULL, tool TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (server, tool)) WITHOUT ROWID;
+  -- Tools of the newest list that differ from what is approved; pinned is null if nothing was.
+  CREATE TABLE tool_changes (
+    server TEXT NOT NULL, tool TEXT NOT NULL, pinned TEXT, found TEXT NOT NULL, PRIMARY KEY (server, tool)
+  ) WITHOUT ROWID;
+  `,
+  `
+  -- What sessions wait for people to answer, as the list shows it.
+  CREATE TABLE open_asks (
+    session TEXT NOT NULL, id TEXT NOT NULL, opened_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, json TEXT NOT NULL,
+    PRIMARY KEY (session, id)
+  ) WITHOUT ROWID;
+  `,
+  `
+  -- What was decided in sessions, one row for a report; at = the session's time of it, first = its first event's number.
+  CREATE TABLE audit (
+    at INTEGER NOT NULL, session TEXT NOT NULL, first INTEGER NOT NULL, decisions TEXT NOT NULL,
+    PRIMARY KEY (at, session, first)
+  ) WITHOUT ROWID;
+  `,
+  `
+  -- approved = 1 for a hash that an administrator approved, 0 for one of a first list, which counts without a lock only.
+  ALTER TABLE tool_pins ADD COLUMN approved INTEGER NOT NULL DEFAULT 0;
   `,
 ];

@@ -1,5 +1,11 @@
 import type * as z from "zod";
-import type { ChangeArguments, ChangeOperation, ChangeOutcome, FileChange } from "../../contract.ts";
+import type {
+  ChangeArguments,
+  ChangeOperation,
+  ChangeOutcome,
+  FileChange,
+  Preconditions,
+} from "../../contract.ts";
 import { workspacePath } from "../../paths.ts";
 import { sha256Hex } from "../../sha256.ts";
 import { fail } from "../errors.ts";
@@ -18,14 +24,16 @@ import { unifiedDiff } from "./unified-diff.ts";
 /** Who makes a change. */
 export interface ChangeContext {
   readonly writer: Writer;
-  readonly ifMatch?: string | undefined;
+  readonly preconditions: Preconditions;
 }
 
 const maxDiff = 64 * 1024;
 
 const maxDiffed = 1024 * 1024;
 
-const maxListed = 200;
+/** The changes that one answer names, and the characters that their paths may have in all. */
+export const maxListed = 2_000;
+export const maxNames = 300_000;
 
 /** Bytes of files that one change holds for comparison, and characters of its diffs. */
 const maxHeld = 8 * 1024 * 1024;
@@ -71,7 +79,13 @@ function contentsAt(disk: Disk, path: string): Contents {
   return contents;
 }
 
-/** The changes of many files, with as many diffs as fit into one answer. */
+/** As many of these paths as one answer names. */
+function listed(paths: readonly string[]): readonly string[] {
+  let room = maxNames;
+  return paths.slice(0, maxListed).filter((path) => (room -= path.length) >= 0);
+}
+
+/** The changes of many files, with as many paths and diffs as fit into one answer. */
 function changesBetween(before: Contents, after: Contents): FileChange[] {
   let room = maxDiffs;
   const changeOf = (path: string): FileChange => {
@@ -83,14 +97,27 @@ function changesBetween(before: Contents, after: Contents): FileChange[] {
     return { path, op: old === undefined ? "create" : "modify", ...shown };
   };
   const paths = [...new Set([...after.keys(), ...before.keys()])];
-  return paths.slice(0, maxListed).map(changeOf);
+  return listed(paths).map(changeOf);
 }
 
-function checkMatch(disk: Disk, path: string, entry: Entry | null, ifMatch: string | undefined): void {
-  if (ifMatch === undefined) return;
-  const hash = entry?.type === "file" ? hashOf(disk, entry) : "";
-  if (hash !== ifMatch.replaceAll('"', ""))
-    fail("conflict", `${path} no longer has the content of If-Match; read it again`);
+/** Whether an entry is one of those that a header names: `*` is any, else ETags of files. */
+function isNamed(disk: Disk, entry: Entry | null, header: string): boolean {
+  if (entry === null) return false;
+  if (header.trim() === "*") return true;
+  const tags = header.split(",").map((tag) => tag.trim().replaceAll('"', ""));
+  return entry.type === "file" && tags.includes(hashOf(disk, entry));
+}
+
+function checkMatch(
+  disk: Disk,
+  path: string,
+  entry: Entry | null,
+  { ifMatch, ifNoneMatch }: Preconditions,
+): void {
+  if (ifMatch !== undefined && !isNamed(disk, entry, ifMatch))
+    fail("precondition", `${path} no longer has the content of If-Match; read it again`);
+  if (ifNoneMatch !== undefined && isNamed(disk, entry, ifNoneMatch))
+    fail("precondition", `${path} exists already, which If-None-Match excludes`);
 }
 
 /** The whole new content of a file. */
@@ -120,8 +147,9 @@ const putText = (disk: Disk, context: ChangeContext, path: string, text: string)
 
 /** Replaces the whole content of a file (`PUT /file`). */
 export function putContent(disk: Disk, context: ChangeContext, content: FileContent): ChangeOutcome {
-  checkMatch(disk, content.path, locate(disk, content.path).entry, context.ifMatch);
-  return { changes: [put(disk, context, content)] };
+  checkMatch(disk, content.path, locate(disk, content.path).entry, context.preconditions);
+  const { bytes, hash } = content;
+  return { changes: [put(disk, context, content)], file: { size: bytes.length, sha256: hash } };
 }
 
 const readText = (disk: Disk, path: string): string =>
@@ -130,7 +158,7 @@ const readText = (disk: Disk, path: string): string =>
 function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"]): ChangeOutcome {
   const path = workspacePath(args.path);
   if (args.old_text !== "") {
-    checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
+    checkMatch(disk, path, locate(disk, path).entry, context.preconditions);
     const text = editText(path, readText(disk, path), args.old_text, args.new_text ?? "");
     return { changes: [putText(disk, context, path, text)] };
   }
@@ -142,7 +170,7 @@ function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"])
 
 function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"]): ChangeOutcome {
   const path = workspacePath(args.path);
-  checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
+  checkMatch(disk, path, locate(disk, path).entry, context.preconditions);
   const text = args.hunks.reduce(
     (current, hunk, index) => {
       if (hunk.old_text === "") fail("invalid_request", `hunks[${index}].old_text is empty`);
@@ -184,9 +212,12 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
   return [{ ...change, path: moved.to, op: "move", from: moved.from }];
 }
 
-/** Keeps as many diffs as fit into one answer. */
-function fitting(changes: readonly FileChange[]): FileChange[] {
-  let room = maxDiffs;
+/** Keeps as many diffs as fit into one answer, after those that it holds already. */
+export function fitting(
+  changes: readonly FileChange[],
+  before: readonly FileChange[] = [],
+): readonly FileChange[] {
+  let room = before.reduce((left, { diff = "" }) => left - diff.length, maxDiffs);
   return changes.map(({ diff, ...change }) => {
     if (diff === undefined || room <= 0) return change;
     room -= diff.length;
@@ -246,9 +277,11 @@ export const changeOperations: Readonly<Record<ChangeOperation, (body: string) =
     makeFolder(disk, context.writer, workspacePath(args.path));
     return { changes: [] };
   }),
-  delete: prepared(changeBodies.delete, (disk, context, args) => ({
-    changes: removal(disk, context, workspacePath(args.path), args.recursive ?? false),
-  })),
+  delete: prepared(changeBodies.delete, (disk, context, args) => {
+    const path = workspacePath(args.path);
+    checkMatch(disk, path, existing(disk, path, false).entry, context.preconditions);
+    return { changes: removal(disk, context, path, args.recursive ?? false) };
+  }),
   move: prepared(changeBodies.move, (disk, context, args) => {
     const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
     const before = contentsAt(disk, destination);

@@ -1,15 +1,15 @@
 import type { ContentHits, SearchMatch } from "../../contract.ts";
 import { createGlobMatcher } from "../../glob.ts";
 import { folderOf, workspacePath } from "../../paths.ts";
-import type { Disk, Entry } from "../files/files.ts";
-import { children, contentOf, joined } from "../files/files.ts";
+import type { Disk } from "../files/files.ts";
 import { existing } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { ContentSearch, FileSearch } from "../requests.ts";
-import type { IgnoreFile } from "./ignore.ts";
-import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
+import { searched, textIn } from "./files.ts";
 import type { LineTest } from "./line-test.ts";
 import { lineTest } from "./line-test.ts";
+import type { SearchPace } from "./pace.ts";
+import { work } from "./pace.ts";
 import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 
 /** The limits of one search: milliseconds, bytes read, characters shown. */
@@ -24,59 +24,8 @@ const maxFileBytes = 8 * 1024 * 1024;
 /** The cost of a line besides its text, in characters. */
 const roundCost = 10;
 
-/** Characters, and steps of the pattern, after which a search yields to other work. */
-const stretch = { characters: 64 * 1024, steps: 1_000_000 };
-
-function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
-  return entries
-    .filter(
-      (entry) => entry.type === "file" && ignoreFileNames.includes(entry.name) && entry.size <= 64 * 1024,
-    )
-    .map((entry) => parseIgnoreFile(path, new TextDecoder().decode(contentOf(disk, entry))));
-}
-
-function* filesBelow(
-  disk: Disk,
-  path: string,
-  folder: Entry,
-  inherited: readonly IgnoreFile[],
-): Generator<Found> {
-  const entries = children(disk, folder.id);
-  const rules = [...inherited, ...ignoreFilesIn(disk, path, entries)];
-  for (const entry of entries) {
-    const at = joined(path, entry.name);
-    if (isIgnored(rules, at, entry.type === "directory")) continue;
-    if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
-    if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules);
-  }
-}
-
-/** The rules of the folders above a search's start. */
-function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
-  if (path === ".") return [];
-  const segments = path.split("/");
-  return segments.flatMap((_, index) => {
-    const folder = joined(...segments.slice(0, index));
-    return ignoreFilesIn(disk, folder, children(disk, existing(disk, folder).entry.id));
-  });
-}
-
-/** The files below a folder that no ignore file excludes; for a file, the file itself. */
-function* searched(disk: Disk, { path, entry }: Found): Generator<Found> {
-  if (entry.type === "file") yield { path, entry };
-  else yield* filesBelow(disk, path, entry, rulesAbove(disk, path));
-}
-
-/** A file's text with whole characters of any script; null for binary content. */
-function textIn(disk: Disk, entry: Entry): string | null {
-  const bytes = contentOf(disk, entry);
-  if (bytes.subarray(0, 8192).includes(0)) return null;
-  return new TextDecoder().decode(bytes);
-}
-
 /** The progress of a search. */
-interface Progress {
-  readonly until: number;
+interface Progress extends SearchPace {
   readonly matches: SearchMatch[];
   /** The number of matching lines, in `matches` or not. */
   total: number;
@@ -84,19 +33,6 @@ interface Progress {
   bytes: number;
   /** The characters in `matches`. */
   shown: number;
-  /** Work since the search last yielded: characters of text, steps of the pattern. */
-  characters: number;
-  steps: number;
-}
-
-/** Counts work and yields from time to time, so that the clock moves. False once the time is up. */
-function work(disk: Disk, progress: Progress, characters: number, steps: number): true | Promise<boolean> {
-  progress.characters += characters;
-  progress.steps += steps;
-  if (progress.characters < stretch.characters && progress.steps < stretch.steps) return true;
-  progress.characters = 0;
-  progress.steps = 0;
-  return new Promise((resolve) => setTimeout(() => resolve(disk.now() < progress.until), 0));
 }
 
 /** Counts a matching line and builds the match while matches are still needed; gives how much text was read for it. */

@@ -5,6 +5,7 @@ import type { Disk } from "../files/files.ts";
 import type { Writer } from "../files/tree.ts";
 import { meter, WorkLimit } from "../meter.ts";
 import { bytesOf, createTurns, shellFiles } from "./files.ts";
+import { createGitCommand } from "./git.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";
@@ -101,6 +102,7 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
   const bash = new Bash({
     fs: new MountableFs({ base: scratch, mounts }),
     cwd,
+    customCommands: [createGitCommand(disk.database)],
     env: { PATH: "/usr/bin:/bin", HOME: workspaceRoot, LANG: "C.UTF-8", TZ: "UTC", ...run.env },
     executionLimitProfile: "hardened",
     executionLimits: {

@@ -20,6 +20,8 @@ const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary
   head_seq: 1,
   created_at: 1000,
   updated_at: now,
+  usage: {},
+  ledger: { since: 0, rows: [] },
   ...more,
 });
 

@@ -149,6 +149,8 @@ test("RE-4: a session's summary gives its lease back, late and repeated ones cha
     head_seq: 1,
     created_at: 1,
     updated_at: 1,
+    usage: {},
+    ledger: { since: 0, rows: [] },
   };
   for (let time = 0; time < 3; time++)
     indexSession(tables, { ...summary, lease: { id: "1", used: used(300) } });

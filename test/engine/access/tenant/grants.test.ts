@@ -117,6 +117,8 @@ test("RE-P14: a deleted session takes its own grants with it; what it gave its a
     head_seq: 1,
     created_at: 1,
     updated_at: 2,
+    usage: {},
+    ledger: { since: 0, rows: [] },
   });
   expect(listGrants(tables, "acme", { limit: 9 }, now).data.map(({ id }) => id)).toEqual(["g1"]);
 });

@@ -10,7 +10,12 @@ import {
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { memoryTables } from "../tables.ts";
 
-const session = (tables: Tables, revision: string, status: "idle" | "deleted" = "idle"): void =>
+const session = (
+  tables: Tables,
+  revision: string,
+  status: "idle" | "deleted" = "idle",
+  more: { readonly head_seq?: number; readonly next_revision?: string } = {},
+): number =>
   indexSession(tables, {
     id: "a",
     ref: null,
@@ -22,6 +27,9 @@ const session = (tables: Tables, revision: string, status: "idle" | "deleted" = 
     head_seq: 1,
     created_at: 1,
     updated_at: 2,
+    usage: {},
+    ledger: { since: 0, rows: [] },
+    ...more,
   });
 
 test("CF-33: a pin lasts for a day after it was asked for, since sessions may be about to need it, and while one does", () => {
@@ -50,6 +58,17 @@ test("CF-33: a pin that goes is told of until the team knows, and is none for a 
   expect(takeUnusedPins(tables, 3 * definitionKeepMs)).toEqual(["r_1"]);
   dropPin(tables, "r_1");
   expect(tables.read("SELECT * FROM pins")).toEqual([]);
+});
+
+test("CF-33 CF-35: the revision that a session goes over to before its next run is pinned like its own", () => {
+  const { tables } = memoryTables();
+  addPin(tables, "r_1", 1);
+  addPin(tables, "r_2", 1);
+  session(tables, "r_1", "idle", { next_revision: "r_2" });
+  const late = definitionKeepMs + 2;
+  expect(takeUnusedPins(tables, late)).toEqual([]);
+  session(tables, "r_1", "idle", { head_seq: 2 });
+  expect(takeUnusedPins(tables, late)).toEqual(["r_2"]);
 });
 
 test("AP-4 CF-33: looking for pins that are not needed creates no table", () => {

@@ -25,8 +25,10 @@ test("AP-6 RE-P12: keys and tombstones that are over are found by their time: no
     head_seq: 1,
     created_at: 1000,
     updated_at: 1000,
+    usage: {},
+    ledger: { since: 0, rows: [] },
   });
-  tables.write((all) => keepDelete(all, { session: "a", key: "k" }, 1000));
+  tables.write((all) => keepDelete(all, "a", { key: "k", at: 1000 }));
   const pruning = asked.filter((query) => /^DELETE FROM \w+ WHERE at </.test(query));
   expect(pruning).toHaveLength(2);
   for (const query of pruning)

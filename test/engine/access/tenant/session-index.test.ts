@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { listAudit, listAuditSchema } from "../../../../src/engine/access/tenant/audit.ts";
 import {
   indexSession,
   listSessions,
@@ -6,22 +7,9 @@ import {
 } from "../../../../src/engine/access/tenant/session-index.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { wasDeleted } from "../../../../src/engine/access/once.ts";
-import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
+import type { Decision } from "../../../../src/session/decisions.ts";
+import { summary } from "../summary.ts";
 import { memoryTables } from "../tables.ts";
-
-const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
-  id,
-  ref: null,
-  agent: "guide",
-  title: null,
-  metadata: {},
-  status: "idle",
-  revision: "r_1",
-  head_seq: 1,
-  created_at: 1000,
-  updated_at: 1000,
-  ...more,
-});
 
 const list = (tables: Tables, query: unknown = {}, tenant = "acme") =>
   listSessions(tables, tenant, listSessionsSchema.parse(query));
@@ -44,6 +32,7 @@ test("AP-5: the newest summary of a session wins, in whatever order they come", 
       head_seq: 5,
       created_at: 1000,
       updated_at: 1000,
+      usage: {},
     },
   ]);
 });
@@ -138,6 +127,46 @@ test("RE-P14: a deleted session leaves the list with all it said, and a late sum
   expect(list(tables).data).toMatchObject([{ id: "a", title: null, created_at: 2000 }]);
 });
 
+test("★ RE-P14: a session that was deleted before any run ended stays away when a report of it comes late", () => {
+  const { tables } = memoryTables();
+  const week = 7 * 86_400_000;
+  const removed = (id: string, at: number) =>
+    indexSession(tables, summary(id, { status: "deleted", head_seq: 3, removal: { key: null, at } }));
+  for (const [id, at] of [
+    ["a", 5000],
+    ["b", 1000],
+  ] as const) {
+    indexSession(tables, summary(id));
+    removed(id, at);
+    indexSession(tables, summary(id, { status: "running", head_seq: 2 }));
+    expect(ids(tables), id).toEqual([]);
+  }
+  expect(tables.read("SELECT key FROM idempotency")).toEqual([]);
+  removed("c", 5000 + week);
+  expect(tables.read("SELECT id FROM tombstones ORDER BY id")).toEqual([{ id: "a" }, { id: "c" }]);
+});
+
+test("TB-11: the audit has a decision under its own time, however long ago its session's last run ended", () => {
+  const { tables } = memoryTables();
+  const day = 86_400_000;
+  const decision = (seq: number, at: number) =>
+    ({ seq, at, thread: "main", agent: "guide", verdict: "ask", answer: null }) as unknown as Decision;
+  const decide = (id: string, seq: number, at: number) =>
+    indexSession(
+      tables,
+      summary(id, { head_seq: seq, ledger: { since: 0, rows: [], decisions: [decision(seq, at)] } }),
+    );
+  decide("a", 2, 92 * day);
+  decide("b", 2, 93 * day);
+  decide("a", 4, 94 * day);
+  const page = listAudit(tables, "acme", listAuditSchema.parse({}), 94 * day);
+  expect(page.data.map(({ id }) => id)).toEqual(["a:4", "b:2", "a:2"]);
+  decide("b", 4, 183 * day);
+  expect(tables.read("SELECT at FROM audit ORDER BY at")).toEqual(
+    [93, 94, 183].map((days) => ({ at: days * day })),
+  );
+});
+
 test("AP-4: reading an empty index creates no table", () => {
   const { tables, database } = memoryTables();
   expect(list(tables)).toEqual({ data: [], next_cursor: null, prev_cursor: null });
@@ -147,7 +176,7 @@ test("AP-4: reading an empty index creates no table", () => {
 test("AP-6: the key of a delete is known for 7 days, to its session alone, and then leaves no row", () => {
   const { tables } = memoryTables();
   const day = 86_400_000;
-  const deleted = (id: string, key: string, at: number): void =>
+  const deleted = (id: string, key: string, at: number): number =>
     indexSession(tables, summary(id, { status: "deleted", removal: { key, at } }));
   const asked = { session: "a", key: "k1" };
   expect(wasDeleted(tables, asked, 0)).toBe(false);

@@ -1,0 +1,73 @@
+import type * as z from "zod";
+
+/** Middleware stands around the runs of an agent: its hooks are pure and answer at once. */
+
+/** Middleware sees a run in these facts. */
+export interface MiddlewareRun {
+  readonly id: string;
+  readonly agent: string;
+  /** It is 0 for the person's thread. */
+  readonly depth: number;
+  /** It is the text of the input or task that began the run. */
+  readonly task: string;
+  /** The time is in milliseconds since the epoch. */
+  readonly startedAt: number;
+}
+
+export interface StartResult {
+  /** The model reads this note before its first turn. It has at most 8 000 characters. */
+  readonly note?: string;
+  /** The run fails for this reason before its first turn. */
+  readonly fail?: string;
+}
+
+/** A run is about to end with this answer. */
+export interface RunOutcome {
+  /** It is the final text, or the report of a called agent. */
+  readonly text: string;
+  readonly reason: "end_turn" | "terminal_tool";
+  readonly turns: number;
+  /** This middleware has sent back so many answers of the run. */
+  readonly retries: number;
+}
+
+/** An empty result accepts the answer. */
+export interface FinishResult {
+  /** The run fails for this reason. */
+  readonly fail?: string;
+  /** The model answers again and is told this reason; after 20 times the run fails for it. */
+  readonly retry?: string;
+  /** It stands in the answer's place. */
+  readonly text?: string;
+}
+
+/** Defines middleware with one hook or both; a hook that throws, or gives back something else, ends the run `effect_failed`. */
+export interface MiddlewareDefinition<P extends z.ZodObject = z.ZodObject> {
+  readonly kind: string;
+  /** It helps people to choose the middleware. */
+  readonly description?: string;
+  readonly params: P;
+  /** It is called before the first turn of a run; the outermost middleware comes first. */
+  readonly start?: (run: MiddlewareRun, params: z.output<P>) => StartResult;
+  /** It is called before an answer is accepted, unless the run has failed; the innermost middleware comes first. */
+  readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: z.output<P>) => FinishResult;
+}
+
+/** The types of the parameters are erased, so that lists can hold it. */
+export interface Middleware extends Omit<MiddlewareDefinition, "start" | "finish"> {
+  readonly start?: (run: MiddlewareRun, params: unknown) => StartResult;
+  readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: unknown) => FinishResult;
+}
+
+/** A hook is bound to an agent with its parameters. */
+export interface StartHook {
+  readonly kind: string;
+  readonly start: (run: MiddlewareRun) => StartResult;
+}
+
+/** Defines middleware of a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+export const defineMiddleware = <P extends z.ZodObject>(definition: MiddlewareDefinition<P>): Middleware => {
+  if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
+    throw new Error(`"${definition.kind}" is no kind of middleware`);
+  return definition as unknown as Middleware;
+};

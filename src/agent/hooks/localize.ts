@@ -1,0 +1,142 @@
+import { cleanText } from "../../chat/text.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import type { LocalizedFile, LocalizeQuery } from "../../sandbox/contract.ts";
+
+/** What files a text may be about is read from the text alone; the sandbox finds them, and a note names them. */
+
+/** Only so many characters of a text are read. */
+const longestText = 100_000;
+
+const mostPaths = 100;
+
+const mostIdentifiers = 200;
+
+const mostPhrases = 32;
+
+/** A path or identifier of more characters is none. */
+const longestName = 300;
+
+/** These look like paths or identifiers and are ordinary words or names of products. */
+const stopWords = new Set(
+  "e.g i.e a.k.a p.s node.js vue.js next.js asp.net javascript typescript coffeescript github gitlab bitbucket youtube linkedin stackoverflow postgresql mysql mongodb graphql nosql sqlite dynamodb openai deepseek chatgpt macos ios iphone ipad openssl oauth openapi webassembly websocket websockets devops vscode intellij powershell".split(
+    " ",
+  ),
+);
+
+/** Addresses are no paths of the workspace. */
+const address = /\b[a-z][a-z0-9+.-]{0,20}:\/\/\S*|\bwww\.\S*/giu;
+
+const tokenBreak = /[\s"'`“”‘’()[\]{}<>,;|=*]+/u;
+
+/** A place in a file, and what ends a sentence, are no part of its path. */
+const pathEnd = /(?::\d+){1,2}$|[.:!?]+$/u;
+
+/** A name with an extension of 1 to 8 characters, of which one is a letter, so that versions are none. */
+const fileName = /[^/]\.(?=[^/]*[a-z])[a-z0-9]{1,8}$/iu;
+
+const version = /^v?\d+(?:\.\d+)+(?:[-+.].*)?$/iu;
+
+const mailAddress = /\w@\w/u;
+
+const quotes = [
+  /(?<!\w)"([^"\n]{3,80})"(?!\w)/gu,
+  /(?<!\w)'([^'\n]{3,80})'(?!\w)/gu,
+  /`([^`\n]{3,80})`/gu,
+  /“([^”\n]{3,80})”/gu,
+];
+
+/** What follows these words and a colon or dash is a message that stands in a file. */
+const errorText = /(?:error|fail|panic|fatal)\w{0,20}(?: ?: ?| --? )(\S[^\n]{2,119})/giu;
+
+const word = /[\p{L}_$][\p{L}\p{N}_$]{2,}/gu;
+
+/** Parts joined by underscores or by a change of case make a word that nobody writes by accident. */
+const joinedWord = /[\p{L}\p{N}]_+[\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{Lu}{2}\p{Ll}/u;
+
+const pluralOfCapitals = /^\p{Lu}+s$/u;
+
+const isStopWord = (text: string): boolean => stopWords.has(text.toLowerCase());
+
+/** The first of those texts that are equal in any case, at most so many. */
+const distinct = (texts: readonly string[], most: number): readonly string[] => {
+  const found = new Map<string, string>();
+  for (const text of texts)
+    if (found.size < most && !found.has(text.toLowerCase())) found.set(text.toLowerCase(), text);
+  return [...found.values()];
+};
+
+const groupsOf = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(pattern)].map(([, group = ""]) => group);
+
+/** A token as a path from the root of the workspace; null if it is none. */
+const pathIn = (token: string): string | null => {
+  if (token.length > longestName) return null;
+  const path = token
+    .replace(pathEnd, "")
+    .replace(pathEnd, "")
+    .replaceAll("\\", "/")
+    .replace(/^(?:[a-z]:)?(?:\.{0,2}\/+)+/iu, "");
+  if (!fileName.test(path) || version.test(path) || mailAddress.test(path) || isStopWord(path)) return null;
+  return path;
+};
+
+/** The paths of a text and the names of their files. */
+const pathsIn = (text: string): readonly string[] =>
+  text.split(tokenBreak).flatMap((token) => {
+    const path = pathIn(token);
+    return path === null ? [] : [path, path.slice(path.lastIndexOf("/") + 1)];
+  });
+
+const identifiersIn = (text: string): readonly string[] =>
+  (text.match(word) ?? []).filter(
+    (each) =>
+      each.length <= longestName &&
+      joinedWord.test(each) &&
+      !pluralOfCapitals.test(each) &&
+      !isStopWord(each),
+  );
+
+const phrasesIn = (text: string): readonly string[] =>
+  [
+    ...quotes.flatMap((quote) => groupsOf(text, quote)).map((phrase) => phrase.trim()),
+    ...groupsOf(text, errorText).map((message) => message.replace(/[\s.!"'`]+$/u, "")),
+  ].filter((phrase) => phrase.length >= 3);
+
+/** The terms by which files that a text may be about can be found; null if it has none. */
+export const localizeTermsOf = (text: string): Omit<LocalizeQuery, "directory"> | null => {
+  const read = text.slice(0, longestText).replace(address, " ");
+  const terms = {
+    paths: distinct(pathsIn(read), mostPaths),
+    identifiers: distinct(identifiersIn(read), mostIdentifiers),
+    phrases: distinct(phrasesIn(read), mostPhrases),
+  };
+  return Object.values(terms).every(({ length }) => length === 0) ? null : terms;
+};
+
+const longestNote = 2_048;
+
+const heading =
+  "These files of the workspace may be what this is about. They were found by names and words alone: read a file before you rely on it.";
+
+const entryOf = ({ path, snippet }: LocalizedFile): string =>
+  snippet === undefined
+    ? `\n\n${path}`
+    : `\n\n${path}\n${snippet.lines.map((line, at) => `${snippet.line + at}: ${line}`).join("\n")}`;
+
+/** The note that names the found files within its size, those that fit best with their lines; null for none. */
+export const localizeNote = (
+  files: readonly LocalizedFile[],
+): { readonly text: string; readonly files: readonly string[] } | null => {
+  let text = heading;
+  const named: string[] = [];
+  for (const file of files) {
+    const { path, score } = file;
+    const fits = [file, { path, score }]
+      .map((shown) => text + cleanText(entryOf(shown)))
+      .find((longer) => utf8Length(longer) <= longestNote);
+    if (fits === undefined) break;
+    text = fits;
+    named.push(path);
+  }
+  return named.length === 0 ? null : { text, files: named };
+};

@@ -1,0 +1,74 @@
+import { cancelAsk } from "../asks/asks.ts";
+import type { RunPlan } from "../state/plan.ts";
+import { planAskOf, unpinPlanMessage } from "../state/plan.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { appendNote, runOf, threadOf } from "../transaction/draft.ts";
+
+/** These transitions move the plan of a run, between the replies of its model and the answers of a person. */
+
+export const changePlan = (draft: Draft, threadId: string, change: Partial<RunPlan>): void => {
+  const run = runOf(draft, threadId);
+  if (run.plan !== undefined) run.plan = { ...run.plan, ...change };
+};
+
+/** A plan is pinned while its run may follow it. */
+const unpinPlan = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  thread.chat = thread.chat.map(unpinPlanMessage);
+};
+
+/** Nobody need answer about the plan any more: another one would be made. */
+export const withdrawPlan = (draft: Draft, threadId: string): void => {
+  const asked = planAskOf(runOf(draft, threadId));
+  if (asked === null) return;
+  cancelAsk(draft, threadId, asked.ask);
+  unpinPlan(draft, threadId);
+  changePlan(draft, threadId, { stage: { at: "due" } });
+};
+
+/** The run ends: nobody need answer about its plan, which is a message like others from now on. */
+export const closePlan = (draft: Draft, threadId: string): void => {
+  if (runOf(draft, threadId).plan === undefined) return;
+  withdrawPlan(draft, threadId);
+  unpinPlan(draft, threadId);
+};
+
+/** A person denied a plan this often with reasons, so that another was made. */
+const mostDenials = 3;
+
+/** A person decided on a plan: `text` takes its place, `message` says why another one is to be made. */
+export type PlanDecision =
+  | { readonly approved: true; readonly text: string | null }
+  | { readonly approved: false; readonly message: string | null };
+
+/** The plan is carried out or made anew, or its run ends. */
+export const settlePlan = (draft: Draft, threadId: string, decision: PlanDecision): void => {
+  const run = runOf(draft, threadId);
+  if (run.plan === undefined) return;
+  if (decision.approved)
+    return changePlan(draft, threadId, { stage: { at: "approved", text: decision.text } });
+  const { message } = decision;
+  const denied = run.plan.denied + 1;
+  unpinPlan(draft, threadId);
+  if (message !== null && denied <= mostDenials)
+    return changePlan(draft, threadId, { stage: { at: "denied", message }, denied });
+  changePlan(draft, threadId, { stage: { at: "done" }, denied });
+  run.ending = { state: "cancelled", reason: "plan_denied", error: "the plan was not approved" };
+};
+
+/** The model learns what became of its plan before it goes on. */
+export const tellPlanDecision = (draft: Draft, threadId: string): void => {
+  const { stage } = runOf(draft, threadId).plan ?? {};
+  if (stage?.at === "denied") {
+    const text = `The plan was not approved: ${stage.message}\nMake another plan.`;
+    appendNote(draft, threadId, text, "plan");
+    changePlan(draft, threadId, { stage: { at: "due" } });
+  } else if (stage?.at === "approved") {
+    const text =
+      stage.text === null
+        ? "Carry out the plan now."
+        : `The plan was changed. Carry out this one now:\n${stage.text}`;
+    appendNote(draft, threadId, text, "plan");
+    changePlan(draft, threadId, { stage: { at: "done" } });
+  }
+};

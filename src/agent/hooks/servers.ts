@@ -1,0 +1,215 @@
+import type { ServerReport } from "../../tools/define-tool.ts";
+import { firstCharacters } from "../../chat/text.ts";
+import { ownEntry } from "../../chat/json.ts";
+import { canonicalJson } from "../../tools/canonical.ts";
+import type { Agent } from "../definition/agent.ts";
+import type { DataOf } from "../state/events.ts";
+import type { ServerLink, ServerTool, Session } from "../state/session.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, emit, runOf } from "../transaction/draft.ts";
+import type { Json } from "../../chat/message.ts";
+
+/** These transitions keep what a session knows of its MCP servers. */
+
+const longestError = 2_000;
+
+/** A server that was never asked. */
+const newLink: ServerLink = {
+  connection: null,
+  listedAt: null,
+  stale: false,
+  failures: 0,
+  retryAt: 0,
+};
+
+/** A list of tools is fetched again after this time. */
+const listKeepMs = 3_600_000;
+
+const firstPauseMs = 30_000;
+
+const longestPauseMs = 600_000;
+
+/** It tells whether a server's list has to be fetched before a run. */
+const isListDue = (
+  { listedAt, stale, failures, retryAt }: ServerLink,
+  tools: readonly ServerTool[],
+  now: number,
+): boolean => {
+  if (failures > 0) return now >= retryAt;
+  const isOld = listedAt === null || stale || now >= listedAt + listKeepMs;
+  return isOld || tools.some(({ quarantined }) => quarantined === true);
+};
+
+/** A server that could not be reached is left alone for a while, twice as long each time. */
+const failedLink = (link: ServerLink, now: number): ServerLink => ({
+  ...link,
+  failures: link.failures + 1,
+  retryAt: now + Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(link.failures, 20)),
+});
+
+/** A tool is not what was approved; `pinned` is null if nothing was. */
+export interface ToolChange {
+  readonly tool: string;
+  readonly pinned: string | null;
+  readonly found: string;
+}
+
+/** A server was listed, or it could not be. */
+export type ServerAnswer = {
+  readonly server: string;
+} & (
+  | {
+      readonly ok: true;
+      readonly tools: readonly ServerTool[];
+      /** It says of each tool that is not offered why. */
+      readonly omitted: readonly string[];
+      readonly connection: Json;
+      /** These tools are quarantined. */
+      readonly changes: readonly ToolChange[];
+    }
+  | { readonly ok: false; readonly state: "failed" | "auth_needed"; readonly reason: string }
+);
+
+/** This is what the session knows of reaching a server. */
+export const serverLinkOf = (
+  { serverLinks = {} }: Pick<Session, "serverLinks">,
+  server: string,
+): ServerLink => ownEntry(serverLinks, server) ?? newLink;
+
+const toolsOf = ({ serverTools = {} }: Pick<Session, "serverTools">, server: string): readonly ServerTool[] =>
+  ownEntry(serverTools, server) ?? [];
+
+/** It returns the agent of a thread. */
+type AgentFinder = (threadId: string) => Pick<Agent, "servers">;
+
+/** It tells whether another run may use the server: the tools that its model was shown stay as they are. */
+const isInUse = (
+  { threads }: Pick<Session, "threads">,
+  threadId: string,
+  server: string,
+  find: AgentFinder,
+): boolean =>
+  Object.values(threads).some(
+    ({ id, run }) => id !== threadId && run !== null && find(id).servers.some(({ name }) => name === server),
+  );
+
+/** Lists the servers that a run asks for their tools before its first turn. */
+export const wantedServers = (
+  state: Pick<Session, "threads" | "serverLinks" | "serverTools">,
+  threadId: string,
+  find: AgentFinder,
+  now: number,
+): readonly string[] =>
+  find(threadId)
+    .servers.filter(({ name, required }) => {
+      const link = serverLinkOf(state, name);
+      if (link.listedAt === null && link.failures === 0) return true;
+      if (isInUse(state, threadId, name, find)) return false;
+      return (required && link.failures > 0) || isListDue(link, toolsOf(state, name), now);
+    })
+    .map(({ name }) => name);
+
+const setLink = (draft: Draft, server: string, link: ServerLink): void => {
+  draft.state.serverLinks = { ...draft.state.serverLinks, [server]: link };
+};
+
+const reportStatus = (draft: Draft, threadId: string, status: DataOf<"mcp_status">): void => {
+  const { error, ...rest } = status;
+  emit(draft, threadId, "mcp_status", {
+    ...rest,
+    ...(error === undefined ? {} : { error: firstCharacters(error, longestError) }),
+  });
+};
+
+const isSameList = (before: readonly ServerTool[], after: readonly ServerTool[]): boolean =>
+  canonicalJson(before) === canonicalJson(after);
+
+const reportList = (
+  draft: Draft,
+  threadId: string,
+  { server, tools, omitted, changes }: Extract<ServerAnswer, { ok: true }>,
+): void => {
+  reportStatus(draft, threadId, {
+    server,
+    state: "connected",
+    tools: tools.filter(({ quarantined }) => quarantined === undefined).map(({ name }) => name),
+    ...(omitted.length === 0 ? {} : { error: omitted.join("; ") }),
+  });
+  if (changes.length === 0) return;
+  const told = changes.map(
+    ({ tool, pinned, found }) => `${tool}: approved ${pinned ?? "nothing"}, found ${found}`,
+  );
+  reportStatus(draft, threadId, {
+    server,
+    state: "quarantined",
+    tools: changes.map(({ tool }) => tool),
+    error: told.join("; "),
+  });
+};
+
+const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer, { ok: true }>): void => {
+  const { server, tools, connection } = answer;
+  const { now } = draft.moment;
+  const link = serverLinkOf(draft.state, server);
+  const before = toolsOf(draft.state, server);
+  const isKnown = link.listedAt !== null;
+  if (isKnown && isInUse(draft.state, threadId, server, (id) => agentOf(draft, id))) return;
+  setLink(draft, server, { ...newLink, connection, listedAt: now });
+  const isSame = isKnown && isSameList(before, tools);
+  if (!isSame) draft.state.serverTools = { ...draft.state.serverTools, [server]: tools };
+  if (!isSame || link.failures > 0) reportList(draft, threadId, answer);
+};
+
+const applyFailure = (
+  draft: Draft,
+  threadId: string,
+  { server, state, reason }: Pick<Extract<ServerAnswer, { ok: false }>, "server" | "state" | "reason">,
+): void => {
+  const link = serverLinkOf(draft.state, server);
+  setLink(draft, server, failedLink(link, draft.moment.now));
+  if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
+};
+
+/** The servers of a run have answered or not; it goes on without those that did not, unless it requires them. */
+export const applyServerAnswers = (
+  draft: Draft,
+  threadId: string,
+  answers: readonly ServerAnswer[],
+): void => {
+  const { servers } = agentOf(draft, threadId);
+  for (const answer of answers) {
+    if (answer.ok) {
+      applyList(draft, threadId, answer);
+      continue;
+    }
+    applyFailure(draft, threadId, answer);
+    const { server, reason } = answer;
+    if (!servers.some(({ name, required }) => required && name === server)) continue;
+    const error = `the MCP server ${server}, which this agent requires, cannot be used: ${reason}`;
+    runOf(draft, threadId).stop ??= { reason: "mcp_error", error };
+  }
+};
+
+/** A call has learned something about its server. */
+export const applyServerReport = (
+  draft: Draft,
+  threadId: string,
+  server: string,
+  { connection, listChanged, failure }: ServerReport,
+): void => {
+  if (failure !== null) {
+    applyFailure(draft, threadId, { server, state: "failed", reason: failure });
+    return;
+  }
+  const link = serverLinkOf(draft.state, server);
+  const isSame = canonicalJson(link.connection) === canonicalJson(connection);
+  if (isSame && link.failures === 0 && link.stale === (link.stale || listChanged)) return;
+  setLink(draft, server, {
+    ...link,
+    connection: isSame ? link.connection : connection,
+    stale: link.stale || listChanged,
+    failures: 0,
+    retryAt: 0,
+  });
+  if (link.failures > 0) reportStatus(draft, threadId, { server, state: "connected" });
+};

@@ -1,0 +1,128 @@
+import { ownEntry } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type { Agent } from "../definition/agent.ts";
+import type { NextMigration, Session } from "../state/session.ts";
+import { hasRun } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { assign, emit, recordEffects, threadOf } from "../transaction/draft.ts";
+
+/** A session goes over to another revision of its team's definition, in one commit, and before a run if that is asked. */
+
+export interface MigrationTarget {
+  readonly revision: string;
+  readonly agentNames: readonly string[];
+  readonly agent: (name: string) => Pick<Agent, "effects" | "guards" | "prefix">;
+  /** It tells whether a session of an agent may choose a model. */
+  readonly allowsModel: (model: string, agent: string) => boolean;
+}
+
+/** The agents of the new revision are named by those of the old one; others keep their names. */
+type AgentNames = Readonly<Record<string, string>>;
+
+const newNameOf = (agents: AgentNames, name: string): string => ownEntry(agents, name) ?? name;
+
+/** These agents of a session's threads are not in the target. */
+export const findMissingAgents = (
+  { agent, threads }: Pick<Session, "agent" | "threads">,
+  { agentNames }: MigrationTarget,
+  agents: AgentNames,
+): readonly string[] =>
+  [...new Set([agent, ...Object.values(threads).map((thread) => thread.agent)])]
+    .map((name) => newNameOf(agents, name))
+    .filter((name) => !agentNames.includes(name));
+
+type States = Readonly<Record<string, Json>>;
+
+const keep = (states: States, keys: readonly string[]): States =>
+  Object.fromEntries(Object.entries(states).filter(([key]) => keys.includes(key)));
+
+const droppedOf = (before: States, after: States): readonly string[] =>
+  Object.keys(before).filter((key) => !(key in after));
+
+/** A thread gets its agent of the target; the state of effects and guards that this one lacks is forgotten. */
+const migrateThread = (
+  draft: Draft,
+  threadId: string,
+  target: MigrationTarget,
+  agents: AgentNames,
+): readonly Json[] => {
+  const thread = threadOf(draft, threadId);
+  const agent = newNameOf(agents, thread.agent);
+  const { effects: bound, guards: watching } = target.agent(agent);
+  const effects = keep(
+    thread.effects,
+    [...bound.before, ...bound.after].map(({ key }) => key),
+  );
+  const guards = keep(
+    thread.guards,
+    watching.map(({ guard }) => guard.kind),
+  );
+  const dropped = [...droppedOf(thread.effects, effects), ...droppedOf(thread.guards, guards)];
+  const renamed = agent === thread.agent ? [] : [{ thread: threadId, from: thread.agent, to: agent }];
+  const forgotten = dropped.length === 0 ? [] : [{ thread: threadId, dropped_state: dropped }];
+  if (dropped.length > 0) recordEffects(draft, threadId, effects);
+  assign(thread, { agent, effects, guards });
+  return [...renamed, ...forgotten];
+};
+
+/** The session stands at the target afterwards; what changed beside the revision is returned. */
+export const migrateSession = (
+  draft: Draft,
+  target: MigrationTarget,
+  agents: AgentNames = {},
+): readonly Json[] => {
+  const { state } = draft;
+  const { revision: from, model, modelScope } = state;
+  const main = newNameOf(agents, state.agent);
+  const isModelLost = model !== null && !target.allowsModel(model, main);
+  if (isModelLost) emit(draft, "main", "model_changed", { from: model, to: null, scope: modelScope });
+  const changes: Json[] = [];
+  emit(draft, "main", "session_migrated", { from, to: target.revision, changes });
+  for (const id of Object.keys(state.threads)) changes.push(...migrateThread(draft, id, target, agents));
+  if (isModelLost) changes.push({ model: { from: model, to: null } });
+  assign(state, {
+    agent: main,
+    prefix: target.agent(main).prefix,
+    revision: target.revision,
+    model: isModelLost ? null : model,
+    migration: null,
+    updatedAt: draft.moment.now,
+  });
+  return changes;
+};
+
+/** A session without a run goes over to this before one starts, as a caller or the team asked; null if it stays. */
+export const dueMigration = (session: Session, follows: string | null): NextMigration | null => {
+  const { revision, migration, stays, nextRun } = session;
+  const wanted = migration ?? (follows === null ? null : { to: follows, agents: {} });
+  if (wanted === null || hasRun(session) || stays === nextRun) return null;
+  return wanted.to === revision && Object.keys(wanted.agents).length === 0 ? null : wanted;
+};
+
+/** It tells whether no run may start yet: the session has to go over first, or just did and needs its new agents. */
+export const mustMigrateFirst = ({ state, moment }: Draft): boolean =>
+  !hasRun(state) && (state.revision !== moment.revision || dueMigration(state, moment.follows) !== null);
+
+/** What was found where a session is to go over: its new agents, that nobody keeps them, or that nobody could say. */
+export type FoundTarget = MigrationTarget | "gone" | "unknown";
+
+/** The next run starts at the session's revision, and an event says why; only what may change is tried again. */
+const stayForNextRun = (draft: Draft, code: string, why: string, retryable: boolean): void => {
+  draft.state.stays = draft.state.nextRun;
+  if (!retryable) draft.state.migration = null;
+  const message = `The session stays at its revision: ${why}.`;
+  emit(draft, "main", "error", { code, message, retryable });
+};
+
+/** A session that is still to go over does so before its next run; if it cannot, it stays and says why. */
+export const migrateBeforeRun = (draft: Draft, to: string, found: FoundTarget): void => {
+  const wanted = dueMigration(draft.state, draft.moment.follows);
+  if (wanted?.to !== to) return;
+  if (found === "unknown")
+    return stayForNextRun(draft, "overloaded", `what ${to} is made of cannot be read now`, true);
+  if (found === "gone")
+    return stayForNextRun(draft, "revision_conflict", `${to} is not kept or cannot run here`, false);
+  const missing = findMissingAgents(draft.state, found, wanted.agents);
+  if (missing.length === 0) return void migrateSession(draft, found, wanted.agents);
+  stayForNextRun(draft, "revision_conflict", `${to} has no agent ${missing.join(", ")}`, false);
+};

@@ -1,0 +1,95 @@
+import type { FileChange } from "../../sandbox/contract.ts";
+
+/** Each file that a run has changed is in one list, by its change since the run's start. */
+
+export type ChangedFiles = Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
+
+type FileChangeKind = keyof ChangedFiles;
+
+const changeKindOf = (files: ChangedFiles, path: string): FileChangeKind | null => {
+  const kinds: readonly FileChangeKind[] = ["created", "modified", "deleted"];
+  return kinds.find((kind) => files[kind].includes(path)) ?? null;
+};
+
+const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null): ChangedFiles => {
+  const from = changeKindOf(files, path);
+  if (from === to) return files;
+  return {
+    ...files,
+    ...(from === null ? {} : { [from]: files[from].filter((each) => each !== path) }),
+    ...(to === null ? {} : { [to]: [...files[to], path] }),
+  };
+};
+
+/** A file that the run deleted was there at its start: if written again, it counts as changed. */
+const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
+  const before = changeKindOf(files, path);
+  if (before === "deleted") return moveFile(files, path, "modified");
+  return before === null ? moveFile(files, path, isNew ? "created" : "modified") : files;
+};
+
+const applyRemoval = (files: ChangedFiles, path: string): ChangedFiles =>
+  moveFile(files, path, changeKindOf(files, path) === "created" ? null : "deleted");
+
+const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): ChangedFiles => {
+  if (op === "delete") return applyRemoval(files, path);
+  if (op === "move") return applyWrite(from === undefined ? files : applyRemoval(files, from), path, true);
+  return applyWrite(files, path, op === "create");
+};
+
+/** The changes are applied to the lists in their order. */
+export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
+  changes.reduce(applyFileChange, files);
+
+export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
+
+/** A thread remembers this many of the newest files of each kind. */
+const mostKeptFiles = 200;
+
+/** The changes that lead to these lists. */
+export const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
+  ...created.map((path) => ({ op: "create", path }) as const),
+  ...modified.map((path) => ({ op: "modify", path }) as const),
+  ...deleted.map((path) => ({ op: "delete", path }) as const),
+];
+
+/** Files of the run join those of its thread, since summaries cover several runs; unchanged if it touched none. */
+export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
+  const changes = changesOf(run);
+  if (changes.length === 0) return before;
+  const { created, modified, deleted } = applyFileChanges(before, changes);
+  return {
+    created: created.slice(-mostKeptFiles),
+    modified: modified.slice(-mostKeptFiles),
+    deleted: deleted.slice(-mostKeptFiles),
+  };
+};
+
+/** A file came with the session's creation; its content is a stored blob. */
+export interface InitialFile {
+  readonly path: string;
+  readonly blob: string;
+  readonly encoding: "utf-8" | "base64";
+}
+
+/**
+ * A person's change of the workspace is under way. Its id is the key under which the sandbox makes it, at most once;
+ * what became of it is told by whoever made it, or found out from the sandbox at `until`.
+ */
+export interface PendingFileChange {
+  readonly id: string;
+  readonly path: string;
+  /** The answer is kept under this key; null if the caller gave none. */
+  readonly answerKey: string | null;
+  /** A request with the same key has to have this content; null: the content of the file that is written. */
+  readonly fingerprint: string | null;
+  /** The time is in milliseconds since the epoch. */
+  readonly until: number;
+  readonly tries: number;
+}
+
+/** The workspace refused a file for this reason. */
+export interface LostFile {
+  readonly path: string;
+  readonly reason: string;
+}

@@ -1,0 +1,73 @@
+import type { FallbackChain } from "../../model/retry.ts";
+import type { Call } from "./call.ts";
+import type { ModelCall, Ticket } from "./model-call.ts";
+import type { Run } from "./run.ts";
+import type { VerificationWork } from "./verification.ts";
+
+/** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
+export type EffectReply =
+  | { readonly ok: true; readonly text: string; readonly attempts: number }
+  | { readonly ok: false; readonly error: string; readonly attempts: number };
+
+/** An effect is forced if the provider refused the request as too long, or if the API asked for it. */
+export type ForceReason =
+  | { readonly why: "overflow"; readonly count: number }
+  | { readonly why: "api"; readonly instructions: string | null };
+
+/** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */
+export type EffectMemo = EffectReply | string | number;
+
+/** Work outside the commit that a run waits for; `index` is a position among the agent's before-effects. */
+export type PreparedWork =
+  | { readonly kind: "effect"; readonly index: number }
+  | { readonly kind: "compaction"; readonly force: ForceReason }
+  | { readonly kind: "briefing" }
+  | VerificationWork;
+
+export interface PreparingPhase {
+  readonly at: "preparing";
+  readonly work: PreparedWork;
+  /** The next model attempt has this number. */
+  readonly attempt: number;
+  readonly epoch: number;
+  /** It counts the starts so far. */
+  readonly round: number;
+  readonly startedAt: number;
+  /** It is null while the effect works, otherwise the time at which it goes on. */
+  readonly until: number | null;
+  readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
+  /** The effect waits for this open question, whose answer is stored under `key`. */
+  readonly ask: { readonly id: string; readonly key: string } | null;
+  /** The work is making this model call. */
+  readonly call: ModelCall | null;
+  /** The model call waits for this ticket; null if none does. */
+  readonly ticket: Ticket | null;
+  /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
+  readonly memo: Readonly<Record<string, EffectMemo>>;
+  /** An earlier effect of the phase ends the run with this, once the phase is done. */
+  readonly stop: Run["stop"];
+}
+
+export type Phase =
+  | { readonly at: "ready" }
+  | {
+      readonly at: "thinking";
+      readonly epoch: number;
+      readonly chain: FallbackChain;
+      readonly call: ModelCall;
+      readonly items: readonly string[];
+      /** These were the newest edit of the session and the model override of the thread when it began. */
+      readonly from: { readonly edit: number; readonly override: string | null };
+    }
+  | {
+      readonly at: "waiting";
+      readonly attempt: number;
+      readonly until: number;
+      readonly chain: FallbackChain;
+      /** The attempt waits for this ticket; null if for none. */
+      readonly ticket: Ticket | null;
+      readonly why: "retry" | "gate" | "crash" | "budget";
+    }
+  | { readonly at: "acting"; readonly calls: readonly Call[] }
+  /** An effect, a compaction, the briefing or a check needs a model, a person or another system. */
+  | PreparingPhase;

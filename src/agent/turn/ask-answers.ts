@@ -1,0 +1,315 @@
+import type { Json, ResultStatus } from "../../chat/message.ts";
+import { syntheticResults } from "../../chat/results.ts";
+import type { AskSubject } from "../asks/asks.ts";
+import { openAsk, askerOf, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
+import { changeRunBudget, raiseLimit, stopRun } from "../budgets/spend.ts";
+import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
+import { grantsOf, placeOf } from "../calls/judge.ts";
+import { pauseStep } from "../calls/model-call.ts";
+import type { EffectQuestion } from "../definition/effect.ts";
+import type { PlanDecision } from "../hooks/plan.ts";
+import { settlePlan } from "../hooks/plan.ts";
+import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
+import type { Ask, AskDecision } from "../state/ask.ts";
+import type { ReachedLimit } from "../state/budget.ts";
+import { limitKindOf } from "../state/budget.ts";
+import type { Call, CallPlan } from "../state/call.ts";
+import { argsOf, interruptRule } from "../state/call.ts";
+import { planAskOf } from "../state/plan.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
+
+/** These transitions handle asks, which only people, clients or callers can answer. */
+
+/** Nobody is asked while so many asks are open: the call has an error result. */
+const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
+  const sentence = `${mostOpenAsks} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
+  refuseCall(draft, threadId, call, "limit", sentence);
+};
+
+/** A call is parked on an ask; without an interactive person its default applies at once. */
+export const parkCallOnAsk = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  kind: Ask["kind"],
+  subject: AskSubject,
+): void => {
+  if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
+  const asker = askerOf(threadOf(draft, threadId));
+  const about = { kind, ...asker, call: call.call.id, ...subject };
+  const ask = openAsk(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
+  parkCall(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id });
+  if (!draft.state.interactive) expireAsk(draft, ask);
+};
+
+/** A call asks a person and runs again with the answer, which then stands in its memo. */
+export const parkCallOnAnswer = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  subject: AskSubject,
+  memo: Json,
+): void => {
+  assign(callOf(draft, threadId, call.call.id), { memo, resumes: true });
+  parkCallOnAsk(
+    draft,
+    threadId,
+    call,
+    subject.question === undefined ? "authorization" : "question",
+    subject,
+  );
+};
+
+/** The call that asked runs again; null means that nobody answered. False if the call takes an answer as its result. */
+const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  if (call?.resumes !== true || call.ask !== ask.id) return false;
+  const memo = { asked: call.memo, answer };
+  assign(callOf(draft, ask.thread, ask.call), { ...askedCall, memo, resumes: false });
+  return true;
+};
+
+const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]): number => {
+  const { approvalTimeout, asks } = agentOf(draft, threadId);
+  if (kind === "approval") return approvalTimeout(call.plan.by).timeoutMs;
+  return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
+};
+
+/** An effect's question is put to a person, and its effect waits. */
+export const askForEffect = (
+  draft: Draft,
+  threadId: string,
+  key: string,
+  { text, options, default: fallback }: EffectQuestion,
+  timeoutMs: number,
+): void => {
+  const question = { text, options, multi_select: false, strict: true };
+  const asker = askerOf(threadOf(draft, threadId));
+  const ask = openAsk(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
+  keepMemo(draft, threadId, key, fallback);
+  pauseStep(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+};
+
+/** An effect's question has its answer, or its default: the effect goes on. */
+const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): boolean => {
+  const phase = preparingPhaseOf(threadOf(draft, ask.thread).run);
+  if (phase?.ask?.id !== ask.id) return false;
+  if (text !== null) keepMemo(draft, ask.thread, phase.ask.key, text);
+  pauseStep(draft, ask.thread, draft.moment.now, "ask");
+  return true;
+};
+
+/** The outcome of a call that ran before and may have acted stays unknown, whoever forbids to repeat it. */
+export const outcomeOf = (
+  { attempts, plan }: Call,
+  status: ResultStatus,
+  text: string,
+): [ResultStatus, string] =>
+  status === "denied" && attempts > 0 && plan.safety !== "read"
+    ? ["unknown", `${syntheticResults.unknown}\n${text}`]
+    : [status, text];
+
+const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
+  if (answerEffectQuestion(draft, ask, text)) return;
+  if (status === "ok" && resumeWithAnswer(draft, ask, text)) return;
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  if (call === null) return;
+  const durationMs = Math.max(0, draft.moment.now - ask.opened_at);
+  endCall(draft, ask.thread, ask.call, {
+    result: createCallResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
+    durationMs,
+    cached: false,
+  });
+};
+
+/** A call whose ask is answered may start. */
+const askedCall = { status: "planned", ask: null, until: null, parkedOn: null } as const;
+
+const approvedCall = { ...askedCall, approved: true } as const;
+
+/** The run and what is below it no longer wait for the limit: they go on or end. */
+const closeRaise = (draft: Draft, { thread }: Ask): void => {
+  if (threadOf(draft, thread).run !== null) changeRunBudget(draft, thread, { ask: null });
+};
+
+const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thread" | "kind"> => ({
+  scope: budget?.scope ?? "run",
+  thread,
+  kind: limitKindOf(budget?.kind),
+});
+
+/** The call is judged again by the newest rules and grants, on the arguments as they would run. */
+export const rejudgeCall = (
+  draft: Draft,
+  threadId: string,
+  given: Pick<Call, "call" | "edited" | "moved">,
+): CallPlan => {
+  const args = argsOf(given);
+  const call = args === given.call.args ? given.call : { ...given.call, args };
+  return agentOf(draft, threadId).judge(call, grantsOf(draft), placeOf(draft.state, threadId));
+};
+
+/** A waiting call is judged again when it may start: grants or rules may have changed meanwhile. */
+export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
+  const { plan: before } = call;
+  if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
+  const now = rejudgeCall(draft, threadId, call);
+  // An approval stands against everything but a refusal, and so does an ask about what a crash interrupted.
+  const stands = call.approved || before.by === interruptRule;
+  const { closed } = now;
+  const kept = closed === undefined ? before : { ...before, closed };
+  const plan = now.refusal === undefined && stands ? kept : now;
+  callOf(draft, threadId, call.call.id).plan = plan;
+  return { ...call, plan };
+};
+
+/**
+ * A deny that came in the meantime beats an approval, and paths that rules now close to the call stay closed.
+ * A call whose agent the deployment lacks waits for it: nothing else forbids it.
+ */
+export const approveCall = (draft: Draft, { thread }: Ask, call: Call): AnswerAction => {
+  if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
+  const plan = rejudgeCall(draft, thread, call);
+  const { verdict, refusal, by, closed } = plan;
+  if (verdict === "deny") {
+    callOf(draft, thread, call.call.id).plan = plan;
+    const text = refusal?.text ?? `denied: a rule forbids this call (${by})`;
+    return { do: "settle", status: "denied", text };
+  }
+  return { do: "start", changed: closed === undefined ? {} : { plan: { ...call.plan, closed } } };
+};
+
+/** A started call goes on with other arguments, which nobody has permitted yet. */
+export const changeCall = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  { args, memo }: { readonly args: Json; readonly memo: Json },
+): void => {
+  const moved = JSON.stringify(args);
+  const plan = rejudgeCall(draft, threadId, { ...call, moved });
+  assign(callOf(draft, threadId, call.call.id), { status: "planned", approved: false, moved, plan, memo });
+};
+
+/** Nobody raised the limit: the run stops. */
+const refuseRaise = (draft: Draft, ask: Ask): Json => {
+  closeRaise(draft, ask);
+  const { kind, limit = 0 } = ask.budget ?? {};
+  stopRun(draft, limitOfAsk(ask), `${kind}: the limit ${limit} is reached and was not raised`);
+  return "stop";
+};
+
+const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
+  return onTimeout === "approve" && call !== null
+    ? approveCall(draft, ask, call)
+    : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
+};
+
+/** It tells whether the run waits for this answer about its plan. */
+export const isPlanAsk = (draft: Draft, { id, thread }: Ask): boolean => {
+  const { run } = threadOf(draft, thread);
+  return run !== null && planAskOf(run)?.ask === id;
+};
+
+const denyPlan = (draft: Draft, { thread }: Ask): Json => {
+  settlePlan(draft, thread, { approved: false, message: null });
+  return "deny";
+};
+
+/** An approval that nobody gives follows its rule. */
+const applyApprovalDefault = (draft: Draft, ask: Ask): Json => {
+  const effect = approvalDefaultOf(draft, ask);
+  applyAnswer(draft, ask, effect);
+  return effect.do === "start" ? "approve" : "deny";
+};
+
+/** A question that nobody answers follows the agent's settings. */
+const applyQuestionDefault = (draft: Draft, ask: Ask): Json => {
+  const rule = agentOf(draft, ask.thread).asks.onTimeout;
+  if (rule === "fail") {
+    settleAskedCall(draft, ask, "error", "timeout: no answer came.");
+    runOf(draft, ask.thread).stop = {
+      reason: "deadline_exceeded",
+      error: "a question was not answered in time",
+    };
+    return "fail";
+  }
+  if (resumeWithAnswer(draft, ask, null)) return "cancel";
+  settleAskedCall(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
+  return rule === "continue" ? "continue" : { answer: rule.answer };
+};
+
+/** An ask's call gets this when nobody answers. */
+const applyDefault = (draft: Draft, ask: Ask): Json => {
+  if (ask.kind === "budget") return refuseRaise(draft, ask);
+  if (isPlanAsk(draft, ask)) return denyPlan(draft, ask);
+  if (answerEffectQuestion(draft, ask, null)) return "continue";
+  if (ask.kind === "approval") return applyApprovalDefault(draft, ask);
+  if (ask.kind === "question") return applyQuestionDefault(draft, ask);
+  if (resumeWithAnswer(draft, ask, null)) return "cancel";
+  settleAskedCall(draft, ask, "error", "timeout: no result came from the client in time.");
+  return "error";
+};
+
+/** An open ask has expired. */
+export const expireAsk = (draft: Draft, ask: Ask): void => {
+  closeAsk(draft, ask, "expired", { decision: "expired", by: "clock" });
+  const at = draft.events.length;
+  const applied = applyDefault(draft, ask);
+  const later = draft.events.splice(at);
+  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, askScopeOf(ask));
+  draft.events.push(...later);
+};
+
+/** A checked answer gives the call a result or lets it start. */
+export type AnswerAction =
+  | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
+  /** The call may run, as written or as the approver changed it. */
+  | { readonly do: "start"; readonly changed: Partial<Pick<Call, "edited" | "moved" | "plan">> }
+  /** The limit is in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls or turns. */
+  | { readonly do: "raise"; readonly limit: number }
+  | { readonly do: "plan"; readonly decision: PlanDecision }
+  | { readonly do: "default" };
+
+const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
+  switch (effect.do) {
+    case "settle":
+      settleAskedCall(draft, ask, effect.status, effect.text);
+      return;
+    case "start":
+      assign(callOf(draft, ask.thread, ask.call), { ...approvedCall, ...effect.changed });
+      return;
+    case "raise":
+      closeRaise(draft, ask);
+      raiseLimit(draft, limitOfAsk(ask), effect.limit);
+      return;
+    case "plan":
+      settlePlan(draft, ask.thread, effect.decision);
+      return;
+    case "default":
+      applyDefault(draft, ask);
+  }
+};
+
+/** The first valid answer closes an open ask; `body` is kept to tell a repeat from a second answer. */
+export const answerAsk = (
+  draft: Draft,
+  ask: Ask,
+  decision: AskDecision,
+  by: string,
+  body: Json,
+  effect: AnswerAction,
+): void => {
+  closeAsk(draft, ask, "resolved", { decision, by, body });
+  emit(
+    draft,
+    ask.thread,
+    "ask_resolved",
+    { ask: ask.id, decision, by, edited: decision === "edit" },
+    askScopeOf(ask),
+  );
+  applyAnswer(draft, ask, effect);
+};

@@ -1,0 +1,85 @@
+import type { Part } from "../../chat/message.ts";
+import { hasContent, textOf } from "../../chat/text.ts";
+import type { Completion } from "../../model/completer.ts";
+import { askerOf, openAsk } from "../asks/asks.ts";
+import { changePlan } from "../hooks/plan.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { expireAsk } from "./ask-answers.ts";
+import { finishHandlers, isCutReply } from "./finish.ts";
+import { isSteeredByPerson } from "../state/thread.ts";
+
+/** The reply of a model that was asked for a plan is no turn: it is kept as the plan, or dropped. */
+
+/** The rule that a person sees beside a plan. */
+const planRule = "plan_before_execute";
+
+const mostDropped = 1;
+
+const noPlanText = "two replies held no plan that a person could approve";
+
+/** An empty or cut plan is made once more; if that is no better, the run goes on without, unless a person decides. */
+const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
+  const { plan } = runOf(draft, threadId);
+  if (plan === undefined) return;
+  if (isCut) {
+    const message = "a plan was cut off, and dropped";
+    emit(draft, threadId, "error", { code: "output_truncated", message, retryable: true });
+  }
+  if (plan.dropped < mostDropped) return changePlan(draft, threadId, { dropped: plan.dropped + 1 });
+  changePlan(draft, threadId, { stage: { at: "done" } });
+  if (isApprovedByPerson(draft, threadId))
+    runOf(draft, threadId).ending = { state: "failed", reason: "output_invalid", error: noPlanText };
+};
+
+const isApprovedByPerson = (draft: Draft, threadId: string): boolean =>
+  agentOf(draft, threadId).planBeforeExecute === "approve";
+
+/** The run waits until a person decides on the plan; without an interactive person the default holds at once. */
+const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
+  const { timeoutMs } = agentOf(draft, threadId).approvalTimeout(planRule);
+  const approval = { tool: "plan", input: { plan }, rule: planRule };
+  const asker = askerOf(threadOf(draft, threadId));
+  const ask = openAsk(draft, threadId, timeoutMs, { kind: "approval", ...asker, call: "", approval });
+  changePlan(draft, threadId, { stage: { at: "asked", ask: ask.id, until: ask.expires_at } });
+  if (!draft.state.interactive) expireAsk(draft, ask);
+};
+
+/** A run that ends, or that somebody steers, asks nobody about its plan: the latter makes another one. */
+const isApprovalNeeded = (draft: Draft, threadId: string): boolean => {
+  const { cancel, stop } = runOf(draft, threadId);
+  return cancel === null && stop === null && !isSteeredByPerson(threadOf(draft, threadId));
+};
+
+const keepPlan = (draft: Draft, threadId: string, parts: readonly Part[]): void => {
+  const approves = isApprovedByPerson(draft, threadId);
+  const asks = approves && isApprovalNeeded(draft, threadId);
+  const isFollowed = asks || !approves;
+  const said = { role: "assistant", origin: "agent", parts } as const;
+  const { id } = appendMessage(draft, threadId, isFollowed ? { ...said, marks: ["plan"] } : said);
+  changePlan(draft, threadId, { dropped: 0 });
+  emit(draft, threadId, "plan_created", { message: id });
+  if (asks) askForApproval(draft, threadId, textOf(parts));
+  else if (!approves) changePlan(draft, threadId, { stage: { at: "approved", text: null } });
+};
+
+/** Calls in the reply are dropped: nothing of a plan is executed. */
+export const applyPlanReply = (
+  draft: Draft,
+  threadId: string,
+  attempt: number,
+  { finish, category: given }: Completion,
+  cleaned: readonly Part[],
+): void => {
+  const parts = cleaned.filter(({ type }) => type !== "tool_call");
+  const visible = hasContent({ parts });
+  const category = given ?? null;
+  runOf(draft, threadId).phase = { at: "ready" };
+  if (finish === "refusal" || finish === "filtered") {
+    if (visible) appendMessage(draft, threadId, { role: "assistant", origin: "agent", parts });
+    finishHandlers[finish](draft, threadId, { calls: [], visible, category, attempt });
+  } else if (finish === "context_full")
+    finishHandlers[finish](draft, threadId, { calls: [], visible: false, category, attempt });
+  else if (visible && !isCutReply(finish)) keepPlan(draft, threadId, parts);
+  else dropPlan(draft, threadId, isCutReply(finish));
+};

@@ -1,0 +1,103 @@
+import { guardAnswer } from "../hooks/guardrails.ts";
+import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
+import type { AfterVerification, VerificationWork } from "../state/verification.ts";
+import { limitOutput } from "../../tools/output.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, appendNote, emit, keepForRecall, runOf } from "../transaction/draft.ts";
+import { concludeRun, findMisfits } from "./finish.ts";
+import { startRepair } from "./turns.ts";
+
+/** The outcome of a check decides whether the run goes on, ends, or is repaired first. */
+
+/** How a check ended. */
+export type CheckOutcome =
+  | { readonly is: "passed" | "failed"; readonly exitCode: number; readonly output: string }
+  /** The command could not be run, or nobody knows what came of it. */
+  | { readonly is: "error"; readonly exitCode?: number; readonly output: string }
+  /** No command is configured, and no file of the workspace suggests one. */
+  | { readonly is: "no_command" };
+
+const longestTail = 2_000;
+
+const longestOutput = 32_000;
+
+const tailOf = (text: string): string => [...text].slice(-longestTail).join("");
+
+const report = (draft: Draft, threadId: string, work: VerificationWork, outcome: CheckOutcome): void => {
+  const about = describeCheck(work, runOf(draft, threadId).verification);
+  if (outcome.is === "no_command") {
+    emit(draft, threadId, "verify", { state: "skipped", ...about });
+    return;
+  }
+  const { is: state, exitCode, output } = outcome;
+  const code = exitCode === undefined ? {} : { exit_code: exitCode };
+  emit(draft, threadId, "verify", { state, ...about, ...code, output_tail: tailOf(output) });
+};
+
+/** The check has ended: its outcome and what follows from it are stored together. */
+export const applyVerification = (draft: Draft, threadId: string, outcome: CheckOutcome): void => {
+  const run = runOf(draft, threadId);
+  const work = verificationWorkOf(run);
+  if (work === null) return;
+  report(draft, threadId, work, outcome);
+  run.phase = { at: "ready" };
+  run.counters.deadAttempts = 0;
+  if (work.what === "breach") endBreachedRun(draft, threadId, outcome.is === "passed");
+  else followEdits(draft, threadId, work, outcome);
+};
+
+/** A run that used up its turns is completed if its work passes; otherwise it failed. */
+const endBreachedRun = (draft: Draft, threadId: string, passed: boolean): void => {
+  const run = runOf(draft, threadId);
+  // No turn is left to mend its text in.
+  if (passed && !isAnswerAccepted(draft, threadId)) run.counters.withheld = true;
+  const error = passed ? null : (run.stop?.error ?? null);
+  run.verification = { of: "breach", outcome: passed ? "passed" : "failed" };
+  run.ending = { state: passed ? "completed" : "failed", reason: "max_iterations", error };
+};
+
+const isAnswerAccepted = (draft: Draft, threadId: string): boolean =>
+  findMisfits(draft, threadId).length === 0 && guardAnswer(draft, threadId, "terminal_tool").do !== "retry";
+
+const followEdits = (draft: Draft, threadId: string, work: VerificationWork, outcome: CheckOutcome): void => {
+  const run = runOf(draft, threadId);
+  const { verification } = run;
+  if (verification?.of !== "edits") return;
+  const { broad, retries } = agentOf(draft, threadId).verification ?? { broad: "", retries: 0 };
+  const { repairs } = verification;
+  if (outcome.is === "passed" && work.what === "edits" && broad !== "")
+    startVerification(draft, threadId, true);
+  else if (outcome.is === "failed" && repairs < retries) {
+    startCheckRepair(draft, threadId, work, outcome);
+    run.verification = { ...verification, repairs: repairs + 1, next: null };
+  } else {
+    if (outcome.is === "failed")
+      emit(draft, threadId, "verify", { state: "exhausted", ...describeCheck(work, verification) });
+    run.verification = outcome.is === "error" ? { of: "nothing" } : null;
+    run.turnWork = { ...run.turnWork, edited: false };
+    goOn(draft, threadId, verification);
+  }
+};
+
+/** The end that the check held up follows, unless another turn does. */
+const goOn = (
+  draft: Draft,
+  threadId: string,
+  { next }: { readonly next: AfterVerification | null },
+): void => {
+  if (next === "end_turn" || next === "terminal_tool") concludeRun(draft, threadId, next);
+};
+
+/** The model reads what the command said, and mends it in a repair turn. */
+const startCheckRepair = (
+  draft: Draft,
+  threadId: string,
+  { command }: VerificationWork,
+  { exitCode, output }: { readonly exitCode: number; readonly output: string },
+): void => {
+  const { text, omitted, full } = limitOutput(output, longestOutput, `b${draft.state.nextBlob}`);
+  if (omitted > 0) keepForRecall(draft, full);
+  const said = `\`${command?.text ?? ""}\` failed with exit code ${exitCode} after your edits. Mend what it reports; it is run again then.`;
+  appendNote(draft, threadId, `${said}\n\n${text}`, "verify");
+  startRepair(draft, threadId);
+};

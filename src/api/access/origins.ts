@@ -1,0 +1,41 @@
+import { refuse } from "../../session/problems.ts";
+import type { RequestContext } from "../context.ts";
+
+/** This file checks who calls from where. A browser's Origin is ours or configured; the latter gets CORS headers. */
+
+const exposedHeaders =
+  "Content-Range, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
+
+/** Refuses a foreign Origin and prepares the CORS headers of a configured one. */
+export function checkOrigin(context: RequestContext): void {
+  const { request, url, router, headers } = context;
+  const origin = request.headers.get("Origin");
+  headers.append("Vary", "Origin");
+  if (origin === null || origin === url.origin) return;
+  if (!router.team.access.origins.includes(origin)) {
+    refuse("origin_not_allowed", "This origin is not in the team's access.origins.");
+  }
+  headers.set("Access-Control-Allow-Origin", origin);
+  headers.set("Access-Control-Expose-Headers", exposedHeaders);
+}
+
+/** Refuses requests of any deployment's agents, which could otherwise call each other over the API for ever. */
+export function checkHop({ request }: RequestContext): void {
+  if (!request.headers.has("X-Limpet-Hop")) return;
+  refuse(
+    "origin_not_allowed",
+    "An agent's own requests are not taken here (X-Limpet-Hop); let its client call.",
+  );
+}
+
+/** Answers a browser's preflight, which carries no credential. */
+export function answerPreflight(context: RequestContext): Response {
+  const { headers } = context;
+  headers.set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+  headers.set(
+    "Access-Control-Allow-Headers",
+    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Last-Event-ID, Range, traceparent",
+  );
+  headers.set("Access-Control-Max-Age", "600");
+  return new Response(null, { status: 204 });
+}

@@ -1,0 +1,88 @@
+import * as z from "zod";
+import { parseParams } from "../../session/command.ts";
+import { readUploadOperation, uploadOperation } from "../../session/operations/uploads.ts";
+import { refuse, refuseField } from "../../session/problems.ts";
+import { fromBase64, toBase64 } from "../../tools/base64.ts";
+import { readBytes } from "../body.ts";
+import { callSession, readIdempotencyKey } from "../calls.ts";
+import type { SessionRequestContext } from "../context.ts";
+import { limits } from "../limits.ts";
+import { readQuery } from "../query.ts";
+import { answerOperation } from "../route.ts";
+import { digestOf, putFile } from "./workspace.ts";
+
+/** This file takes files that are kept with a session, as forms or as raw bodies, and gives them back. */
+
+const fieldsSchema = z.strictObject({
+  name: z.string().optional().describe("Of the file; a form's file has one of its own."),
+  path: z.string().optional().describe("Where the file is put in the workspace too."),
+});
+
+interface SentFile extends z.output<typeof fieldsSchema> {
+  readonly type: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What a form holds beside the bytes of its file. */
+const formBytes = 64 * 1024;
+
+const refuseForm = (message: string): never => refuseField("invalid_request", "/file", message);
+
+/** Reads a form with one `file`, and `name` and `path` as texts. */
+async function readForm(request: Request, type: string): Promise<SentFile> {
+  const body = await readBytes(request, limits.upload_bytes + formBytes);
+  const form = await new Response(body, { headers: { "Content-Type": type } })
+    .formData()
+    .catch(() => refuse("invalid_request", "The body is no multipart/form-data as its Content-Type says."));
+  const files = form.getAll("file");
+  const [file] = files;
+  if (files.length !== 1 || typeof file !== "object") return refuseForm("a form has one file of this name");
+  const texts = [...form].filter(([name]) => name !== "file");
+  const fields = parseParams(fieldsSchema, Object.fromEntries(texts));
+  if (file.size > limits.upload_bytes)
+    refuse("payload_too_large", `A file may have at most ${limits.upload_bytes} bytes.`);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return { name: file.name, ...fields, type: file.type, bytes };
+}
+
+async function readFile({ request, url }: SessionRequestContext): Promise<SentFile> {
+  const type = request.headers.get("Content-Type") ?? "";
+  if (/^multipart\/form-data\s*;/i.test(type)) return readForm(request, type);
+  const fields = parseParams(fieldsSchema, readQuery(url.searchParams, {}));
+  return { ...fields, type, bytes: await readBytes(request, limits.upload_bytes) };
+}
+
+const mediaTypeOf = (type: string): string => {
+  const bare = (type.split(";")[0] ?? "").trim().toLowerCase();
+  return /^[\w.+-]+\/[\w.+-]+$/.test(bare) ? bare : "application/octet-stream";
+};
+
+/** Keeps a file; with a path it is put into the workspace first, so that a refused path keeps nothing. */
+export async function uploadFile(context: SessionRequestContext): Promise<Response> {
+  const { name, path, type, bytes } = await readFile(context);
+  const key = readIdempotencyKey(context.request, {});
+  if (path !== undefined && name !== undefined && name !== "") {
+    const params = { path, ...(key === undefined ? {} : { key: `upload ${key}` }) };
+    await putFile(context, params, { content: bytes, size: bytes.length });
+  }
+  return answerOperation(context, uploadOperation, {
+    ...(name === undefined ? {} : { name }),
+    media_type: mediaTypeOf(type),
+    data: toBase64(bytes),
+    size: bytes.length,
+    sha256: await digestOf(bytes),
+  });
+}
+
+const bytesSchema = z.object({ data: z.string(), sha256: z.string(), media_type: z.string() });
+
+/** Answers with what is known of a kept file or, with `format=bytes`, with its bytes. */
+export async function readUpload(context: SessionRequestContext): Promise<Response> {
+  const query = readQuery(context.url.searchParams, {});
+  if (query["format"] !== "bytes") return answerOperation(context, readUploadOperation, query);
+  const params = { ...query, file: context.path["file"] };
+  const { json } = await callSession(context, { op: "read_upload", params });
+  const { data, sha256, media_type } = bytesSchema.parse(JSON.parse(json));
+  const headers = { "Content-Type": media_type, "Content-Disposition": "attachment", ETag: `"${sha256}"` };
+  return new Response(fromBase64(data), { headers });
+}

@@ -1,0 +1,278 @@
+import * as z from "zod";
+import { parseParams } from "../../session/command.ts";
+import type { OperationName } from "../../session/operations.ts";
+import { pageOfList, pageQueryFields } from "../../session/paging.ts";
+import { ProblemError, refuseField } from "../../session/problems.ts";
+import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
+import { workspaceProblem } from "../../session/workspace-problems.ts";
+import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
+import { readBytes } from "../body.ts";
+import type { RequestFields } from "../body.ts";
+import { callSession, openSessionStub, readIdempotencyKey } from "../calls.ts";
+import type { Router, SessionRequestContext } from "../context.ts";
+import { limits } from "../limits.ts";
+import { callWithRetry } from "../platform.ts";
+import { readQuery, refuseQuery } from "../query.ts";
+
+/**
+ * This file reads and writes the files of workspaces. The session admits the caller and gets the workspace ready; the
+ * bytes go between router and sandbox, so that no slow client keeps a session awake. A change begins and ends with the
+ * session, which tells it even if nobody is left to report it.
+ */
+
+type Files = ReturnType<Router["workspace"]>;
+type Outcome = NonNullable<FileChangeReport["outcome"]>;
+
+const filesOf = ({ router, principal, session }: SessionRequestContext): Files =>
+  router.workspace({ ...principal, id: session });
+
+const refuseProblem = (thrown: unknown): never => {
+  throw new ProblemError(workspaceProblem(thrown));
+};
+
+const orProblem = <T>(work: Promise<T>): Promise<T | ProblemError> =>
+  work.catch((thrown: unknown) => new ProblemError(workspaceProblem(thrown)));
+
+const entered = z.object({ path: z.string(), exists: z.boolean() });
+
+const refuseMissing = (path: string): never =>
+  refuseField("not_found", "/path", `${path} does not exist in the workspace`);
+
+const readQuerySchema = z.strictObject({ ...pageQueryFields, format: z.literal("tar").optional() });
+
+type ReadQuery = z.output<typeof readQuerySchema>;
+
+/** Lists a folder; a path that leads through a file is missing. */
+async function listFolder(context: SessionRequestContext, path: string, query: ReadQuery): Promise<Response> {
+  const entries = await orProblem(filesOf(context).list(path));
+  if (entries instanceof ProblemError)
+    return entries.problem.code === "conflict" ? refuseMissing(path) : Promise.reject(entries);
+  const shown = entries.map(({ name, type, size }) => ({ name, type, size }));
+  return jsonResponse(pageOfList(shown, ["workspace", context.session, path], query));
+}
+
+/** Returns the range that a client asks for; one that has a condition, or that is none of bytes, is ignored. */
+const rangeOf = ({ headers }: Request): string | undefined => {
+  const range = headers.get("Range");
+  return range !== null && /^bytes=(?:\d+-\d*|-\d+)$/.test(range) && !headers.has("If-Range")
+    ? range
+    : undefined;
+};
+
+/** Passes a file on as bytes of no type, which no browser shows as a page. */
+function fileResponse({ status, body, headers: from }: Response): Response {
+  const headers = new Headers({
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": "attachment",
+    "Accept-Ranges": "bytes",
+  });
+  for (const name of ["ETag", "Content-Range", "Content-Length"]) {
+    const value = from.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return new Response(body, { status, headers });
+}
+
+const archiveResponse = ({ body }: { readonly body: Response["body"] | Uint8Array<ArrayBuffer> }): Response =>
+  new Response(body, {
+    headers: {
+      "Content-Type": "application/x-tar",
+      "Content-Disposition": 'attachment; filename="workspace.tar"',
+    },
+  });
+
+/** An archive ends with so many empty bytes, and an empty one has no others. */
+const endOfArchive = 1024;
+
+const emptyFolder = (query: ReadQuery): Response =>
+  query.format === "tar"
+    ? archiveResponse({ body: new Uint8Array(endOfArchive) })
+    : jsonResponse(pageOfList([], ["workspace"], query));
+
+/** Answers with an archive, the bytes of a file or the list of a folder. */
+export const readWorkspace =
+  (op: OperationName) =>
+  async (context: SessionRequestContext): Promise<Response> => {
+    const query = parseParams(readQuerySchema, readQuery(context.url.searchParams, {}));
+    const { session: _, ...params } = context.path;
+    const { path, exists } = entered.parse(JSON.parse((await callSession(context, { op, params })).json));
+    if (!exists) return path === "." ? emptyFolder(query) : refuseMissing(path);
+    if (query.format === "tar")
+      return archiveResponse(await filesOf(context).pack(path).catch(refuseProblem));
+    if (path === ".") return listFolder(context, path, query);
+    const file = await orProblem(filesOf(context).open(path, rangeOf(context.request)));
+    if (!(file instanceof ProblemError)) return fileResponse(file);
+    return file.problem.code === "conflict" ? listFolder(context, path, query) : Promise.reject(file);
+  };
+
+/** Holds what a session answers to the beginning of a change. */
+const begunSchema = z.union([
+  z.object({ change: z.string(), path: z.string() }),
+  z.object({ digest: z.literal(true) }),
+  z.object({ replay: z.object({ status: z.union([z.literal(200), z.literal(201)]), json: z.string() }) }),
+]);
+
+type Begun = z.output<typeof begunSchema>;
+
+async function begin(
+  context: SessionRequestContext,
+  op: OperationName,
+  params: RequestFields,
+): Promise<Begun> {
+  return begunSchema.parse(JSON.parse((await callSession(context, { op, params })).json));
+}
+
+/** Answers with what a change did, which is the ETag of a file that was written. */
+function changeResponse(reply: Extract<SessionReply, { ok: true }>): Response {
+  const response = toResponse(reply);
+  const { sha256 } = z.object({ sha256: z.string().optional() }).parse(JSON.parse(reply.json));
+  if (sha256 !== undefined) response.headers.set("ETag", `"${sha256}"`);
+  return response;
+}
+
+/** Makes a change that the session has begun, and lets the session tell it, or find out what became of it. */
+async function finish(
+  context: SessionRequestContext,
+  begun: Begun,
+  make: (path: string, key: string) => Promise<Outcome>,
+  digest: () => Promise<string | undefined> = async () => undefined,
+): Promise<Response> {
+  if ("replay" in begun) return changeResponse({ ok: true, ...begun.replay, seq: 0, replayed: true });
+  if (!("change" in begun)) throw new Error("the session knows no digest for a change that it asked one of");
+  const { change, path } = begun;
+  const outcome = await orProblem(make(path, change));
+  const sha256 = outcome instanceof ProblemError ? undefined : await digest();
+  const report = {
+    change,
+    path,
+    outcome: outcome instanceof ProblemError ? null : outcome,
+    ...(sha256 === undefined ? {} : { sha256 }),
+  };
+  const reply = await callWithRetry(
+    () => openSessionStub(context, context.session).reportFileChange(report),
+    true,
+  );
+  if (outcome instanceof ProblemError) throw outcome;
+  return changeResponse(requireAccepted(reply));
+}
+
+/** Returns the path and the key of a change. */
+const changeOf = ({ path: { path }, request }: SessionRequestContext) => {
+  const key = readIdempotencyKey(request, {});
+  return { ...(path === undefined ? {} : { path }), ...(key === undefined ? {} : { key }) };
+};
+
+type FileBody = Parameters<Files["put"]>[1];
+
+/** Returns a body as it comes if it says how long it is, so that a part of it is never taken for the whole. */
+async function fileBodyOf(request: Request, limit: number): Promise<FileBody> {
+  const announced = request.headers.get("Content-Length");
+  if (announced !== null && Number(announced) <= limit)
+    return { content: request.body, size: Number(announced) };
+  const content = await readBytes(request, limit);
+  return { content, size: content.length };
+}
+
+const preconditionsOf = ({ headers }: Request) => ({
+  ifMatch: headers.get("If-Match") ?? undefined,
+  ifNoneMatch: headers.get("If-None-Match") ?? undefined,
+});
+
+const hexOf = (bytes: ArrayBuffer): string =>
+  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Returns the SHA-256 of bytes in hex. */
+export const digestOf = async (content: FileBody["content"]): Promise<string> => {
+  const bytes = await new Response(content).arrayBuffer();
+  return hexOf(await crypto.subtle.digest("SHA-256", bytes));
+};
+
+/** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
+export async function putFile(
+  context: SessionRequestContext,
+  params: { readonly path?: string; readonly key?: string },
+  body: FileBody,
+): Promise<Response> {
+  const first = await begin(context, "write_file", params);
+  const begun =
+    "digest" in first
+      ? await begin(context, "write_file", { ...params, sha256: await digestOf(body.content) })
+      : first;
+  return finish(context, begun, (path, key) =>
+    filesOf(context).put(path, body, { ...preconditionsOf(context.request), key }),
+  );
+}
+
+/** Reads a body that nobody has read, or its sender would be cut off before the answer. */
+const drain = async ({ body, bodyUsed }: Request): Promise<void> =>
+  bodyUsed ? undefined : body?.pipeTo(new WritableStream());
+
+/** Writes a whole file from the body. */
+export async function writeFile(context: SessionRequestContext): Promise<Response> {
+  const { request, url } = context;
+  const body = await fileBodyOf(request, limits.workspace_file_bytes);
+  try {
+    refuseQuery(url.searchParams);
+    return await putFile(context, changeOf(context), body);
+  } finally {
+    await drain(request);
+  }
+}
+
+const deleteQuery = z.strictObject({ recursive: z.enum(["true", "false"]).default("false") });
+
+/** Deletes a file or folder. */
+export async function deleteFile(context: SessionRequestContext): Promise<Response> {
+  const { request, url } = context;
+  const query = parseParams(deleteQuery, readQuery(url.searchParams, {}));
+  const recursive = query.recursive === "true";
+  return finish(
+    context,
+    await begin(context, "delete_file", { ...changeOf(context), recursive }),
+    (path, key) => filesOf(context).remove(path, { ...preconditionsOf(request), key, recursive }),
+  );
+}
+
+/** Passes a body on and computes its digest meanwhile, for a repetition under its key to be compared with. */
+function digestBody(body: ReadableStream<Uint8Array>): {
+  readonly content: ReadableStream<Uint8Array>;
+  readonly digest: () => Promise<string>;
+} {
+  const digested = new crypto.DigestStream("SHA-256");
+  const writer = digested.getWriter();
+  const content = body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: async (chunk, controller) => {
+        await writer.write(chunk);
+        controller.enqueue(chunk);
+      },
+      flush: () => writer.close(),
+    }),
+  );
+  return { content, digest: async () => hexOf(await digested.digest) };
+}
+
+/** Unpacks the body, a tar archive, into the workspace. */
+export async function unpackArchive(context: SessionRequestContext): Promise<Response> {
+  const { request, url } = context;
+  try {
+    const params = { ...readQuery(url.searchParams, {}), ...changeOf(context) };
+    const first = await begin(context, "unpack", params);
+    if ("digest" in first)
+      return await finish(
+        context,
+        await begin(context, "unpack", { ...params, sha256: await digestOf(request.body) }),
+        async () => Promise.reject(new Error("a repeated archive was not known")),
+      );
+    const keyed = params.key === undefined || request.body === null ? null : digestBody(request.body);
+    const content = keyed === null ? request.body : keyed.content;
+    return await finish(
+      context,
+      first,
+      (path, key) => filesOf(context).unpack(path, content, { key }),
+      keyed?.digest,
+    );
+  } finally {
+    await drain(request);
+  }
+}

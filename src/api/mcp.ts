@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { getTenantObject } from "../engine/access/names.ts";
+import { createPinnedServers } from "../engine/tools/pinned-servers.ts";
+import { parseParams } from "../session/command.ts";
+import { refuse } from "../session/problems.ts";
+import { jsonResponse } from "./answers.ts";
+import type { AuthorizedContext } from "./context.ts";
+import { readCommandBody } from "./route.ts";
+
+/** This file asks an MCP server for its tools on behalf of a tenant, as the next run of a session would. */
+
+const connectMs = 20_000;
+
+const endMs = 5_000;
+
+const noSandbox = (): never => {
+  throw new Error("no session asks, so there is no sandbox");
+};
+
+/** Asks a server, records what it offers, and answers with what of it is approved. */
+export const connectServer = async (context: AuthorizedContext): Promise<Response> => {
+  const { router, objects, principal, path } = context;
+  const name = path["name"] ?? "";
+  parseParams(z.strictObject({}), await readCommandBody(context, () => true));
+  const known = router.team.mcp_servers.map((server) => server.name);
+  if (!known.includes(name))
+    refuse("not_found", `The team has no MCP server of this name. It has: ${known.join(", ") || "none"}.`);
+  const tenant = getTenantObject(objects.TenantObject, principal);
+  const servers = createPinnedServers(router.servers, (sighting) => tenant.sawServer(sighting));
+  const outside = { signal: AbortSignal.timeout(connectMs), sandbox: noSandbox };
+  const answer = await servers.list(name, null, outside);
+  if (!answer.ok) return jsonResponse({ name, state: answer.state, error: answer.reason });
+  // No session uses what the server keeps for this connection.
+  await router.servers.end(name, answer.connection, AbortSignal.timeout(endMs)).catch(() => undefined);
+  const { tools, changes, omitted } = answer;
+  return jsonResponse({
+    name,
+    state: changes.length === 0 ? "connected" : "quarantined",
+    tools: tools.filter(({ quarantined }) => quarantined === undefined).map((tool) => tool.name),
+    changes,
+    ...(omitted.length === 0 ? {} : { error: omitted.join("; ") }),
+  });
+};

@@ -1,0 +1,47 @@
+import * as z from "zod";
+import type { Team } from "../team.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+
+/** This file reads and writes the lock of a team's MCP servers: the hashes of the tools that were approved. */
+
+export const lockFile = "mcp.lock.json";
+
+const lockSchema = z.strictObject({
+  version: z.literal(1),
+  servers: z.record(z.string(), z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/))),
+});
+
+type McpLock = Team["mcp_lock"];
+
+const mendHint = "make it anew with: npx limpet build <team> --lock-mcp";
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Reads the lock of a team folder; one that cannot be read is an error, since it would approve nothing. */
+export const readLock = (report: FolderReport, files: TeamFiles): McpLock => {
+  const text = files.get(lockFile);
+  if (text === undefined) return {};
+  const read = lockSchema.safeParse(parse(String(text)));
+  if (read.success) return read.data.servers;
+  const issue = read.error.issues[0];
+  const where = issue === undefined || issue.path.length === 0 ? "" : ` at ${issue.path.join(".")}`;
+  report.addFile("invalid_value", lockFile, `this is no lock of MCP servers${where}`, mendHint);
+  return {};
+};
+
+/** Writes a lock: servers and tools by name, so that a change is a small difference. */
+export const lockText = (servers: McpLock): string => {
+  const sorted = Object.entries(servers)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, tools]) => [
+      name,
+      Object.fromEntries(Object.entries(tools).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    ]);
+  return `${JSON.stringify({ version: 1, servers: Object.fromEntries(sorted) }, null, 2)}\n`;
+};

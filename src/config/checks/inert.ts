@@ -1,0 +1,129 @@
+import { actsOf } from "../../tools/acts.ts";
+import type { Act } from "../../tools/acts.ts";
+import type { Tool } from "../../tools/define-tool.ts";
+import { nodeAt } from "../document/located.ts";
+import type { AgentShape, TeamDraft } from "../draft.ts";
+import { builtInToolboxes } from "../known.ts";
+import { toolsOfAgents } from "./agent-tools.ts";
+
+/** This file finds options of agents that can do nothing without another one, or without a tool. */
+
+interface Reason {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** What an agent's options can act on. */
+interface Means {
+  readonly options: AgentShape["options"];
+  /** The agent's tools; null if it is not known what some of them do. */
+  readonly tools: readonly Tool[] | null;
+}
+
+interface InertOption {
+  readonly key: keyof AgentShape["options"];
+  readonly code: "verify_inert" | "key_ignored";
+  /** Says why the option, which is set, does nothing; null if it may do something. */
+  readonly explain: (means: Means) => Reason | null;
+}
+
+const limitHint = "set max_iterations above 0";
+
+const changes: readonly Act[] = ["write", "delete"];
+
+/** Whether an agent may have a tool with one of these acts. */
+const mayDo = ({ tools }: Means, acts: readonly Act[]): boolean =>
+  tools?.some((tool) => actsOf(tool).some((act) => acts.includes(act))) ?? true;
+
+const inertOptions: readonly InertOption[] = [
+  {
+    key: "verify_command",
+    code: "verify_inert",
+    explain: ({ options: { verify_after_edit: edits, verify_on_breach: breach } }) =>
+      edits || breach
+        ? null
+        : {
+            message: "nothing runs this command",
+            hint: "add verify_after_edit: true or verify_on_breach: true",
+          },
+  },
+  {
+    key: "verify_broad_command",
+    code: "verify_inert",
+    explain: ({ options }) =>
+      options.verify_after_edit
+        ? null
+        : { message: "nothing runs this command", hint: "add verify_after_edit: true" },
+  },
+  {
+    key: "verify_after_edit",
+    code: "verify_inert",
+    explain: (means) =>
+      mayDo(means, changes)
+        ? null
+        : {
+            message: "the agent has no tool that edits files, so nothing is checked",
+            hint: "add filesystem to its toolboxes, or remove this",
+          },
+  },
+  {
+    key: "verify_on_breach",
+    code: "verify_inert",
+    explain: ({ options }) => {
+      // A command that would have to be detected is not run at the turn limit.
+      if (options.verify_command === "") {
+        const message = "nothing is checked at the turn limit without a verify_command";
+        return { message, hint: "add verify_command, like npm test" };
+      }
+      if (options.max_iterations > 0) return null;
+      return { message: "without a limit of turns they are never used up", hint: limitHint };
+    },
+  },
+  {
+    key: "checkpoints",
+    code: "key_ignored",
+    explain: ({ options }) =>
+      options.max_iterations > 0
+        ? null
+        : { message: "without a limit of turns there are no shares of it", hint: limitHint },
+  },
+  {
+    key: "localize",
+    code: "key_ignored",
+    explain: (means) =>
+      mayDo(means, ["read", ...changes, "exec", "delegate"])
+        ? null
+        : {
+            message: "the agent has no tool for the files that it would be told of",
+            hint: "add filesystem to its toolboxes, or remove this",
+          },
+  },
+];
+
+/** Whether an option asks for something. */
+const isOn = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value));
+
+/** The tools of an agent; null if a toolbox of an MCP server or an extension may reach files by its own means. */
+const knownTools = (draft: TeamDraft, { toolboxes }: AgentShape, names: ReadonlySet<string>) =>
+  toolboxes.every(({ name }) => Object.hasOwn(builtInToolboxes, name))
+    ? [...draft.definitions.values()].filter(({ name }) => names.has(name))
+    : null;
+
+/** Reports options that can do nothing; one in `defaults` may be meant for those agents where it does something. */
+export const checkInert = (draft: TeamDraft): void => {
+  const toolsOf = toolsOfAgents(draft);
+  for (const { key, code, explain } of inertOptions) {
+    const found = draft.agents
+      .filter(({ value }) => isOn(value.options[key]))
+      .map(({ index, value }) => {
+        const tools = knownTools(draft, value, toolsOf.get(value.name) ?? new Set());
+        const path = ["agents", index, "options", key] as const;
+        return { path, reason: explain({ options: value.options, tools }) };
+      });
+    const acts = found.some(({ reason }) => reason === null);
+    for (const { path, reason } of found) {
+      if (reason === null || (acts && nodeAt(draft.written, path) === undefined)) continue;
+      draft.report(code, path, reason.message, { which: "key", hint: reason.hint });
+    }
+  }
+};

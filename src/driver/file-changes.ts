@@ -1,0 +1,38 @@
+import { dropFileChange, postponeFileChange, settleFileChange } from "../agent/stores/file-changes.ts";
+import type { PendingFileChange } from "../agent/state/files.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
+import type { ChangeOutcome } from "../sandbox/contract.ts";
+import { SandboxError } from "../sandbox/contract.ts";
+import type { Host } from "./host.ts";
+import type { WorkContext } from "./work.ts";
+
+/** Asks the sandbox what a change did; returns the refusal if it does not say. */
+const findOutcome = async (host: Host, id: string): Promise<ChangeOutcome | null | SandboxError> => {
+  try {
+    return await host.sandbox().settle(id);
+  } catch (error) {
+    if (error instanceof SandboxError) return error;
+    throw error;
+  }
+};
+
+const storeFound = (
+  draft: Draft,
+  change: PendingFileChange,
+  found: ChangeOutcome | null | SandboxError,
+): void => {
+  const { id } = change;
+  if (found === null) return dropFileChange(draft, id);
+  if (!(found instanceof SandboxError)) return void settleFileChange(draft, change, found);
+  const passes = found.code === "exec_transport_error" || found.code === "capacity_exceeded";
+  postponeFileChange(draft, id, !passes);
+};
+
+/** Finds out what became of a person's change whose maker has not said it; it is not made any more after that. */
+export const settleLostChange = async (
+  { host, settle }: WorkContext,
+  change: PendingFileChange,
+): Promise<void> => {
+  const found = await findOutcome(host, change.id);
+  settle((draft) => storeFound(draft, change, found));
+};

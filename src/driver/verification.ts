@@ -1,0 +1,152 @@
+import type { Agent } from "../agent/definition/agent.ts";
+import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import { startCheckCommand, verificationWorkOf } from "../agent/hooks/verification.ts";
+import type { Run } from "../agent/state/run.ts";
+import type { Session } from "../agent/state/session.ts";
+import type { CheckCommand, VerificationWork } from "../agent/state/verification.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
+import type { CheckOutcome } from "../agent/turn/verification.ts";
+import { applyVerification } from "../agent/turn/verification.ts";
+import type { CapacityWait } from "../sandbox/capacity.ts";
+import { awaitCapacity } from "../sandbox/capacity.ts";
+import type { CommandResult } from "../sandbox/commands.ts";
+import { commandMargin, execIdOf, followCommand, locateCommand } from "../sandbox/commands.ts";
+import type { ExecRequest, Sandbox } from "../sandbox/contract.ts";
+import { SandboxError } from "../sandbox/contract.ts";
+import { detectCommand } from "./detect-command.ts";
+import type { WorkContext } from "./work.ts";
+
+/** This file runs the command that checks a workspace once, from the stored `preparing` to the stored outcome. */
+
+/** Describes a check as the state had it when it began, or began again after a crash. */
+interface Check {
+  readonly thread: string;
+  readonly run: Run;
+  readonly agent: Agent;
+  readonly work: VerificationWork;
+  readonly round: number;
+}
+
+const findCheck = ({ host }: WorkContext, thread: string): Check | null => {
+  const run = host.read().threads[thread]?.run ?? null;
+  const phase = preparingPhaseOf(run);
+  const work = verificationWorkOf(run);
+  if (run === null || phase === null || work === null) return null;
+  return { thread, run, agent: host.agent(thread), work, round: phase.round };
+};
+
+/** Names a check uniquely in its session: a turn and each of its repairs have one check of each kind. */
+const keyOf = ({ id, turn, counters }: Run, { what }: VerificationWork): string =>
+  `${id}/verify/${turn}/${counters.repairs}/${what}`;
+
+/** Returns whether the state still holds this start of the check. */
+const isChecking = ({ threads }: Session, check: Check): boolean => {
+  const run = threads[check.thread]?.run ?? null;
+  const phase = preparingPhaseOf(run);
+  const work = verificationWorkOf(run);
+  if (run === null || phase === null || work === null) return false;
+  const isSame = keyOf(run, work) === keyOf(check.run, check.work);
+  return isSame && phase.round === check.round && phase.until === null;
+};
+
+const settleIfChecking = ({ settle }: WorkContext, check: Check, change: (draft: Draft) => void): void =>
+  settle((draft) => {
+    if (isChecking(draft.state, check)) change(draft);
+  });
+
+const requestOf = ({ agent }: Check, { text, exec }: CheckCommand): ExecRequest => ({
+  argv: ["sh", "-c", text],
+  execId: exec,
+  timeoutMs: agent.verification?.timeoutMs ?? 0,
+  ...(agent.workingDir === "." ? {} : { cwd: agent.workingDir }),
+  ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
+});
+
+/** A shell answers with these codes if it cannot run a command or does not find it. */
+const notRunnable: readonly number[] = [126, 127];
+
+const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
+  const isRun = reason === "timeout" || (reason === "exited" && !notRunnable.includes(exitCode));
+  if (!isRun) return { is: "error", exitCode, output: text };
+  return { is: reason === "exited" && exitCode === 0 ? "passed" : "failed", exitCode, output: text };
+};
+
+const lostOutcome: CheckOutcome = { is: "error", output: "the sandbox lost the command" };
+
+/**
+ * Returns the command that the state holds, or finds it and stores that it is about to start; null if there is none,
+ * or if nobody waits for the check any more.
+ */
+const prepareCommand = async (
+  context: WorkContext,
+  sandbox: Sandbox,
+  check: Check,
+): Promise<CheckCommand | null> => {
+  const { agent, work } = check;
+  if (work.command !== null) return work.command;
+  const { command = "", broad = "" } = agent.verification ?? {};
+  const given = work.what === "broad" ? broad : command;
+  const text = given === "" ? await detectCommand(sandbox, agent.workingDir) : given;
+  if (text === null) return null;
+  const exec = execIdOf(keyOf(check.run, work));
+  const started = { text, exec, instance: await sandbox.instance() };
+  context.signal.throwIfAborted();
+  settleIfChecking(context, check, (draft) => startCheckCommand(draft, check.thread, started));
+  return isChecking(context.host.read(), check) ? started : null;
+};
+
+const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): Promise<CheckOutcome> => {
+  const { signal } = context;
+  const command = await prepareCommand(context, sandbox, check);
+  if (command === null) return { is: "no_command" };
+  const { exec: execId, instance: noted } = command;
+  const isNew = check.work.command === null;
+  const found = isNew ? "not_started" : await locateCommand(sandbox, { execId, noted }, signal);
+  if (found === "unknown") return lostOutcome;
+  const request = requestOf(check, command);
+  const deadline = Date.now() + (request.timeoutMs ?? 0) + commandMargin;
+  const known = found === "known";
+  const end = await followCommand(sandbox, { request, known, deadline, signal, show: () => undefined });
+  return end === null ? lostOutcome : outcomeOf(end);
+};
+
+const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({
+  now: () => host.now(),
+  pause: (ms) =>
+    new Promise((resolve) => {
+      const timer = host.after(ms, resolve);
+      stop.whenAsked(() => {
+        timer.cancel();
+        resolve();
+      });
+    }),
+  signal,
+});
+
+/** Returns null if nobody waits for the outcome any more. */
+const tryCheck = async (context: WorkContext, check: Check): Promise<CheckOutcome | null> => {
+  const { host, signal } = context;
+  const sandbox = host.sandbox().as(check.thread);
+  try {
+    return await awaitCapacity(createWait(context), () =>
+      runCheck(context, sandbox, findCheck(context, check.thread) ?? check),
+    );
+  } catch (error) {
+    if (signal.aborted) return null;
+    if (!(error instanceof SandboxError)) throw error;
+    return { is: "error", output: error.message };
+  }
+};
+
+/** Runs the check that the state says is at work. Its command may write, so that no cached result outlives it. */
+export const runVerification = async (context: WorkContext, threadId: string): Promise<void> => {
+  const check = findCheck(context, threadId);
+  if (check === null) return;
+  const { host, cache } = context;
+  cache.clear();
+  const outcome = await tryCheck(context, check);
+  cache.clear();
+  if (outcome === null) return;
+  const safe = host.redactor.value(outcome);
+  settleIfChecking(context, check, (draft) => applyVerification(draft, threadId, safe));
+};

@@ -1,0 +1,123 @@
+import * as z from "zod";
+import type { Usage } from "../../../model/completer.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
+import type { Page } from "../../../session/paging.ts";
+import { toUsd } from "../../../agent/state/records.ts";
+import { refuseField } from "../../../session/problems.ts";
+import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
+import type { DailyUsage, SessionSummary } from "../rpc.ts";
+import { dayMs, dayOf } from "./days.ts";
+
+/** This file keeps what the sessions of a tenant used, deleted ones too, and sums it up. */
+
+const putUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (day, session, created_at, agent, provider, model, metadata) DO UPDATE SET calls = excluded.calls,
+    input = excluded.input, output = excluded.output, cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+    total = excluded.total, cost = excluded.cost, estimated = excluded.estimated
+  WHERE excluded.calls > calls`;
+
+/** Keeps a sum of a session as it is now: one that comes again changes nothing, and an older one neither. */
+export const keepUsage = (
+  all: RunQuery,
+  { id, created_at }: Pick<SessionSummary, "id" | "created_at">,
+  { day, agent, provider, model, metadata, calls, usage, cost, estimated }: DailyUsage,
+): void => {
+  const { input, output, cacheRead, cacheWrite, total } = usage;
+  const key = [day, id, created_at, agent, provider, model, metadata];
+  all(putUsage, ...key, calls, input, output, cacheRead, cacheWrite, total, cost, estimated ? 1 : 0);
+};
+
+const mostDays = 366;
+const standardDays = 30;
+
+const groupPattern = /^(?:session|agent|model|day|metadata\[.{1,64}\])$/su;
+
+/** Defines the query of `GET /usage`; both days are UTC days and included. */
+export const listUsageSchema = z.strictObject({
+  group_by: z.string().regex(groupPattern, "use session, agent, model, day or metadata[name]").default("day"),
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  ...pageQueryFields,
+  // A key may be the longest value of metadata.
+  cursor: z.string().max(4_096).optional(),
+});
+export type ListUsage = z.output<typeof listUsageSchema>;
+
+interface UsageSum {
+  readonly calls: number;
+  readonly usage: Usage & { readonly cost_usd: number | null; readonly estimated: boolean };
+}
+
+interface UsageGroup extends UsageSum {
+  /** Is null for sessions without the metadata. */
+  readonly key: string | null;
+}
+
+const sums = `coalesce(sum(calls), 0) AS calls, coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output,
+  coalesce(sum(cache_read), 0) AS cache_read, coalesce(sum(cache_write), 0) AS cache_write,
+  coalesce(sum(total), 0) AS total, iif(count(cost) = count(*), coalesce(sum(cost), 0), NULL) AS cost,
+  coalesce(max(estimated), 0) AS estimated FROM usage WHERE day BETWEEN ? AND ?`;
+
+const toSum = (row: DatabaseRow | undefined): UsageSum => {
+  const figure = (name: string): number => Number(row?.[name] ?? 0);
+  const cost = row?.["cost"] === null ? null : figure("cost");
+  return {
+    calls: figure("calls"),
+    usage: {
+      input: figure("input"),
+      output: figure("output"),
+      cacheRead: figure("cache_read"),
+      cacheWrite: figure("cache_write"),
+      total: figure("total"),
+      cost_usd: toUsd(cost),
+      estimated: figure("estimated") === 1,
+    },
+  };
+};
+
+/** Returns the SQL of what is grouped by, with its values. */
+const keyOf = (group: string): { readonly sql: string; readonly values: readonly DatabaseValue[] } => {
+  const [, name] = /^metadata\[(.+)\]$/su.exec(group) ?? [];
+  if (name !== undefined)
+    return { sql: "(SELECT value FROM json_each(metadata) WHERE json_each.key = ?)", values: [name] };
+  if (group === "day") return { sql: "strftime('%Y-%m-%d', day / 1000, 'unixepoch')", values: [] };
+  return { sql: group === "model" ? "provider || '/' || model" : group, values: [] };
+};
+
+/** Returns the first milliseconds of the first and the last day that are asked for. */
+const periodOf = ({ from, to }: ListUsage, now: number): readonly [number, number] => {
+  const last = to === undefined ? dayOf(now) : Date.parse(to);
+  const first = from === undefined ? last - (standardDays - 1) * dayMs : Date.parse(from);
+  if (first > last) refuseField("invalid_request", "/from", "it is after to; both are UTC days");
+  if (last - first >= mostDays * dayMs)
+    refuseField("invalid_request", "/from", `at most ${mostDays} days can be asked for at once`);
+  return [first, last];
+};
+
+/** Sums up what a tenant used, a page of groups by their key and in all; a group's id tells no value from an empty one. */
+export const listUsage = (
+  tables: Tables,
+  tenant: string,
+  query: ListUsage,
+  now: number,
+): Page<UsageGroup> & { readonly total: UsageSum } => {
+  const { cursor, limit, ...bound } = query;
+  const period = periodOf(query, now);
+  const binding = cursorBindingOf({ tenant, usage: bound });
+  const position = readCursor(cursor, binding);
+  const column = "id";
+  const key = keyOf(query.group_by);
+  const page = pageClause(position, column, false, limit);
+  const rows = tables.read(
+    `SELECT * FROM (SELECT ifnull('=' || ${key.sql}, '') AS id, ${sums} GROUP BY 1) WHERE true ${page.where} ${page.tail}`,
+    ...key.values,
+    ...period,
+    ...page.values,
+  );
+  const [total] = tables.read(`SELECT ${sums}`, ...period);
+  const groups = pageOf(rows, { position, column, limit, binding }, (row): UsageGroup => {
+    const id = String(row["id"]);
+    return { key: id === "" ? null : id.slice(1), ...toSum(row) };
+  });
+  return { ...groups, total: toSum(total) };
+};

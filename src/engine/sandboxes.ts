@@ -1,0 +1,65 @@
+import type { Team } from "../config/team.ts";
+import { createSandbox } from "../sandbox/client.ts";
+import type { SkillFiles } from "../sandbox/contract.ts";
+import { createWorkspaceFiles } from "../sandbox/workspace-files.ts";
+import { sandboxId } from "../sandbox/id.ts";
+import { authorPattern } from "../tools/schema.ts";
+import type { Engine } from "./engine.ts";
+import type { Bindings } from "./secrets/secrets.ts";
+import { skillFilesOf } from "./skills.ts";
+
+/** This file finds the sandboxes of a deployment. */
+
+interface SandboxFetcher {
+  fetch(request: Request): Promise<Response>;
+}
+/** Returns whether a binding can be asked by requests. */
+export const isFetcher = (value: unknown): value is SandboxFetcher =>
+  typeof value === "object" && value !== null && "fetch" in value;
+
+/** Says why a deployment has no sandboxes. */
+export const missingSandbox = "this deployment has no SANDBOX binding";
+
+/** Fails every use of the sandbox by a custom tool; the built-in sandbox tools are not run at all. */
+const noSandbox: SandboxFetcher = {
+  fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
+};
+
+/** Lists toolboxes that are declared but answer `unavailable`, with the reason. */
+export const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
+  new Map(
+    isFetcher(env["SANDBOX"])
+      ? []
+      : ["filesystem", "search", "exec", "git"].map((box) => [box, missingSandbox]),
+  );
+
+/** Commits in the sandbox are by this author. */
+const authorVariables = (author: string): Readonly<Record<string, string>> => {
+  const [, name = "", mail = ""] = authorPattern.exec(author) ?? [];
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: mail,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: mail,
+  };
+};
+
+const fetcherOf = ({ SANDBOX: binding }: Bindings): SandboxFetcher =>
+  isFetcher(binding) ? binding : noSandbox;
+
+/** Connects persons with the files of sandboxes. */
+export const workspacesOf =
+  (team: Team, env: Bindings): Engine["workspace"] =>
+  (session) =>
+    createWorkspaceFiles(fetcherOf(env), sandboxId(team.name, session, session.id));
+
+/** Connects sessions with their sandboxes. */
+export const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
+  const fetcher = fetcherOf(env);
+  const { limits, env: variables } = team.sandbox;
+  const settings = { limits, env: { ...authorVariables(team.git.author), ...variables } };
+  let known: SkillFiles | null | undefined;
+  const skills = (): SkillFiles | null => (known === undefined ? (known = skillFilesOf(team)) : known);
+  return (session, prepare = async () => undefined) =>
+    createSandbox(fetcher, sandboxId(team.name, session, session.id), { settings, skills, prepare });
+};

@@ -1,0 +1,193 @@
+import * as z from "zod";
+import { fieldsOf, isJsonObject, parseJson } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import { firstCharacters } from "../../chat/text.ts";
+import type { Park, QuestionSpec } from "../../tools/define-tool.ts";
+import { schemaMisfits } from "../../tools/schema/json-schema.ts";
+
+/** This file puts the questions of an MCP server to a person, one at a time, and reads the answers. */
+
+const requestSchema = z.object({
+  method: z.string(),
+  params: z.object({
+    mode: z.enum(["form", "url"]).optional(),
+    message: z.string(),
+    url: z.string().optional(),
+    requestedSchema: z.json().optional(),
+  }),
+});
+
+type ServerRequest = z.output<typeof requestSchema>["params"];
+
+/** What a call keeps while its server waits: the questions, the server's own state, and the answers so far. */
+const waitSchema = z.object({
+  requests: z.record(z.string(), z.json()),
+  state: z.string().nullable(),
+  answers: z.record(z.string(), z.json()),
+  rounds: z.number(),
+});
+
+export interface ServerWait {
+  readonly requests: Readonly<Record<string, Json>>;
+  readonly state: string | null;
+  readonly answers: Readonly<Record<string, Json>>;
+  /** The server asked so often before. */
+  readonly rounds: number;
+}
+
+/** A server may ask again so often, since each time could go on for ever. */
+const mostRounds = 5;
+
+/** More questions than these at once are no conversation. */
+const mostQuestions = 10;
+
+/** A question is given to a person so often before the call ends. */
+const mostTries = 5;
+
+const answeredSchema = z.object({
+  asked: z.object({ wait: waitSchema, key: z.string(), tries: z.number() }),
+  answer: z.string().nullable(),
+});
+
+const longestText = 4_000;
+
+const hidden = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+
+const shownText = (text: string): string => firstCharacters(text.replace(hidden, ""), longestText);
+
+const propertiesOf = ({ requestedSchema }: ServerRequest): readonly (readonly [string, JsonObject])[] =>
+  Object.entries(fieldsOf(fieldsOf(requestedSchema)["properties"])).map(([name, value]) => [
+    name,
+    fieldsOf(value),
+  ]);
+
+const textsIn = (value: Json | undefined): readonly string[] =>
+  Array.isArray(value) ? value.flatMap((each: Json) => (typeof each === "string" ? [each] : [])) : [];
+
+const constantsIn = (value: Json | undefined): readonly string[] =>
+  Array.isArray(value) ? value.flatMap((each: Json) => textsIn([fieldsOf(each)["const"] ?? null])) : [];
+
+const choicesOf = (field: JsonObject): readonly string[] => {
+  if (field["type"] === "boolean") return ["yes", "no"];
+  const found = [...textsIn(field["enum"]), ...constantsIn(field["oneOf"]), ...constantsIn(field["anyOf"])];
+  return [...new Set(found)];
+};
+
+const describeField = ([name, field]: readonly [string, JsonObject]): string => {
+  const title = typeof field["title"] === "string" ? field["title"] : name;
+  const about = typeof field["description"] === "string" ? `: ${field["description"]}` : "";
+  const choices = choicesOf(field);
+  const type = typeof field["type"] === "string" ? field["type"] : "any";
+  const listed = choices.length === 0 ? type : choices.join(", ");
+  return `- ${name === title ? name : `${name} (${title})`}${about} [${listed}]`;
+};
+
+/** A form of one field is a plain question; a longer one is answered by a JSON object. */
+const questionOf = (server: string, request: ServerRequest, problem: string): QuestionSpec => {
+  const fields = propertiesOf(request);
+  const [only] = fields;
+  const plain = { header: server, multi_select: false };
+  const head = [...(problem === "" ? [] : [problem]), request.message];
+  if (only === undefined)
+    return { ...plain, text: shownText(head.join("\n")), options: ["accept", "decline"], strict: true };
+  const text = (more: readonly string[]): string => shownText([...head, ...more].join("\n"));
+  if (fields.length > 1)
+    return {
+      ...plain,
+      text: text(["Answer with a JSON object of these fields:", ...fields.map(describeField)]),
+      options: [],
+      strict: false,
+    };
+  const [, field] = only;
+  if (field["type"] === "array") {
+    const options = choicesOf(fieldsOf(field["items"]));
+    return { ...plain, text: text([describeField(only)]), options, multi_select: true, strict: true };
+  }
+  const options = choicesOf(field);
+  return { ...plain, text: text([describeField(only)]), options, strict: options.length > 0 };
+};
+
+const valueOf = (field: JsonObject, answer: string): Json => {
+  if (field["type"] === "boolean") return answer === "yes" || answer === "true";
+  if (field["type"] === "array") return parseJson(answer) ?? answer;
+  if (field["type"] !== "number" && field["type"] !== "integer") return answer;
+  const number = Number(answer.trim());
+  return answer.trim() === "" || Number.isNaN(number) ? answer : number;
+};
+
+/** Reads the content of a form from a person's answer, or says what does not fit. */
+const contentOf = (request: ServerRequest, answer: string): JsonObject | string => {
+  const fields = propertiesOf(request);
+  const [only] = fields;
+  const content =
+    fields.length === 1 && only !== undefined
+      ? { [only[0]]: valueOf(only[1], answer) }
+      : (parseJson(answer) ?? answer);
+  if (!isJsonObject(content)) return "The answer is no JSON object.";
+  const problems = schemaMisfits(request.requestedSchema ?? {}, content, "answer");
+  return problems.length === 0 ? content : `That does not fit: ${problems.slice(0, 5).join("; ")}`;
+};
+
+/** Returns what the server is told, or a sentence about what does not fit. */
+const replyTo = (request: ServerRequest, answer: string | null): JsonObject | string => {
+  if (answer === null) return { action: "cancel" };
+  if (request.mode === "url") return { action: answer === "approve" ? "accept" : "decline" };
+  if (propertiesOf(request).length === 0) return { action: answer === "decline" ? "decline" : "accept" };
+  const content = contentOf(request, answer);
+  return typeof content === "string" ? content : { action: "accept", content };
+};
+
+const readRequest = (value: Json | undefined): ServerRequest | null => {
+  const read = requestSchema.safeParse(value);
+  if (!read.success || read.data.method !== "elicitation/create") return null;
+  const { params } = read.data;
+  if (params.mode !== "url") return params;
+  return URL.parse(params.url ?? "")?.protocol === "https:" ? params : null;
+};
+
+/** What a call does about its server's questions: ask a person, call again with all answers, or give up. */
+export type NextQuestion =
+  | { readonly do: "ask"; readonly park: Extract<Park, { readonly on: "answer" }> }
+  | { readonly do: "call"; readonly wait: ServerWait }
+  | { readonly do: "refuse" };
+
+const askNext = (server: string, wait: ServerWait, problem = "", tries = 0): NextQuestion => {
+  const key = Object.keys(wait.requests).find((each) => !Object.hasOwn(wait.answers, each));
+  if (key === undefined) return { do: "call", wait };
+  const request = readRequest(wait.requests[key]);
+  if (request === null || tries >= mostTries) return { do: "refuse" };
+  const subject =
+    request.mode === "url"
+      ? { authorization: { server, url: request.url ?? "" } }
+      : { question: questionOf(server, request, problem) };
+  const memo = { wait: { ...wait }, key, tries };
+  return { do: "ask", park: { on: "answer", subject, memo } };
+};
+
+/** Returns what to do about the questions that a server has just asked. */
+export const startQuestions = (
+  server: string,
+  {
+    requests,
+    state,
+    rounds,
+  }: { readonly requests: Json; readonly state: string | null; readonly rounds: number },
+): NextQuestion => {
+  const asked = fieldsOf(requests);
+  if (rounds >= mostRounds || Object.keys(asked).length > mostQuestions) return { do: "refuse" };
+  return askNext(server, { requests: asked, state, answers: {}, rounds });
+};
+
+/** Returns what to do after a person's answer, which stands in the call's memo; null if the call asked nothing. */
+export const continueQuestions = (server: string, memo: Json): NextQuestion | null => {
+  const read = answeredSchema.safeParse(memo);
+  if (!read.success) return null;
+  const { asked, answer } = read.data;
+  const { wait, key, tries } = asked;
+  const request = readRequest(wait.requests[key]);
+  if (request === null) return { do: "refuse" };
+  const reply = replyTo(request, answer);
+  if (typeof reply === "string") return askNext(server, wait, reply, tries + 1);
+  return askNext(server, { ...wait, answers: { ...wait.answers, [key]: reply } });
+};

@@ -1,0 +1,211 @@
+import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import type { McpServer, Team } from "../../config/team.ts";
+import { ownEntry } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type { ServerAnswer } from "../../agent/hooks/servers.ts";
+import type { ServerTool, ServerTools } from "../../agent/state/session.ts";
+import type { Sandbox } from "../../sandbox/contract.ts";
+import type { ListedTool, McpClient, McpEndpoint } from "../../toolboxes/mcp/port.ts";
+import { serverToolName } from "../../toolboxes/mcp/names.ts";
+import type { Toolbox } from "../../tools/define-tool.ts";
+import type { Egress } from "../../tools/egress/egress.ts";
+import { errorMessageOf } from "../../tools/errors.ts";
+import type { Redactor } from "../../tools/redaction.ts";
+import type { ToolboxEntry } from "../../tools/toolbox.ts";
+import type { ServerSighting } from "../access/tenant/tool-pins.ts";
+import type { Bindings } from "../secrets/secrets.ts";
+import { readSecrets } from "../secrets/secrets.ts";
+import { createServerTool } from "./server-tool.ts";
+
+/** This file connects sessions with the MCP servers of their team. */
+
+/** Lists servers for a session. */
+export interface Servers {
+  /** Returns the toolboxes of the lists that a session keeps. */
+  readonly toolboxes: (tools: ServerTools | undefined) => readonly Toolbox[];
+  /** Asks a server for its tools; it never rejects. */
+  readonly list: (
+    name: string,
+    connection: Json,
+    outside: { readonly signal: AbortSignal; readonly sandbox: () => Sandbox },
+  ) => Promise<ServerAnswer>;
+  /** Returns what of a connection ends the session that its server keeps; null if it keeps none. */
+  readonly sessionOf: (connection: Json) => Json;
+  /** Ends what a server keeps for a deleted session; rejects if the server does not answer. */
+  readonly end: (name: string, connection: Json, signal: AbortSignal) => Promise<void>;
+  /** Returns what the team's file says about changes of a server's tools. */
+  readonly pinning: (name: string) => Pick<ServerSighting, "lock" | "allowNew">;
+}
+
+export interface ServerParts {
+  readonly team: Team;
+  readonly env: Bindings;
+  readonly egress: Egress;
+  readonly redactor: Redactor;
+  /** Speaks to servers; null if the Worker contains no client. */
+  readonly client: McpClient | null;
+}
+
+interface OpenedServer {
+  readonly url: URL;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly secrets: readonly string[];
+}
+
+/** Resolves the references in a server's address and headers, each time anew. */
+const openServer = async ({ team, env, redactor }: ServerParts, server: McpServer): Promise<OpenedServer> => {
+  const { url = "", headers } = server;
+  const texts = [
+    ["url", url] as const,
+    ...Object.entries(headers).map(([key, text]) => [`headers.${key}`, text] as const),
+  ];
+  const names = texts.flatMap(([, text]) => referencesIn(text).names);
+  const values = await readSecrets(env, names, redactor.learn);
+  const field = `mcp_servers[${team.mcp_servers.indexOf(server)}]`;
+  const [address, ...resolved] = texts.map(([key, text]) => {
+    const found = resolveReferences(text, (name) => values.get(name));
+    if (found.ok) return [key, found.value] as const;
+    throw new Error(missingReferenceText(`${field}.${key}`, found.missing[0] ?? "", team.name));
+  });
+  const parsed = URL.parse(address?.[1] ?? "");
+  if (parsed === null) throw new Error(`${field}.url is no address`);
+  return {
+    url: parsed,
+    headers: resolved.map(([key, value]) => [key.slice("headers.".length), value] as const),
+    // Headers without a reference identify the team, too, and none of them may follow a redirect elsewhere.
+    secrets: [...values.values(), ...resolved.map(([, value]) => value)],
+  };
+};
+
+/** Adds the server's headers and the query of its address to requests to its own origin, and to no other. */
+const createSender =
+  (egress: Egress, { url, headers: own, secrets }: OpenedServer, open: string): McpEndpoint["send"] =>
+  (address, { headers, ...init }) => {
+    const isOwn = URL.parse(address)?.origin === url.origin;
+    if (isOwn) for (const [name, value] of own) headers.set(name, value);
+    const to = address === open ? url : address;
+    return egress(to, { ...init, headers, redirects: "follow", maxBytes: null, secrets });
+  };
+
+const endpointOf = async (parts: ServerParts, server: McpServer): Promise<McpEndpoint> => {
+  const opened = await openServer(parts, server);
+  const { transport, protocol } = server;
+  const shown = new URL(opened.url);
+  shown.search = "";
+  const send = createSender(parts.egress, opened, shown.href);
+  return { url: shown.href, transport, protocol, send, redact: parts.redactor.value };
+};
+
+/** Lists names in the team's file that a server does not offer. */
+const findMissing = (
+  { team }: ServerParts,
+  { name, tools = [] }: McpServer,
+  found: readonly string[],
+): readonly string[] => {
+  const entries = team.agents.flatMap(({ toolboxes }) => toolboxes.filter((entry) => entry.name === name));
+  const wanted = new Set([...tools, ...entries.flatMap((entry) => entry.tools ?? [])]);
+  return [...wanted]
+    .filter((tool) => !found.includes(tool) && !found.includes(serverToolName(name, tool)))
+    .map((tool) => `the server has no tool "${tool}" that the team's file names`);
+};
+
+interface NamedTools {
+  readonly tools: readonly ServerTool[];
+  readonly omitted: readonly string[];
+}
+
+/** Names the tools of a server; of two that would have one name, the first is kept. */
+const nameTools = (server: string, listed: readonly ListedTool[]): NamedTools => {
+  const named = new Map<string, ServerTool>();
+  const omitted: string[] = [];
+  for (const tool of listed) {
+    const name = serverToolName(server, tool.remote);
+    if (named.has(name)) omitted.push(`${name}: another tool has this name`);
+    else named.set(name, { name, ...tool });
+  }
+  return { tools: [...named.values()], omitted };
+};
+
+/** Says which driver runs no programs. */
+const describeProgram = async ({ name }: McpServer, sandbox: () => Sandbox): Promise<string> => {
+  const driver = await Promise.try(() => sandbox().capabilities()).then(
+    (found) => `the sandbox "${found.driver}"`,
+    () => "this deployment's sandbox",
+  );
+  return `the server ${name} is a program, and ${driver} runs no MCP servers; give the server a url`;
+};
+
+const isOffered = ({ name, tools }: McpServer, tool: ServerTool): boolean =>
+  tools === undefined || tools.some((each) => each === tool.name || serverToolName(name, each) === tool.name);
+
+/** Whitelists of a server's tools may use the server's own names. */
+export const withServerNames = (
+  { mcp_servers }: Pick<Team, "mcp_servers">,
+  entry: ToolboxEntry,
+): ToolboxEntry => {
+  const isServer = mcp_servers.some(({ name }) => name === entry.name);
+  if (!isServer || entry.tools === undefined) return entry;
+  return { ...entry, tools: entry.tools.flatMap((tool) => [tool, serverToolName(entry.name, tool)]) };
+};
+
+const listServer = async (
+  parts: ServerParts,
+  server: McpServer,
+  connection: Json,
+  signal: AbortSignal,
+): Promise<NamedTools & { readonly connection: Json }> => {
+  if (parts.client === null) throw new Error("this deployment contains no MCP client; build it again");
+  const listing = await parts.client.list(await endpointOf(parts, server), connection, signal);
+  const { tools, omitted } = nameTools(server.name, listing.tools);
+  const missing = findMissing(
+    parts,
+    server,
+    tools.map(({ name }) => name),
+  );
+  const offered = tools.filter((tool) => isOffered(server, tool));
+  return {
+    tools: offered,
+    omitted: [...listing.omitted, ...omitted, ...missing],
+    connection: listing.connection,
+  };
+};
+
+/** Creates the access of sessions to their team's MCP servers. */
+export const createServers = (parts: ServerParts): Servers => {
+  const { team, client } = parts;
+  const find = (name: string): McpServer | undefined => team.mcp_servers.find((each) => each.name === name);
+  return {
+    toolboxes: (lists = {}) =>
+      team.mcp_servers.map((server) => ({
+        name: server.name,
+        description: `The MCP server ${server.name}.`,
+        tools: (lists[server.name] ?? [])
+          .filter((tool) => isOffered(server, tool))
+          .map((tool) => createServerTool(server, tool, client, () => endpointOf(parts, server))),
+      })),
+    sessionOf: (connection) => client?.sessionOf(connection) ?? null,
+    end: async (name, connection, signal) => {
+      const server = find(name);
+      if (client === null || server?.url === undefined) return;
+      await client.end(await endpointOf(parts, server), connection, signal);
+    },
+    pinning: (name) => ({
+      lock: ownEntry(team.mcp_lock, name) ?? null,
+      allowNew: find(name)?.new_tools === "allow",
+    }),
+    list: async (name, connection, { signal, sandbox }) => {
+      const server = find(name);
+      const failed = { server: name, ok: false, state: "failed" } as const;
+      if (server?.command !== undefined) return { ...failed, reason: await describeProgram(server, sandbox) };
+      if (server?.url === undefined) return { ...failed, reason: "the deployed team has no such server" };
+      try {
+        const listed = await listServer(parts, server, connection, signal);
+        return parts.redactor.value({ server: name, ok: true, ...listed, changes: [] });
+      } catch (error) {
+        const isAuth = (error as { readonly isAuth?: unknown }).isAuth === true;
+        const reason = parts.redactor.text(errorMessageOf(error));
+        return { ...failed, state: isAuth ? "auth_needed" : "failed", reason };
+      }
+    },
+  };
+};

@@ -1,0 +1,100 @@
+import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
+import { base32, sha256 } from "./sha256.ts";
+
+/** This file runs a command exactly once, whatever interrupts its caller, and puts its outcome into words. */
+
+/** Milliseconds that a caller gets beyond its command's timeout: to reattach, and to end it. */
+export const commandMargin = 30_000;
+
+/** The id under which the command of a caller with this key is started at most once. */
+export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
+
+/** Finds out whether an interrupted command is known to the sandbox, never arrived there, or is lost. */
+export async function locateCommand(
+  sandbox: Sandbox,
+  { execId, noted }: { readonly execId: string; readonly noted: string },
+  signal: AbortSignal,
+): Promise<"known" | "not_started" | "unknown"> {
+  try {
+    for await (const _ of sandbox.attach(execId, 0, Date.now() + commandMargin, signal)) break;
+    return "known";
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.code !== "exec_unknown") throw error;
+    return (await sandbox.instance()) === noted ? "not_started" : "unknown";
+  }
+}
+
+/** Collects a command's output as text and shows it as it comes. */
+async function collectOutput(events: AsyncIterable<ExecEvent>, show: (text: string) => void) {
+  const streams = {
+    stdout: { text: "", decoder: new TextDecoder() },
+    stderr: { text: "", decoder: new TextDecoder() },
+  };
+  let exit: Extract<ExecEvent, { type: "exit" }> | null = null;
+  for await (const event of events) {
+    if (event.type === "exit") exit = event;
+    if (event.type !== "stdout" && event.type !== "stderr") continue;
+    const stream = streams[event.type];
+    const text = stream.decoder.decode(event.data, { stream: true });
+    stream.text += text;
+    if (text !== "") show(text);
+  }
+  const rest = (stream: { text: string; decoder: TextDecoder }): string =>
+    stream.text + stream.decoder.decode();
+  return { stdout: rest(streams.stdout), stderr: rest(streams.stderr), exit };
+}
+
+const sentences = {
+  timeout: (ms: number) => `timeout: the command was ended after ${Math.round(ms / 1000)} s.`,
+  killed: () => "cancelled: the command was ended.",
+  limit: () => "limit: the command met a limit of the sandbox.",
+} as const;
+
+/** Output, `[stderr]` and `[exit N]`. */
+function outputText(output: { readonly stdout: string; readonly stderr: string }, exitCode: number): string {
+  const parts = [
+    output.stdout,
+    output.stderr === "" ? "" : `[stderr]\n${output.stderr}`,
+    `[exit ${exitCode}]`,
+  ];
+  return parts
+    .filter((part) => part !== "")
+    .map((part) => part.replace(/\n$/, ""))
+    .join("\n");
+}
+
+/** How a command ended. `text` is its output, after a sentence where it did not end by itself. */
+export interface CommandResult {
+  readonly text: string;
+  readonly exitCode: number;
+  readonly reason: Exclude<ExecReason, "lost">;
+  readonly durationMs: number;
+}
+
+/** A command to be followed to its end. */
+export interface CommandRun {
+  readonly request: ExecRequest;
+  /** The sandbox has the command already. */
+  readonly known: boolean;
+  /** The caller waits until then, in milliseconds since the epoch. */
+  readonly deadline: number;
+  /** Ends the waiting, not the command. */
+  readonly signal: AbortSignal;
+  readonly show: (text: string) => void;
+}
+
+/** Starts a command or finds it again, and follows it to its end; null if its outcome cannot be known. */
+export async function followCommand(
+  sandbox: Sandbox,
+  { request, known, deadline, signal, show }: CommandRun,
+): Promise<CommandResult | null> {
+  const { execId, timeoutMs = 0 } = request;
+  const until = Math.min(deadline, Date.now() + timeoutMs + commandMargin / 3);
+  const events = known ? sandbox.attach(execId, 0, until, signal) : sandbox.exec(request, signal);
+  const { exit, ...output } = await collectOutput(events, show);
+  if (exit === null || exit.reason === "lost") return null;
+  const { exitCode, reason, durationMs } = exit;
+  const text = outputText(output, exitCode);
+  const said = reason === "exited" ? text : `${sentences[reason](durationMs)}\n${text}`;
+  return { text: said, exitCode, reason, durationMs };
+}

@@ -1,0 +1,105 @@
+import type { GitArguments, GitOperation } from "../../contract.ts";
+import { workspacePath } from "../../paths.ts";
+import { fail } from "../errors.ts";
+import { gitBodies, parseBody } from "../requests.ts";
+import { composeLog, isComposed } from "./log-formats.ts";
+import type { Repository } from "./run-git.ts";
+import { runGit } from "./run-git.ts";
+
+/** A path from the folder that git runs in, as one that git cannot take for a pattern or an option. */
+function safePath(raw: string): string {
+  if (raw.startsWith("/") || raw.includes("\0") || raw.split("/").includes(".."))
+    fail(
+      "path_outside",
+      `${JSON.stringify(raw)} is absolute or has "..": name a path below the folder of git`,
+    );
+  return `./${raw.replace(/^(\.\/)+/, "")}`;
+}
+
+const linesOf = (text: string): string[] => text.split("\n").filter((line) => line !== "");
+
+const isClosed = ({ isClosed: closes }: Repository, path: string): boolean => closes?.(path, "read") === true;
+
+/** The folder of the repository that a folder belongs to, by its path in the workspace. */
+const topOf = async (repository: Repository, directory: string): Promise<string> =>
+  workspacePath((await runGit(repository, { args: ["rev-parse", "--show-toplevel"], directory })).trim());
+
+/** The paths of a line of a status: `M a`, `R  a -> b`, or after a tab `modified:   a`. */
+const pathsInStatus = (line: string): string[] => {
+  const named = /^\t(?:[a-z ]+: +)?(.+)$/.exec(line)?.[1] ?? /^[ MADRCU?!]{2} (.+)$/.exec(line)?.[1];
+  return named === undefined ? [] : named.split(" -> ").map((path) => path.replace(/^"(.*)"$/, "$1"));
+};
+
+/** A short status of the package quotes what is not ASCII, without need. */
+const needlessQuotes = /(?<=^.. (?:.* -> )?)"([^" \\]+)"/gm;
+
+async function status(
+  repository: Repository,
+  { directory = ".", short = false }: GitArguments["status"],
+): Promise<string> {
+  const told = await runGit(repository, { args: ["status", ...(short ? ["--short"] : [])], directory });
+  const output = told.replace(needlessQuotes, "$1");
+  if (repository.isClosed === undefined) return output;
+  const shown = (path: string): boolean => !isClosed(repository, workspacePath(`${directory}/${path}`));
+  return output
+    .split("\n")
+    .filter((line) => pathsInStatus(line).every(shown))
+    .join("\n");
+}
+
+/** What may be read of a diff: file by file, where rules close some. */
+async function diff(
+  repository: Repository,
+  { directory = ".", staged = false, path }: GitArguments["diff"],
+): Promise<string> {
+  const options = ["diff", ...(staged ? ["--staged"] : [])];
+  const limits = path === undefined ? [] : ["--", safePath(path)];
+  if (repository.isClosed === undefined)
+    return runGit(repository, { args: [...options, ...limits], directory });
+  const top = await topOf(repository, directory);
+  const named = await runGit(repository, { args: [...options, "--name-only", ...limits], directory });
+  const open = linesOf(named).filter(
+    (each) => !each.startsWith('"') && !isClosed(repository, workspacePath(`${top}/${each}`)),
+  );
+  if (open.length === 0) return "";
+  return runGit(repository, { args: [...options, "--", ...open.map(safePath)], directory: top });
+}
+
+async function log(
+  repository: Repository,
+  { directory = ".", count = 10, format = "oneline" }: GitArguments["log"],
+): Promise<string> {
+  const show = (form: string): Promise<string> =>
+    runGit(repository, { args: ["log", `-n${count}`, `--format=${form}`], directory });
+  return isComposed(format) ? composeLog(format, show) : show(format);
+}
+
+async function commit(
+  repository: Repository,
+  {
+    directory = ".",
+    message,
+    files,
+    writable_paths: writablePaths,
+  }: GitArguments["commit"] & { readonly writable_paths?: readonly string[] },
+): Promise<string> {
+  const run = (args: readonly string[]): Promise<string> =>
+    runGit(repository, { args, directory, writablePaths });
+  await run(files === undefined ? ["add", "-A"] : ["add", "--", ...files.map(safePath)]);
+  await run(["commit", "-m", message]);
+  return (await run(["rev-parse", "HEAD"])).trim();
+}
+
+/** What requests on git do, by their bodies. */
+export const gitOperations: {
+  readonly [O in GitOperation]: (repository: Repository, body: string) => Promise<string>;
+} = {
+  status: (repository, body) => status(repository, inWorkspace(parseBody(gitBodies.status, body))),
+  diff: (repository, body) => diff(repository, inWorkspace(parseBody(gitBodies.diff, body))),
+  log: (repository, body) => log(repository, inWorkspace(parseBody(gitBodies.log, body))),
+  commit: (repository, body) => commit(repository, inWorkspace(parseBody(gitBodies.commit, body))),
+};
+
+function inWorkspace<Body extends { readonly directory: string }>(body: Body): Body {
+  return { ...body, directory: workspacePath(body.directory) };
+}

@@ -1,0 +1,70 @@
+import { workspaceRoot } from "../../paths.ts";
+import { fail } from "../errors.ts";
+import type { Disk } from "../files/files.ts";
+import { existing } from "../files/locate.ts";
+import { createOutputLog } from "../shell/output-log.ts";
+import { runShell } from "../shell/shell.ts";
+import { concatenated } from "../files/bytes.ts";
+
+/** The workspace as a request on git sees it. */
+export interface Repository {
+  readonly disk: Disk;
+  readonly env: Readonly<Record<string, string>>;
+  /** Who asks. */
+  readonly actor: string;
+  /** Whether rules close a path to the request. */
+  readonly isClosed: Disk["isClosed"];
+}
+
+interface GitRun {
+  readonly args: readonly string[];
+  /** A folder of the workspace. */
+  readonly directory: string;
+  readonly writablePaths?: readonly string[] | undefined;
+}
+
+/** Less than a client waits for an answer. */
+const longest = 50_000;
+
+/** What git refuses with, by what it says. */
+const refusals = [
+  [/not a git repository/, "workspace_read_not_found"],
+  [/EACCES|permission denied/i, "path_not_writable"],
+] as const;
+
+/** Runs git as the shell does, and returns its output; a failure of git is a refusal with its words. */
+export async function runGit(
+  { disk, env, actor }: Repository,
+  { args, directory, writablePaths }: GitRun,
+): Promise<string> {
+  if (existing(disk, directory).entry.type !== "directory")
+    fail("conflict", `${directory} is a file, not a folder`);
+  const log = createOutputLog(Math.floor(disk.limits().output / 2));
+  const timeoutMs = Math.min(longest, disk.limits().wall);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const { exitCode, limited } = await runShell(disk, {
+    argv: ["git", ...args],
+    cwd: directory,
+    env,
+    stdin: "",
+    writer: { name: `git ${args[0]} of ${actor}`, writablePaths, guarded: false },
+    timeoutMs,
+    signal,
+    emit: log.append,
+  });
+  const told = (stream: "stdout" | "stderr"): string =>
+    new TextDecoder().decode(
+      concatenated(
+        log
+          .after(0)
+          .filter((event) => event.stream === stream)
+          .map(({ data }) => data),
+      ),
+    );
+  if (limited || signal.aborted) fail("limit", `git ${args[0]} takes too long in this repository`);
+  if (exitCode === 0) return told("stdout");
+  const said = (told("stderr") || told("stdout")).trim();
+  const [, code = "conflict"] = refusals.find(([pattern]) => pattern.test(said)) ?? [];
+  const where = code === "workspace_read_not_found" ? `; the folder is ${workspaceRoot}/${directory}` : "";
+  return fail(code, said.replace(/^fatal: /, "") + where);
+}

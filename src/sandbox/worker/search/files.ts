@@ -1,0 +1,60 @@
+import type { Disk, Entry } from "../files/files.ts";
+import { children, contentOf, joined } from "../files/files.ts";
+import { existing } from "../files/locate.ts";
+import type { Found } from "../files/tree.ts";
+import type { IgnoreFile } from "./ignore.ts";
+import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
+
+/** This file finds the files that a search looks at, and their text. */
+
+function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
+  return entries
+    .filter(
+      (entry) => entry.type === "file" && ignoreFileNames.includes(entry.name) && entry.size <= 64 * 1024,
+    )
+    .map((entry) => parseIgnoreFile(path, new TextDecoder().decode(contentOf(disk, entry))));
+}
+
+function* filesBelow(
+  disk: Disk,
+  path: string,
+  folder: Entry,
+  inherited: readonly IgnoreFile[],
+  passes: (entry: Entry) => boolean,
+): Generator<Found> {
+  const entries = children(disk, folder.id);
+  const rules = [...inherited, ...ignoreFilesIn(disk, path, entries)];
+  for (const entry of entries) {
+    const at = joined(path, entry.name);
+    if (!passes(entry) || isIgnored(rules, at, entry.type === "directory")) continue;
+    if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
+    if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules, passes);
+  }
+}
+
+/** The rules of the folders above a search's start. */
+function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
+  if (path === ".") return [];
+  const segments = path.split("/");
+  return segments.flatMap((_, index) => {
+    const folder = joined(...segments.slice(0, index));
+    return ignoreFilesIn(disk, folder, children(disk, existing(disk, folder).entry.id));
+  });
+}
+
+/** The files below a folder that no ignore file excludes and that pass, in order; for a file, the file itself. */
+export function* searched(
+  disk: Disk,
+  { path, entry }: Found,
+  passes: (entry: Entry) => boolean = () => true,
+): Generator<Found> {
+  if (entry.type === "file") yield { path, entry };
+  else yield* filesBelow(disk, path, entry, rulesAbove(disk, path), passes);
+}
+
+/** A file's text with whole characters of any script; null for binary content. */
+export function textIn(disk: Disk, entry: Entry): string | null {
+  const bytes = contentOf(disk, entry);
+  if (bytes.subarray(0, 8192).includes(0)) return null;
+  return new TextDecoder().decode(bytes);
+}

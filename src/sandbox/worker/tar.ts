@@ -1,0 +1,166 @@
+import { createTarDecoder, packTar } from "modern-tar";
+import type { ParsedTarEntry, TarHeader } from "modern-tar";
+import type { ChangeOutcome, FileChange } from "../contract.ts";
+import { SandboxError } from "../contract.ts";
+import { workspacePath } from "../paths.ts";
+import { hexOf } from "../sha256.ts";
+import { fail } from "./errors.ts";
+import type { ChangeContext } from "./files/changes.ts";
+import { fitting, maxListed, maxNames, putContent } from "./files/changes.ts";
+import type { Disk } from "./files/files.ts";
+import { child, contentOf, joined } from "./files/files.ts";
+import { existing } from "./files/locate.ts";
+import type { Found } from "./files/tree.ts";
+import { makeFolder, walk } from "./files/tree.ts";
+import { completeKey, oncePart } from "./outcomes.ts";
+
+/** Folders as tar archives: files and folders only, one after the other in both directions. */
+
+/** The bytes that the files of an archive may have in all. */
+const mostBytes = 32 * 1024 * 1024;
+
+const endOfArchive = 1024;
+
+/** An archive of one entry without its end; a file that changed since the walk is taken as it is now. */
+async function packEntry(disk: Disk, base: string, { path, entry }: Found): Promise<Uint8Array | null> {
+  const now = child(disk, entry.parent, entry.name);
+  if (now === null || now.type !== entry.type) return null;
+  const folder = now.type === "directory";
+  const name = base === "." ? path : path.slice(base.length + 1);
+  const header: TarHeader = {
+    name: folder ? `${name}/` : name,
+    type: folder ? "directory" : "file",
+    size: folder ? 0 : now.size,
+    mode: now.mode,
+    mtime: new Date(now.mtime),
+  };
+  const archive = await packTar([folder ? { header } : { header, body: contentOf(disk, now) }]);
+  return archive.subarray(0, -endOfArchive);
+}
+
+/** Streams a folder without its links; one whose files are too large together is refused before it begins. */
+export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
+  const folder = existing(disk, path);
+  if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
+  const entries = [...walk(disk, folder.path, folder.entry)].filter(
+    (found) => found.entry.id !== folder.entry.id && found.entry.type !== "symlink",
+  );
+  const open = entries.filter((found) => disk.isClosed?.(found.path, "read") !== true);
+  const size = open.reduce((sum, { entry }) => sum + entry.size, 0);
+  if (size > mostBytes)
+    fail("payload_too_large", `the files of ${path} have ${size} bytes; an archive may have ${mostBytes}`);
+  const left = open.values();
+  return new ReadableStream({
+    pull: async (controller) => {
+      for (const found of left) {
+        const bytes = await packEntry(disk, folder.path, found);
+        if (bytes !== null) return controller.enqueue(bytes);
+      }
+      controller.enqueue(new Uint8Array(endOfArchive));
+      controller.close();
+    },
+  });
+}
+
+/** What has been taken from an archive so far. */
+interface Progress {
+  readonly base: string;
+  readonly changes: FileChange[];
+  entries: number;
+  bytes: number;
+  names: number;
+}
+
+/** Refuses an entry by its name. */
+const refuseEntry = (name: string, why: string): never => fail("invalid_request", `${name} ${why}`);
+
+/** Returns the path of an entry; refuses one that an archive may not have here. */
+function checkEntry(progress: Progress, { name, type = "file", size }: TarHeader): string {
+  if (type !== "file" && type !== "directory")
+    refuseEntry(name, `is a ${type}; an archive may have files and folders only`);
+  if (name.startsWith("/")) refuseEntry(name, "is absolute; name it from the folder that it goes to");
+  const path = workspacePath(joined(progress.base, name));
+  progress.entries += 1;
+  progress.bytes += size;
+  progress.names += path.length;
+  if (progress.entries > maxListed)
+    fail("payload_too_large", `${name} is one entry too many; an archive may have ${maxListed}`);
+  if (progress.names > maxNames)
+    fail("payload_too_large", `${name} is too much; the paths of an archive may have ${maxNames} characters`);
+  if (progress.bytes > mostBytes)
+    fail("payload_too_large", `${name} is too large; the files of an archive may have ${mostBytes} bytes`);
+  return path;
+}
+
+/** Does what an entry says, once per key and place in the archive. */
+async function takeEntry(
+  disk: Disk,
+  context: ChangeContext,
+  { key, checkAlive }: Pick<Archive, "key" | "checkAlive">,
+  progress: Progress,
+  { header, body }: ParsedTarEntry,
+): Promise<void> {
+  const path = checkEntry(progress, header);
+  const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+  const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+  checkAlive();
+  const isFolder = header.type === "directory";
+  const place = { key, number: progress.entries, body: `${isFolder ? "folder" : hash}\0${path}` };
+  const changes = oncePart(disk, place, (): readonly FileChange[] => {
+    if (!isFolder) return fitting(putContent(disk, context, { path, bytes, hash }).changes, progress.changes);
+    if (path !== ".") makeFolder(disk, context.writer, path);
+    return [];
+  });
+  progress.changes.push(...changes);
+}
+
+const isRefusal = (error: unknown): error is SandboxError => error instanceof SandboxError;
+
+/** Reads entries as they come. The first refused one ends it; what follows is read and dropped, for the answer to arrive. */
+async function takeEntries(
+  entries: AsyncIterable<ParsedTarEntry>,
+  take: (entry: ParsedTarEntry) => Promise<void>,
+): Promise<void> {
+  let refusal: SandboxError | null = null;
+  for await (const entry of entries) {
+    if (refusal !== null) {
+      await entry.body.cancel();
+      continue;
+    }
+    await take(entry).catch(async (error: unknown) => {
+      if (!isRefusal(error)) throw error;
+      const { name } = entry.header;
+      refusal = error.message.includes(name)
+        ? error
+        : new SandboxError(error.code, `${name}: ${error.message}`);
+      await entry.body.cancel().catch(() => undefined);
+    });
+  }
+  if (refusal !== null) throw refusal as SandboxError;
+}
+
+interface Archive {
+  readonly path: string;
+  readonly key: string | undefined;
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** Throws if the workspace was destroyed since the request came. */
+  readonly checkAlive: () => void;
+}
+
+/** Unpacks an archive into a folder, entry by entry: those before a refused one stay. */
+export async function unpackFolder(
+  disk: Disk,
+  context: ChangeContext,
+  { path, key, body, checkAlive }: Archive,
+): Promise<ChangeOutcome> {
+  const progress: Progress = { base: path, changes: [], entries: 0, bytes: 0, names: 0 };
+  const archive = (body ?? new Blob([]).stream()).pipeThrough(createTarDecoder({ strict: true }));
+  try {
+    await takeEntries(archive, (entry) => takeEntry(disk, context, { key, checkAlive }, progress, entry));
+  } catch (error) {
+    if (isRefusal(error)) throw error;
+    fail("invalid_request", `the body is no whole tar archive: ${(error as Error).message}`);
+  }
+  const outcome = { changes: progress.changes };
+  return key === undefined ? outcome : (completeKey(disk, key) ?? outcome);
+}

@@ -1,0 +1,61 @@
+import { fileRoute, postOf } from "./client.ts";
+import type { ChangeOutcome, FileStat, Preconditions, WorkspaceFiles } from "./contract.ts";
+import { createWire } from "./wire.ts";
+import type { Fetcher } from "./wire.ts";
+
+/** Milliseconds that a person's change of a file may take, the way of its bytes included. */
+const fileChangeMs = 240_000;
+
+const headersOf = ({
+  key,
+  ifMatch,
+  ifNoneMatch,
+}: Preconditions & { readonly key: string }): Record<string, string> => ({
+  "Idempotency-Key": key,
+  ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }),
+  ...(ifNoneMatch === undefined ? {} : { "If-None-Match": ifNoneMatch }),
+});
+
+const tarRoute = (path: string): string => fileRoute(path).replace(/^\/file/, "/tar");
+
+/** Reaches the files of a sandbox for a person. It neither configures the sandbox nor waits for its first files. */
+export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFiles => {
+  const wire = createWire(fetcher, id, {}, { instance: null });
+  return {
+    open: async (path, range) =>
+      wire.send({
+        method: "GET",
+        path: fileRoute(path),
+        ...(range === undefined ? {} : { headers: { Range: range } }),
+      }),
+    list: async (path) => {
+      const answer = await wire.send(postOf("/fs/list", { path }));
+      return (await answer.json<{ entries: readonly FileStat[] }>()).entries;
+    },
+    put: async (path, { content, size }, options) => {
+      const answer = await wire.send({
+        method: "PUT",
+        path: fileRoute(path),
+        ...(content === null ? {} : { body: content }),
+        headers: { ...headersOf(options), "Sandbox-Size": String(size) },
+        timeoutMs: fileChangeMs,
+      });
+      return answer.json<ChangeOutcome>();
+    },
+    pack: async (path) => wire.send({ method: "GET", path: tarRoute(path) }),
+    unpack: async (path, body, options) => {
+      const answer = await wire.send({
+        method: "PUT",
+        path: tarRoute(path),
+        ...(body === null ? {} : { body }),
+        headers: headersOf(options),
+        timeoutMs: fileChangeMs,
+      });
+      return answer.json<ChangeOutcome>();
+    },
+    remove: async (path, { recursive, ...options }) => {
+      const request = postOf("/fs/delete", { path, recursive }, headersOf(options));
+      return (await wire.send(request)).json<ChangeOutcome>();
+    },
+  };
+};

@@ -1,0 +1,139 @@
+import type { Ask } from "../agent/state/ask.ts";
+import type { SessionEvent } from "../agent/state/events.ts";
+import type { Json } from "../chat/message.ts";
+import { digestJson } from "../tools/canonical.ts";
+import type { EventText } from "./event-lines.ts";
+
+/** This file derives from a session's events who or what decided about its calls, for the tenant's audit. */
+
+/** Describes a decision about a call, a plan or a budget, under the number and the time of its event. */
+export interface Decision {
+  readonly seq: number;
+  readonly at: number;
+  readonly thread: string;
+  readonly agent: string;
+  readonly run: string | null;
+  readonly call: string | null;
+  readonly tool: string | null;
+  /** Says what the permissions came to; a call that a person approved is `approved` when it starts. */
+  readonly verdict: "allow" | "approved" | "ask" | "deny" | null;
+  /** Names the rule, the grant, the preset or the budget that decided. */
+  readonly rule: string | null;
+  /** Names the ask, its answer, who gave it, and how far it holds; `clock` answers an ask that expires. */
+  readonly ask: string | null;
+  readonly answer: Json;
+  readonly who: string | null;
+  readonly remember: Json;
+  /** Holds the SHA-256 of the arguments as canonical JSON in hexadecimal, without secrets; null if there are none. */
+  readonly input_sha256: string | null;
+}
+
+type EventData<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>["data"];
+type AskReader = (id: string) => Ask | null;
+type Outcome = Omit<Decision, "seq" | "at" | "thread" | "agent" | "run" | "call">;
+
+const noOutcome: Outcome = {
+  tool: null,
+  verdict: null,
+  rule: null,
+  ask: null,
+  answer: null,
+  who: null,
+  remember: null,
+  input_sha256: null,
+};
+
+/** Names the verdicts of permissions, since an event holds one as text. */
+const verdicts: readonly string[] = ["allow", "approved", "ask", "deny"] satisfies Decision["verdict"][];
+const isVerdict = (text: string): text is NonNullable<Decision["verdict"]> => verdicts.includes(text);
+
+interface JudgedCall {
+  readonly tool: string;
+  readonly input?: Json;
+  readonly input_sha256?: string;
+  readonly permission?: { readonly verdict: string; readonly by: string };
+}
+
+/** Returns whether only the preset allows a call: nobody decided about it, and its event says so. */
+const isAllowedByPreset = ({ verdict, by }: { readonly verdict: string; readonly by: string }): boolean =>
+  verdict === "allow" && by.startsWith("preset ");
+
+const verdictOn = ({ tool, input = null, input_sha256, permission }: JudgedCall): Outcome | null =>
+  permission === undefined || isAllowedByPreset(permission) || !isVerdict(permission.verdict)
+    ? null
+    : {
+        ...noOutcome,
+        tool,
+        verdict: permission.verdict,
+        rule: permission.by,
+        input_sha256: input_sha256 ?? digestJson(input),
+      };
+
+/** Returns what an ask is about; null if it is no request for permission. */
+const subjectOf = (ask: Ask | null): Outcome | null => {
+  if (ask?.approval !== undefined) {
+    const { tool, input, rule } = ask.approval;
+    return { ...noOutcome, tool, rule, ask: ask.id, input_sha256: digestJson(input) };
+  }
+  return ask?.budget === undefined
+    ? null
+    : { ...noOutcome, rule: `budget ${ask.budget.scope} ${ask.budget.kind}`, ask: ask.id };
+};
+
+const rememberedBy = (ask: Ask | null): Json => {
+  const body = ask?.resolution?.body;
+  return typeof body === "object" && body !== null && "remember" in body ? (body["remember"] ?? null) : null;
+};
+
+const answerTo = (ask: Ask | null, answer: Json, who: string): Outcome | null => {
+  const subject = subjectOf(ask);
+  return subject && { ...subject, answer, who, remember: rememberedBy(ask) };
+};
+
+const readers: {
+  readonly [Type in SessionEvent["type"]]?: (data: EventData<Type>, askOf: AskReader) => Outcome | null;
+} = {
+  tool_call_start: verdictOn,
+  tool_call_end: (data) => (data.permission?.verdict === "deny" ? verdictOn(data) : null),
+  ask_user: ({ ask: { id } }, askOf) => {
+    const subject = subjectOf(askOf(id));
+    return subject && { ...subject, verdict: "ask" };
+  },
+  ask_resolved: ({ ask, decision, by }, askOf) => answerTo(askOf(ask), decision, by),
+  ask_expired: ({ ask, applied }, askOf) => answerTo(askOf(ask), applied, "clock"),
+};
+
+const readerOf = (type: string): ((data: never, askOf: AskReader) => Outcome | null) | undefined =>
+  Object.hasOwn(readers, type) ? readers[type as keyof typeof readers] : undefined;
+
+/** Returns whether events of this type may tell of a decision. */
+export const mayDecide = (type: string): boolean => readerOf(type) !== undefined;
+
+/** Holds the fields of an event that say where it happened. */
+interface EventPlace {
+  readonly thread: string;
+  readonly agent: { readonly name: string };
+  readonly run?: string;
+  readonly call?: string;
+}
+
+/** Returns the decision that an event tells of, or null; `askOf` reads an ask as it is now. */
+export const decisionOf = (
+  { type, scope, own, data }: EventText,
+  { seq, at }: Pick<Decision, "seq" | "at">,
+  askOf: AskReader,
+): Decision | null => {
+  const outcome = readerOf(type)?.(JSON.parse(data) as never, askOf) ?? null;
+  if (outcome === null) return null;
+  const { thread, agent, run = null, call = null } = JSON.parse(`{${scope}${own}}`) as EventPlace;
+  return { seq, at, thread, agent: agent.name, run, call, ...outcome };
+};
+
+/** Limits how many decisions stand in one row. */
+const decisionsPerRow = 500;
+
+/** Parts decisions into lists that fit a row. */
+export const chunkDecisions = (decisions: readonly Decision[]): readonly (readonly Decision[])[] =>
+  Array.from({ length: Math.ceil(decisions.length / decisionsPerRow) }, (_, at) =>
+    decisions.slice(at * decisionsPerRow, (at + 1) * decisionsPerRow),
+  );

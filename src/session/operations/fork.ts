@@ -1,0 +1,132 @@
+import * as z from "zod";
+import { fieldsAt, reportMessage } from "../../agent/run/rewind.ts";
+import { unpinPlanMessage } from "../../agent/state/plan.ts";
+import type { Session } from "../../agent/state/session.ts";
+import { newThread } from "../../agent/state/thread.ts";
+import type { PastView } from "../../agent/state/records.ts";
+import type { Draft, StoredBlob } from "../../agent/transaction/draft.ts";
+import { appendNote, assign, emit, recordEffects } from "../../agent/transaction/draft.ts";
+import type { Archive } from "../command.ts";
+import { okAnswer, parseParams } from "../command.ts";
+import { defineWrite } from "../define-operation.ts";
+import type { ForkSource } from "../fork-source.ts";
+import { inheritedFields } from "../fork-source.ts";
+import { ProblemError, refuse, refuseIfProblem } from "../problems.ts";
+import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
+import { findPastView, pastSchema } from "./rewind.ts";
+import { accessProblem, isCreated, viewAfter } from "./session.ts";
+
+/** Defines forks: a session begins with the chat of another one, as it was at a turn boundary. */
+
+const forkSchema = pastSchema.extend({ source: z.string().max(64) });
+
+/** Limits what a fork takes, in UTF-16 units: a call between objects holds at most 32 MiB. */
+const longestSource = 14_000_000;
+
+/** Lists the names of stored bytes and, in any text, of stored texts. */
+const blobNamesIn = (value: unknown): readonly string[] => {
+  const names: string[] = [];
+  JSON.stringify(value, (key, each: unknown) => {
+    if (typeof each === "string") names.push(...(key === "blob" ? [each] : (each.match(/\bb\d+\b/g) ?? [])));
+    return each;
+  });
+  return names;
+};
+
+/** Reads what a past view names, and what the stored texts name in turn. */
+const readBlobs = (archive: Archive, { shown, gone, effects }: PastView): readonly StoredBlob[] => {
+  const names = new Set(blobNamesIn([shown, gone, effects]));
+  const blobs: StoredBlob[] = [];
+  // The loop also visits names that are added meanwhile.
+  for (const id of names) {
+    const text = archive.media(id);
+    if (text === "") continue;
+    blobs.push({ id, text });
+    if (id.startsWith("b")) for (const name of blobNamesIn(text)) names.add(name);
+  }
+  return blobs;
+};
+
+const forkSourceOf = (state: Session, archive: Archive, params: z.output<typeof forkSchema>): ForkSource => {
+  const main = state.threads["main"] ?? newThread("main", state.agent);
+  const past = findPastView(state, archive, params);
+  const inherited = inheritedFields.flatMap((field) => (field in state ? [[field, state[field]]] : []));
+  return {
+    source: state.id,
+    session: Object.fromEntries(inherited) as ForkSource["session"],
+    past,
+    history: main.history,
+    recordMarks: main.recordMarks,
+    hadWorkspace: state.sandboxed,
+    blobs: readBlobs(archive, past),
+  };
+};
+
+/** Tells a fork what it begins with; the session itself stays as it is. */
+export const readForkSource = (
+  state: Session | null,
+  archive: () => Archive,
+  { principal, params }: ForkSourceRequest,
+): ForkSourceReply => {
+  try {
+    if (state === null) return refuse("not_found", "no such session");
+    refuseIfProblem(accessProblem(state, principal));
+    const json = JSON.stringify(forkSourceOf(state, archive(), parseParams(forkSchema, params)));
+    if (json.length <= longestSource) return { ok: true, json };
+    const size = `the chat up to there has ${json.length} characters with its originals and what it kept`;
+    return refuse(
+      "payload_too_large",
+      `at: ${size}; a fork takes at most ${longestSource}: name an earlier place`,
+    );
+  } catch (error) {
+    if (error instanceof ProblemError) return { ok: false, problem: error.problem };
+    throw error;
+  }
+};
+
+const workspaceNote =
+  "This session goes on from a copy of another session's chat. It has a workspace of its own, which was empty at this point: files of the work so far are not in it.";
+
+/** Fills a new session with what it takes from its source; each message that it shows has an event of its own. */
+const fillFork = (
+  draft: Draft,
+  { source, session, past, history, recordMarks, hadWorkspace, blobs }: ForkSource,
+): void => {
+  const { state } = draft;
+  assign(state, { ...session, nextEdit: past.edit + 1 });
+  const chat = past.shown.map(({ message }) => unpinPlanMessage(message));
+  state.threads["main"] = {
+    ...newThread("main", session.agent),
+    ...fieldsAt(past, chat, history),
+    recordMarks,
+    nextPos: past.pos + 1,
+    run: null,
+  };
+  recordEffects(draft, "main", past.effects);
+  for (const { message, edit, cause } of past.gone)
+    draft.retired.push({ thread: "main", message, edit, cause: cause ?? noCause });
+  draft.blobs.push(...blobs);
+  const { agent, revision, title, metadata } = session;
+  const from = { session: source, seq: past.seq };
+  emit(draft, "main", "session_created", { agent, revision, ref: null, title, metadata, source: from });
+  for (const message of chat) reportMessage(draft, "main", message);
+  if (hadWorkspace && chat.length > 0) appendNote(draft, "main", workspaceNote);
+};
+
+const noCause = { run: null, turn: null, effect: null, reason: "fork" };
+
+export const forkOperation = defineWrite({
+  name: "fork",
+  summary: "Begins another session with the chat as it was at the end of a turn; the source stays as it is.",
+  scopes: ["sessions:manage"],
+  method: "POST",
+  path: "/v1/sessions/:session/fork",
+  params: forkSchema,
+  creates: true,
+  isTagged: true,
+  run: ({ draft, forkSource }) => {
+    if (isCreated(draft.state) || forkSource === null) return okAnswer(viewAfter(draft));
+    fillFork(draft, forkSource);
+    return { status: 201, value: viewAfter(draft) };
+  },
+});

@@ -1,0 +1,114 @@
+import * as z from "zod";
+import type { Draft } from "../../agent/transaction/draft.ts";
+import { headAfter } from "../../agent/transaction/draft.ts";
+import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
+import type { Json } from "../../chat/message.ts";
+import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
+import { okAnswer, requireStorage, wellFormedText } from "../command.ts";
+import { defineRead, defineWrite } from "../define-operation.ts";
+import { refuse } from "../problems.ts";
+import { base64Of, storeBlob } from "./blobs.ts";
+import { pageAnswer, pageSchema } from "./lists.ts";
+
+/** Defines the files that are kept with a session, for parts of inputs to name. Their bytes are blobs, the rest is a row. */
+
+/** Limits the files that a session keeps. */
+const mostUploads = 100;
+
+/** Limits the bytes of a file. */
+export const longestUpload = 8 * 1024 * 1024;
+
+const storedSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  media_type: z.string(),
+  size: z.int(),
+  sha256: z.string(),
+  created_at: z.int(),
+  blob: z.string(),
+});
+
+type StoredUpload = z.output<typeof storedSchema>;
+
+const viewOf = ({ blob: _blob, ...view }: StoredUpload): Omit<StoredUpload, "blob"> => view;
+
+/** Returns a kept file; null if there is none of this id. */
+export const findUpload = (draft: Draft, id: string): StoredUpload | null => {
+  const row = readEntry(draft, "files", id);
+  return row === null ? null : storedSchema.parse(row.value);
+};
+
+const uploadSchema = z.strictObject({
+  name: z
+    .string("a raw body needs its name in the query, as ?name=notes.txt")
+    .pipe(wellFormedText(255).min(1)),
+  media_type: wellFormedText(255).describe("Without parameters."),
+  data: z
+    .string()
+    .max(Math.ceil(longestUpload / 3) * 4)
+    .describe("Base64."),
+  size: z.int().min(0).max(longestUpload),
+  sha256: z.string().describe("Of the bytes, as the router found it."),
+});
+
+const keepUpload = (
+  context: WriteContext,
+  { data, ...fields }: z.output<typeof uploadSchema>,
+): CommandAnswer => {
+  const { draft } = context;
+  requireStorage(context);
+  if (draft.moment.entries.heads("files").length >= mostUploads)
+    return refuse("conflict", `a session keeps at most ${mostUploads} files; use another session`);
+  const id = `file_${draft.state.nextBlob}`;
+  const blob = storeBlob(draft, data && base64Of(data, "/data"));
+  const upload = { id, ...fields, created_at: draft.moment.now, blob };
+  writeEntry(draft, "files", id, upload);
+  draft.state.updatedAt = draft.moment.now;
+  return { status: 201, value: { ...viewOf(upload), seq: headAfter(draft) } };
+};
+
+export const uploadOperation = defineWrite({
+  name: "upload",
+  summary: "Keeps a file with the session, and puts it into the workspace too if a path comes with it.",
+  scopes: ["sessions:write"],
+  method: "POST",
+  path: "/v1/sessions/:session/files",
+  params: uploadSchema,
+  run: keepUpload,
+});
+
+const uploadsOf = ({ archive }: ReadContext): readonly StoredUpload[] =>
+  archive.entries("files").map(({ json }) => storedSchema.parse(JSON.parse(json)));
+
+/** Returns the number in an upload's id; uploads are numbered in the order in which they came. */
+const uploadNumber = ({ id }: StoredUpload): number => Number(id.slice("file_".length));
+
+export const uploadsOperation = defineRead({
+  name: "uploads",
+  summary: "Lists the files that are kept with the session, in the order in which they came.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/files",
+  params: pageSchema,
+  run: (context, query) => {
+    const live = uploadsOf(context).map((upload) => ({
+      at: uploadNumber(upload),
+      id: upload.id,
+      json: () => JSON.stringify(viewOf(upload)),
+    }));
+    return pageAnswer(context, { of: "files", live, stored: () => [], descending: false }, query);
+  },
+});
+
+export const readUploadOperation = defineRead({
+  name: "read_upload",
+  summary: "Shows a kept file, or with format=bytes reads it.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/files/:file",
+  params: z.strictObject({ file: z.string(), format: z.enum(["json", "bytes"]).default("json") }),
+  run: (context, { file, format }): CommandAnswer => {
+    const upload = uploadsOf(context).find(({ id }) => id === file);
+    if (upload === undefined) return refuse("not_found", "no such file");
+    const bytes: Json = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
+    return okAnswer({ ...viewOf(upload), ...bytes });
+  },
+});

@@ -1,0 +1,176 @@
+import * as z from "zod";
+import {
+  abandonFileChange,
+  beginFileChange,
+  questionFileChange,
+  settleFileChange,
+} from "../../agent/stores/file-changes.ts";
+import { answersKeptMs } from "../../agent/transaction/answers.ts";
+import type { Draft } from "../../agent/transaction/draft.ts";
+import { headAfter } from "../../agent/transaction/draft.ts";
+import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
+import { okAnswer, wellFormedText } from "../command.ts";
+import { defineRead, defineWrite } from "../define-operation.ts";
+import { refuse, refuseIfProblem } from "../problems.ts";
+import type { FileChangeReport, SessionReply } from "../rpc.ts";
+import { insidePath, writablePath } from "./initial-files.ts";
+
+/**
+ * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself; the
+ * session says where, and a change begins and ends with it.
+ */
+
+const pathField = wellFormedText(4_096).min(1).describe("From the root of the workspace.");
+
+/** Answers with the path without detours, and whether the session has a workspace yet. */
+const admitReader = ({ state, rules }: ReadContext, path: string): CommandAnswer => {
+  refuseIfProblem(rules.workspaceProblem());
+  return okAnswer({ path: insidePath(path, "/path"), exists: state.sandboxed });
+};
+
+export const workspaceOperation = defineRead({
+  name: "workspace",
+  summary: "Lists the files and folders at the root of the session's workspace.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/workspace",
+  params: z.strictObject({}),
+  entersWorkspace: true,
+  run: (context) => admitReader(context, "."),
+});
+
+export const readFileOperation = defineRead({
+  name: "read_file",
+  summary: "Reads a file of the workspace, whole or a range of its bytes, or lists a folder.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/workspace/:path{.+}",
+  params: z.strictObject({ path: pathField }),
+  entersWorkspace: true,
+  run: (context, { path }) => admitReader(context, path),
+});
+
+/** Limits the changes of one session that are under way at once. */
+const mostChanges = 20;
+
+/** Names the `Idempotency-Key` of a change, which the router hands over since the answer comes after the change. */
+const keyField = z.string().max(140).optional();
+
+const digestField = z
+  .string()
+  .optional()
+  .describe("SHA-256 of the body; asked for if the key was used before.");
+
+const formatField = z.literal("tar", "use format=tar for an archive, or name a file in the path");
+
+interface GivenChange {
+  readonly op: string;
+  readonly path: string;
+  readonly key: string | undefined;
+  /** What a repetition must have in common with the first request; null if the caller has not said it yet. */
+  readonly fingerprint: string | null;
+}
+
+/** Answers a change that was made before under its key, whatever its body if only the sandbox told of it, or asks for what it must have in common with the first. */
+const replayChange = (
+  { draft, archive }: WriteContext,
+  answerKey: string,
+  { fingerprint }: GivenChange,
+): CommandAnswer | null => {
+  const known = archive.answer(answerKey);
+  if (known === null || known.at < draft.moment.now - answersKeptMs) return null;
+  if (fingerprint === null) return okAnswer({ digest: true });
+  if (known.fingerprint !== fingerprint && known.fingerprint !== "")
+    return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
+  return okAnswer({ replay: { status: known.status, json: known.json } });
+};
+
+/** Stores the intent of a change and answers with its path without detours and its id, under which the router makes it; a repetition gets the same. */
+const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer => {
+  const { draft, rules } = context;
+  refuseIfProblem(rules.workspaceProblem());
+  const { op, key, fingerprint } = given;
+  const path = op === "unpack" ? given.path : writablePath(given.path, "/path");
+  const answerKey = key === undefined ? null : [op, encodeURIComponent(path), key].join(" ");
+  const replayed = answerKey === null ? null : replayChange(context, answerKey, given);
+  if (replayed !== null) return replayed;
+  const pending = draft.state.fileChanges ?? [];
+  const same = pending.find((change) => answerKey !== null && change.answerKey === answerKey);
+  if (same !== undefined) return okAnswer({ change: same.id, path });
+  if (pending.length >= mostChanges)
+    return refuse("rate_limited", `${mostChanges} changes of files are under way; send it again`, {
+      retryAfterMs: 1_000,
+    });
+  return okAnswer({ change: beginFileChange(draft, { path, answerKey, fingerprint }).id, path });
+};
+
+export const writeFileOperation = defineWrite({
+  name: "write_file",
+  summary: "Writes a whole file into the workspace, with its folders.",
+  scopes: ["sessions:write"],
+  method: "PUT",
+  path: "/v1/sessions/:session/workspace/:path{.+}",
+  params: z.strictObject({
+    path: pathField,
+    key: keyField,
+    sha256: digestField,
+  }),
+  entersWorkspace: true,
+  run: (context, { path, key, sha256 = null }) =>
+    beginChange(context, { op: "write_file", path, key, fingerprint: sha256 }),
+});
+
+export const unpackOperation = defineWrite({
+  name: "unpack",
+  summary: "Unpacks a tar archive into the workspace; entries before a refused one stay.",
+  scopes: ["sessions:write"],
+  method: "PUT",
+  path: "/v1/sessions/:session/workspace",
+  params: z.strictObject({ key: keyField, sha256: digestField, format: formatField }),
+  entersWorkspace: true,
+  run: (context, { key, sha256 = null }) =>
+    beginChange(context, { op: "unpack", path: ".", key, fingerprint: sha256 }),
+});
+
+const nothingKnown: SessionReply = { ok: true, status: 204, json: "", seq: 0, replayed: false };
+
+const deletedMeanwhile: SessionReply = {
+  ok: false,
+  problem: { code: "not_found", detail: "no such session" },
+};
+
+interface SessionUpdate {
+  readonly update: <T>(change: (draft: Draft) => T) => T;
+}
+
+const begunSchema = z.object({ change: z.string() });
+
+/** Gives up the change that an answer names, if it names one, since its caller does not get the answer. */
+export const abandonChange = ({ update }: SessionUpdate, reply: SessionReply): void => {
+  const begun = begunSchema.safeParse(reply.ok ? JSON.parse(reply.json) : null);
+  if (begun.success) update((draft) => abandonFileChange(draft, begun.data.change));
+};
+
+/** Stores what became of a change, and what its caller is told. */
+export const performFileChangeReport = (
+  session: SessionUpdate | null,
+  { change, path, sha256, outcome }: FileChangeReport,
+): SessionReply =>
+  session?.update((draft): SessionReply => {
+    if (outcome === null) {
+      questionFileChange(draft, change);
+      return nothingKnown;
+    }
+    const answer = settleFileChange(draft, { id: change, path, fingerprint: sha256 ?? null }, outcome);
+    return { ok: true, ...answer, seq: headAfter(draft), replayed: false };
+  }) ?? deletedMeanwhile;
+
+export const deleteFileOperation = defineWrite({
+  name: "delete_file",
+  summary: "Deletes a file or folder of the workspace.",
+  scopes: ["sessions:write"],
+  method: "DELETE",
+  path: "/v1/sessions/:session/workspace/:path{.+}",
+  params: z.strictObject({ path: pathField, key: keyField, recursive: z.boolean().default(false) }),
+  entersWorkspace: true,
+  run: (context, { path, key, recursive }) =>
+    beginChange(context, { op: "delete_file", path, key, fingerprint: `recursive ${recursive}` }),
+});

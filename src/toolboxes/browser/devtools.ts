@@ -1,0 +1,93 @@
+import { fieldsOf, parseJson } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
+
+/** A connection that speaks the Chrome DevTools Protocol: commands with answers, and events. */
+
+export interface DevtoolsEvent {
+  readonly method: string;
+  readonly params: JsonObject;
+  /** The part of the browser that it comes from; empty for the browser itself. */
+  readonly session: string;
+}
+
+export interface Devtools {
+  /** Sends a command; rejects with the browser's message, or when the connection ends. */
+  readonly send: (method: string, params?: JsonObject, session?: string) => Promise<JsonObject>;
+  readonly listen: (listener: (event: DevtoolsEvent) => void) => void;
+  readonly close: () => void;
+  /** Is aborted when the connection ends, however it ends. */
+  readonly ended: AbortSignal;
+}
+
+/** The parts of a WebSocket that a connection needs. */
+export interface DevtoolsSocket {
+  readonly send: (data: string) => void;
+  readonly close: () => void;
+  readonly addEventListener: (type: "message" | "close" | "error", on: (event: Event) => void) => void;
+}
+
+/** Reads a text field of a message; empty if it has none. */
+export const textIn = (fields: JsonObject, name: string): string => {
+  const value = fields[name];
+  return typeof value === "string" ? value : "";
+};
+
+/** Messages of a page may nest as deep as its document. */
+const deepest = 1_000;
+
+/** Speaks over a socket that was accepted. */
+export const createDevtools = (socket: DevtoolsSocket): Devtools => {
+  const waiting = new Map<number, PromiseWithResolvers<JsonObject>>();
+  const listeners: ((event: DevtoolsEvent) => void)[] = [];
+  let count = 0;
+  const life = new AbortController();
+  const end = (): void => {
+    life.abort();
+    for (const { reject } of waiting.values()) reject(new Error("the connection to the browser ended"));
+    waiting.clear();
+  };
+  const take = (message: JsonObject): void => {
+    const { id, method, params, result, error } = message;
+    const answered = typeof id === "number" ? waiting.get(id) : undefined;
+    if (answered !== undefined && typeof id === "number") {
+      waiting.delete(id);
+      if (error === undefined) answered.resolve(fieldsOf(result));
+      else answered.reject(new Error(textIn(fieldsOf(error), "message")));
+    }
+    if (typeof method !== "string") return;
+    const event = { method, params: fieldsOf(params), session: textIn(message, "sessionId") };
+    for (const listener of listeners) listener(event);
+  };
+  socket.addEventListener("message", (event) => {
+    const data = "data" in event && typeof event.data === "string" ? event.data : "";
+    take(fieldsOf(parseJson(data, deepest)));
+  });
+  socket.addEventListener("close", end);
+  socket.addEventListener("error", end);
+  return {
+    send: (method, params = {}, session = "") => {
+      const answer = Promise.withResolvers<JsonObject>();
+      if (life.signal.aborted) answer.reject(new Error("the connection to the browser ended"));
+      else {
+        waiting.set((count += 1), answer);
+        socket.send(
+          JSON.stringify({
+            id: count,
+            method,
+            params,
+            ...(session === "" ? {} : { sessionId: session }),
+          }),
+        );
+      }
+      // A command that nobody waits for any more may fail.
+      answer.promise.catch(() => undefined);
+      return answer.promise;
+    },
+    listen: (listener) => void listeners.push(listener),
+    close: () => {
+      end();
+      socket.close();
+    },
+    ended: life.signal,
+  };
+};

@@ -1,0 +1,179 @@
+import { fieldsOf } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
+import type { ToolContext } from "../../tools/define-tool.ts";
+import { textIn } from "./devtools.ts";
+import type { Devtools, DevtoolsEvent } from "./devtools.ts";
+import { createRequests, readRequest } from "./requests.ts";
+import type { AnswerRequest } from "./requests.ts";
+
+/** Follows what a page does while a call is connected with it, and makes its requests. */
+
+/** Whether a page may go to an address. */
+export type MayOpen = (url: string) => boolean;
+
+export interface Progress {
+  loading: boolean;
+  /** How many of its requests are being made. */
+  asking: number;
+  /** When something last happened. */
+  at: number;
+  /** Where the page wanted to go but may not; it stayed. */
+  refused: string | null;
+  /** The newest address that it wanted to show in another window. */
+  window: string | null;
+  /** Why its newest document could not be loaded. */
+  problem: string | null;
+  /** The status of its newest document; 0 before the first. */
+  status: number;
+  /** The address of its newest document, where its requests come from. */
+  from: string;
+  /** The address that a call opens just now; null while the page goes where it wants. */
+  chosen: string | null;
+  /** The newest address that was asked for a document. */
+  hop: string;
+}
+
+interface Parts {
+  readonly devtools: Devtools;
+  readonly answer: AnswerRequest;
+  /** The id of the page, which is also that of its main frame. */
+  readonly target: string;
+  readonly mayOpen: MayOpen;
+  readonly progress: Progress;
+}
+
+const originOf = (url: string): string | undefined => URL.parse(url)?.origin;
+
+/** What leads a page to a document: the redirect of another, the call that opens it, or the page itself. */
+const sourceOf = ({ hop, chosen, from }: Progress, paused: JsonObject, url: string): string => {
+  if (textIn(paused, "redirectedRequestId") !== "") return hop;
+  return chosen !== null && originOf(chosen) === originOf(url) ? chosen : from;
+};
+
+const noteDocument = (progress: Progress, url: string, status: number): void => {
+  progress.status = status;
+  // A redirect shows nothing yet, and these two leave the page where it is.
+  const stays = status === 204 || status === 205 || (status >= 300 && status < 400);
+  if (!stays) progress.from = url;
+};
+
+/** Makes a paused request, or lets it fail; a document that may not be opened is as if nobody had asked for it. */
+const handleRequest = async (parts: Parts, { params, session }: DevtoolsEvent): Promise<void> => {
+  const { devtools, target, mayOpen, progress } = parts;
+  const requestId = textIn(params, "requestId");
+  const isMain = params["resourceType"] === "Document" && params["frameId"] === target;
+  const fail = (errorReason: string) =>
+    devtools.send("Fetch.failRequest", { requestId, errorReason: isMain ? "Aborted" : errorReason }, session);
+  const request = readRequest(params);
+  if (isMain && !mayOpen(request.url)) {
+    progress.refused = request.url;
+    await fail("Aborted");
+    return;
+  }
+  const from = isMain ? sourceOf(progress, params, request.url) : progress.from;
+  if (isMain) progress.hop = request.url;
+  const answer = await parts.answer(request, from);
+  if (isMain && answer.ok) noteDocument(progress, request.url, answer.status);
+  if (isMain && !answer.ok) progress.problem = answer.problem;
+  if (answer.ok) await devtools.send("Fetch.fulfillRequest", { requestId, ...answer.fields }, session);
+  else await fail(answer.denied ? "BlockedByClient" : "Failed");
+};
+
+const makeRequest = async (parts: Parts, event: DevtoolsEvent): Promise<void> => {
+  const { progress } = parts;
+  progress.asking += 1;
+  // An answer that comes when the page is gone concerns nobody.
+  await handleRequest(parts, event).catch(() => undefined);
+  progress.asking -= 1;
+};
+
+/** Connections between browsers go past both the proxy and the egress, so documents get no means for them. */
+export const withoutPeers: JsonObject = {
+  source: `for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete globalThis[name];`,
+  runImmediately: true,
+};
+
+/** Asks for the frames of other sites, which are parts of the browser with requests of their own. */
+export const attachFrames: JsonObject = {
+  autoAttach: true,
+  waitForDebuggerOnStart: true,
+  flatten: true,
+  filter: [{ type: "iframe" }],
+};
+
+/** A frame that cannot be included stays as it is, without any network. */
+const includeFrame = async ({ devtools }: Parts, { params }: DevtoolsEvent): Promise<void> => {
+  if (fieldsOf(params["targetInfo"])["type"] !== "iframe") return;
+  const session = textIn(params, "sessionId");
+  await devtools.send("Page.enable", {}, session);
+  await devtools.send("Page.addScriptToEvaluateOnNewDocument", withoutPeers, session);
+  await devtools.send("Fetch.enable", {}, session);
+  await devtools.send("Target.setAutoAttach", attachFrames, session);
+  await devtools.send("Runtime.runIfWaitingForDebugger", {}, session);
+};
+
+/** The script of a page can stop it with a dialog; only leaving the page is agreed to. */
+const closeDialog = async ({ devtools }: Parts, { params, session }: DevtoolsEvent): Promise<void> => {
+  const accept = params["type"] === "beforeunload";
+  await devtools.send("Page.handleJavaScriptDialog", { accept }, session);
+};
+
+const noteLoading = ({ progress, target }: Parts, { method, params }: DevtoolsEvent): void => {
+  if (params["frameId"] === target) progress.loading = method === "Page.frameStartedLoading";
+};
+
+const followEvent = async (parts: Parts, event: DevtoolsEvent): Promise<void> => {
+  switch (event.method) {
+    case "Fetch.requestPaused":
+      return makeRequest(parts, event);
+    case "Target.attachedToTarget":
+      return includeFrame(parts, event);
+    case "Page.javascriptDialogOpening":
+      return closeDialog(parts, event);
+    case "Page.windowOpen":
+      parts.progress.window = textIn(event.params, "url");
+      return;
+    case "Page.frameStartedLoading":
+    case "Page.frameStoppedLoading":
+      noteLoading(parts, event);
+  }
+};
+
+const followed = new Set([
+  "Fetch.requestPaused",
+  "Page.windowOpen",
+  "Page.frameStartedLoading",
+  "Page.frameStoppedLoading",
+]);
+
+interface FollowedPage extends Pick<Parts, "devtools" | "target" | "mayOpen"> {
+  readonly context: ToolContext;
+  /** The address of its document. */
+  readonly url: string;
+}
+
+/** Follows a page until its connection ends. */
+export const followPage = ({ context, url, ...page }: FollowedPage): Progress => {
+  const { devtools } = page;
+  const progress: Progress = {
+    loading: false,
+    asking: 0,
+    at: context.now(),
+    refused: null,
+    window: null,
+    problem: null,
+    status: 0,
+    from: url,
+    chosen: null,
+    hop: url,
+  };
+  const parts: Parts = { ...page, progress, answer: createRequests(context, devtools.ended) };
+  const touch = (): void => void (progress.at = context.now());
+  devtools.listen((event) => {
+    if (followed.has(event.method)) touch();
+    void followEvent(parts, event)
+      .catch(() => undefined)
+      .finally(touch);
+  });
+  return progress;
+};

@@ -1,0 +1,70 @@
+import { fieldsOf } from "../../chat/json.ts";
+import type { ToolOutput } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+import { textIn } from "./devtools.ts";
+import { BrowserFailure } from "./failure.ts";
+import type { AttachedPage } from "./page.ts";
+
+/** What a model gets to read of a page. */
+
+const longestHtml = 2_000_000;
+const longestText = 100_000;
+
+/** More than the text, since links come with it. */
+export const pageLimit = 140_000;
+
+/** The first bytes of a text, without half a character at the end. */
+const cutText = (text: string): { readonly text: string; readonly cut: boolean } => {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= longestText) return { text, cut: false };
+  const decoder = new TextDecoder();
+  return { text: decoder.decode(bytes.subarray(0, longestText), { stream: true }), cut: true };
+};
+
+/** Finds the HTML of a page, or of the elements that match a selector. */
+const scriptFor = (selector: string | undefined): string =>
+  selector === undefined
+    ? `({ html: document.documentElement.outerHTML.slice(0, ${longestHtml}), url: location.href, title: document.title })`
+    : `({ html: ${allMatching(selector)}.map((each) => each.outerHTML).join("\\n").slice(0, ${longestHtml}), url: location.href, title: document.title })`;
+
+const allMatching = (selector: string): string =>
+  `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
+
+/** Reads the page's text and links, or those of the elements that match a selector. */
+export const readPage = async (page: AttachedPage, selector?: string): Promise<ToolOutput> => {
+  const found = fieldsOf(await page.evaluate(scriptFor(selector)));
+  const html = textIn(found, "html");
+  const url = textIn(found, "url");
+  if (selector !== undefined && html === "")
+    return toolError("no_match", `nothing on the page matches ${selector}`);
+  // The parser is loaded with the first page.
+  const { readHtml } = await import("../http/html-text.ts");
+  const read = readHtml(html, url);
+  const { text, cut } = cutText(read.text);
+  const isCut = cut || read.cut || html.length === longestHtml;
+  const content = {
+    url,
+    title: textIn(found, "title"),
+    ...(page.progress.status >= 400 ? { status: page.progress.status } : {}),
+    text,
+    links: read.links.map(({ text, url }) => ({ text, url })),
+    ...(isCut ? { cut: true } : {}),
+  };
+  return { content: JSON.stringify(content) };
+};
+
+/** Fails if the page wanted to go where it may not. */
+export const requireArrival = (page: AttachedPage): void => {
+  const refused = page.progress.refused;
+  if (refused === null) return;
+  throw new BrowserFailure(
+    "not_permitted",
+    `the page leads to ${refused}, which needs a permission of its own; the page stayed where it was. Open the address with browser_navigate.`,
+  );
+};
+
+/** Where an action left the page. */
+export const describePlace = async (page: AttachedPage): Promise<ToolOutput> => {
+  const place = await page.evaluate("({ url: location.href, title: document.title })");
+  return { content: JSON.stringify(place) };
+};

@@ -1,0 +1,105 @@
+import { fieldsOf } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type { ToolContext } from "../../tools/define-tool.ts";
+import { textIn } from "./devtools.ts";
+import type { Devtools } from "./devtools.ts";
+import { BrowserFailure } from "./failure.ts";
+import { attachFrames, followPage, withoutPeers } from "./page-events.ts";
+import type { MayOpen, Progress } from "./page-events.ts";
+
+/** One page of a browser, while a call is connected with it. */
+export interface AttachedPage {
+  readonly target: string;
+  /** Opens an address; the page stays where it is if that fails. */
+  readonly open: (url: string) => Promise<void>;
+  /** Runs a script in the page and returns its value. */
+  readonly evaluate: (script: string) => Promise<Json>;
+  readonly send: (method: string, params?: JsonObject) => Promise<JsonObject>;
+  /** Waits until the page has loaded and asks for nothing more, for a while at most. */
+  readonly settle: () => Promise<void>;
+  /** Opens here what the page wanted to show in a window of its own, which a session does not have. */
+  readonly followWindow: () => Promise<void>;
+  readonly progress: Readonly<Progress>;
+}
+
+/** Pages look as on a small laptop. */
+const viewport = { width: 1_280, height: 800, deviceScaleFactor: 1, mobile: false };
+
+const quietMs = 300;
+const longestSettleMs = 12_000;
+const stepMs = 50;
+
+/** Time that is left for reading the page when its deadline is near. */
+const reserveMs = 4_000;
+
+const delay = (ms: number): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setTimeout(resolve, ms);
+  return promise;
+};
+
+const waitForQuiet = async (progress: Progress, { now, deadline, signal }: ToolContext): Promise<void> => {
+  progress.at = now();
+  const end = Math.min(now() + longestSettleMs, deadline - reserveMs);
+  const isBusy = (): boolean => progress.loading || progress.asking > 0 || now() - progress.at < quietMs;
+  while (isBusy() && now() < end && !signal.aborted) await delay(stepMs);
+};
+
+const valueOf = (answer: JsonObject): Json => {
+  const thrown = fieldsOf(answer["exceptionDetails"]);
+  const said = textIn(fieldsOf(thrown["exception"]), "description") || textIn(thrown, "text");
+  if (said !== "") throw new BrowserFailure("failed", `the page threw ${said.split("\n")[0] ?? ""}`);
+  return fieldsOf(answer["result"])["value"] ?? null;
+};
+
+/** Attaches to a page, whose requests are made by the call's egress from then on. */
+export const attachPage = async (
+  devtools: Devtools,
+  target: string,
+  context: ToolContext,
+  mayOpen: MayOpen,
+): Promise<AttachedPage> => {
+  const attached = await devtools.send("Target.attachToTarget", { targetId: target, flatten: true });
+  const session = textIn(attached, "sessionId");
+  const send: AttachedPage["send"] = (method, params = {}) => devtools.send(method, params, session);
+  const { targetInfo } = await devtools.send("Target.getTargetInfo", { targetId: target });
+  const url = textIn(fieldsOf(targetInfo), "url");
+  const progress = followPage({ devtools, target, context, mayOpen, url });
+  await send("Fetch.enable");
+  await send("Page.enable");
+  await send("Page.addScriptToEvaluateOnNewDocument", withoutPeers);
+  await send("Target.setAutoAttach", attachFrames);
+  await send("Emulation.setDeviceMetricsOverride", viewport);
+  const settle = (): Promise<void> => waitForQuiet(progress, context);
+  const go: AttachedPage["open"] = async (url) => {
+    progress.refused = null;
+    progress.problem = null;
+    const { errorText, isDownload } = await send("Page.navigate", { url });
+    if (progress.refused !== null) return;
+    if (isDownload === true)
+      throw new BrowserFailure("unsupported", "the address is a download; http_fetch can read it");
+    if (typeof errorText !== "string" || errorText === "") return;
+    throw new BrowserFailure("unavailable", `the page could not be opened: ${progress.problem ?? errorText}`);
+  };
+  const open: AttachedPage["open"] = async (url) => {
+    progress.chosen = url;
+    await go(url).finally(() => void (progress.chosen = null));
+  };
+  return {
+    target,
+    open,
+    send,
+    settle,
+    evaluate: async (expression) =>
+      valueOf(await send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true })),
+    followWindow: async () => {
+      const { window, refused } = progress;
+      progress.window = null;
+      if (window === null || refused !== null || !/^https?:/.test(window)) return;
+      await go(window);
+      await settle();
+    },
+    progress,
+  };
+};

@@ -1,0 +1,244 @@
+import { fieldsOf } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type { BrowserPage } from "../../tools/egress/browser-page.ts";
+import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
+import { EgressError } from "../../tools/egress/egress.ts";
+import { toolError } from "../../tools/errors.ts";
+import { acquireBrowser, closeBrowser, connectBrowser } from "./browsers.ts";
+import { textIn } from "./devtools.ts";
+import type { Devtools } from "./devtools.ts";
+import { BrowserFailure } from "./failure.ts";
+import { attachPage } from "./page.ts";
+import type { AttachedPage } from "./page.ts";
+import type { MayOpen } from "./page-events.ts";
+import { requireArrival } from "./page-text.ts";
+
+/** Connects a call with the page of its session, which is opened, or opened again, where needed. */
+
+/**
+ * Leads nowhere, so that whatever nobody answers for the page fails: between two calls, from workers, by other protocols.
+ * Requests to the machine itself go there, too.
+ */
+const noNetwork = { proxyServer: "http://nowhere.invalid:9", proxyBypassList: "<-loopback>" };
+
+const blank = "about:blank";
+const answerMs = 3_000;
+
+interface Connected {
+  readonly devtools: Devtools;
+  readonly page: AttachedPage;
+}
+
+const isWebAddress = (url: unknown): url is string => typeof url === "string" && /^https?:/.test(url);
+
+const originOf = (url: string | undefined): string => URL.parse(url ?? "")?.origin ?? "";
+
+/** Rejects if something takes too long: a page that is busy with a script for ever does not answer at all. */
+const withinReason = <T>(work: Promise<T>): Promise<T> => {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  setTimeout(() => reject(new Error("the page does not answer")), answerMs);
+  work.then(resolve, reject);
+  return promise;
+};
+
+/** Opens a page in a context of its own: no network, no downloads, nothing of other pages. */
+const createPage = async (devtools: Devtools): Promise<string> => {
+  const context = textIn(await devtools.send("Target.createBrowserContext", noNetwork), "browserContextId");
+  await devtools.send("Browser.setDownloadBehavior", { behavior: "deny", browserContextId: context });
+  return textIn(
+    await devtools.send("Target.createTarget", { url: blank, browserContextId: context }),
+    "targetId",
+  );
+};
+
+/** A call that uses the browser; its connections end with its life. */
+interface BrowserCall {
+  readonly context: ToolContext;
+  readonly life: AbortSignal;
+}
+
+/** Opens a browser for the session in place of one that cannot be reached; its id is stored before it is used. */
+const openBrowser = async ({ context, life }: BrowserCall, url: string): Promise<Devtools> => {
+  const { browser: reach, page } = context;
+  const close = (id: string) => closeBrowser(reach, id).catch(() => undefined);
+  const old = page.get();
+  if (old !== null) await close(old.browser);
+  const browser = await acquireBrowser(context, life);
+  if (!life.aborted) page.set({ browser, target: "", url });
+  if (page.get()?.browser !== browser) {
+    await close(browser);
+    throw new BrowserFailure("unavailable", "the call ended before its browser was open");
+  }
+  return reconnect({ context, life }, browser);
+};
+
+const reconnect = async ({ context, life }: BrowserCall, browser: string): Promise<Devtools> => {
+  const devtools = await connectBrowser(context, browser, life);
+  if (devtools === null) throw new BrowserFailure("unavailable", "the browser did not answer; try again");
+  return devtools;
+};
+
+/** Connects with the stored page; of one that is gone or does not answer, only the browser is left, if at all. */
+const connectStored = async (
+  { browser, target }: BrowserPage,
+  call: BrowserCall,
+  mayOpen: MayOpen,
+): Promise<Connected | Devtools | null> => {
+  const devtools = await connectBrowser(call.context, browser, call.life);
+  if (devtools === null || target === "") return devtools;
+  try {
+    const page = await withinReason(attachPage(devtools, target, call.context, mayOpen));
+    await withinReason(page.evaluate("1"));
+    return { devtools, page };
+  } catch {
+    // The browser is there, but its page is gone or stuck.
+    void devtools.send("Target.closeTarget", { targetId: target });
+  }
+  devtools.close();
+  return reconnect(call, browser);
+};
+
+/** Closes windows that the page opened, which nobody will see. */
+const closeWindows = async ({ devtools, page }: Connected): Promise<void> => {
+  const { targetInfos } = await devtools.send("Target.getTargets");
+  const windows = (Array.isArray(targetInfos) ? targetInfos : [])
+    .map(fieldsOf)
+    .filter(
+      ({ type, openerId, targetId }) => type === "page" && openerId !== undefined && targetId !== page.target,
+    );
+  await Promise.all(windows.map(({ targetId = "" }) => devtools.send("Target.closeTarget", { targetId })));
+};
+
+const addressOf = async ({ devtools, page }: Connected, before: string): Promise<string> => {
+  const { targetInfo } = await devtools.send("Target.getTargetInfo", { targetId: page.target });
+  const { url } = fieldsOf(targetInfo);
+  return isWebAddress(url) ? url : before;
+};
+
+interface Use {
+  /** The origin that the call was permitted for; other addresses are judged. */
+  readonly origin: string;
+  /** The verdict on the call, were it about this address. */
+  readonly judge: (url: string) => "allow" | "ask" | "deny";
+  /** Whether the call is about the page that is open, which is opened again if it was lost. */
+  readonly isOpen: boolean;
+}
+
+/** Fails if the open page is none, or another than the one that the call was judged by. */
+const requirePage = (context: ToolContext, { origin, judge }: Use): void => {
+  const { url } = context.page.get() ?? {};
+  if (!isWebAddress(url))
+    throw new BrowserFailure("not_found", "no page is open; open one with browser_navigate");
+  if (originOf(url) !== origin && judge(url) !== "allow")
+    throw new BrowserFailure(
+      "conflict",
+      `another agent of the session opened ${url} meanwhile; look at it first`,
+    );
+};
+
+const reopenedNote = (url: string): string =>
+  `[The page was lost and has been opened again at ${url}; sign-ins and what was typed there are gone.]`;
+
+type Opened = Connected & { readonly note: string | null };
+
+const connectPage = async (call: BrowserCall, use: Use): Promise<Opened> => {
+  const { context } = call;
+  if (use.isOpen) requirePage(context, use);
+  const mayOpen: MayOpen = (url) => {
+    const verdict = use.judge(url);
+    return verdict === "allow" || (verdict === "ask" && originOf(url) === use.origin);
+  };
+  const stored = context.page.get();
+  const found = stored === null ? null : await connectStored(stored, call, mayOpen);
+  if (found !== null && "page" in found) return { ...found, note: null };
+  const { url = blank } = stored ?? {};
+  const devtools = found ?? (await openBrowser(call, url));
+  const opened = { devtools, page: await attachPage(devtools, await createPage(devtools), context, mayOpen) };
+  if (!use.isOpen) return { ...opened, note: null };
+  await opened.page.open(url);
+  await opened.page.settle();
+  requireArrival(opened.page);
+  return { ...opened, note: reopenedNote(url) };
+};
+
+const withNote = (output: ToolOutput, note: string | null): ToolOutput => {
+  if (note === null) return output;
+  const { content } = output;
+  return {
+    ...output,
+    content: typeof content === "string" ? `${note}\n${content}` : [{ type: "text", text: note }, ...content],
+  };
+};
+
+const errorOf = (error: unknown): ToolOutput => {
+  if (error instanceof BrowserFailure) return toolError(error.code, error.message);
+  if (error instanceof EgressError) throw error;
+  return toolError("unavailable", "the browser did not answer; try again");
+};
+
+/** Gives a call the browser for itself; its connections are closed when it ends, however it ends. */
+const useBrowser = (
+  context: ToolContext,
+  work: (call: BrowserCall) => Promise<ToolOutput>,
+): Promise<ToolOutput> =>
+  context.page.lock(async () => {
+    const own = new AbortController();
+    try {
+      return await work({ context, life: AbortSignal.any([context.signal, own.signal]) });
+    } catch (error) {
+      return errorOf(error);
+    } finally {
+      own.abort();
+    }
+  });
+
+const usePage = (
+  context: ToolContext,
+  use: Use,
+  work: (page: AttachedPage) => Promise<ToolOutput>,
+): Promise<ToolOutput> =>
+  useBrowser(context, async (call) => {
+    const connected = await connectPage(call, use);
+    const output = await work(connected.page);
+    await closeWindows(connected);
+    const { browser = "", url = blank } = context.page.get() ?? {};
+    context.page.set({ browser, target: connected.page.target, url: await addressOf(connected, url) });
+    return withNote(output, connected.note);
+  });
+
+/** Uses the session's page to open an address that the call names. */
+export const openPage = (
+  context: ToolContext,
+  url: string,
+  argsFor: (url: string) => Json,
+  work: (page: AttachedPage) => Promise<ToolOutput>,
+): Promise<ToolOutput> => {
+  const judge = (other: string) => context.judge({ args: argsFor(other) });
+  return usePage(context, { origin: originOf(url), judge, isOpen: false }, work);
+};
+
+/** Uses the page that is open. */
+export const useOpenPage = (
+  context: ToolContext,
+  work: (page: AttachedPage) => Promise<ToolOutput>,
+): Promise<ToolOutput> => {
+  const origin = originOf(context.page.get()?.url);
+  return usePage(context, { origin, judge: (page) => context.judge({ page }), isOpen: true }, work);
+};
+
+/** Opens an address that the team's file chose in a page that is closed afterwards; it may lead to no other origin. */
+export const openBriefly = (
+  context: ToolContext,
+  url: string,
+  work: (page: AttachedPage) => Promise<ToolOutput>,
+): Promise<ToolOutput> =>
+  useBrowser(context, async (call) => {
+    const stored = context.page.get();
+    const found = stored === null ? null : await connectBrowser(context, stored.browser, call.life);
+    const devtools = found ?? (await openBrowser(call, stored?.url ?? blank));
+    const target = await createPage(devtools);
+    const mayOpen: MayOpen = (other) => originOf(other) === originOf(url);
+    const output = await work(await attachPage(devtools, target, context, mayOpen));
+    await devtools.send("Target.closeTarget", { targetId: target });
+    return output;
+  });

@@ -1,0 +1,107 @@
+import * as z from "zod";
+import { fieldsOf } from "../../chat/json.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import { defineTool, parkCallOn } from "../../tools/define-tool.ts";
+import type { Parked } from "../../tools/define-tool.ts";
+import { EgressError, maxRedirects, RedirectError } from "../../tools/egress/egress.ts";
+import { addressSubject } from "../../tools/egress/url.ts";
+import { readAnswer } from "./read-answer.ts";
+
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
+const longestQuery = 2_048;
+const longestBody = 1_048_576;
+
+/** A model chooses the form of an answer; who asks is for the team's file to say. */
+const allowedHeaders = /^(accept|accept-language|content-type|range|if-[a-z-]+)$/i;
+const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value);
+
+const isReading = (method: string): boolean => method === "GET" || method === "HEAD";
+
+const params = z
+  .strictObject({
+    url: z
+      .string()
+      .max(8_192)
+      .refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), "write an absolute https address")
+      .refine((url) => (URL.parse(url)?.search ?? "").length <= longestQuery + 1, {
+        error: `the query may have ${longestQuery} bytes; send more in the body of a POST`,
+      })
+      .describe("Absolute address."),
+    method: z.enum(methods).default("GET").describe("HTTP method."),
+    headers: z
+      .record(z.string(), z.string().refine(isHeaderValue, "a header has printable ASCII characters only"))
+      .refine((headers) => Object.keys(headers).every((name) => allowedHeaders.test(name)), {
+        error: "only accept, accept-language, content-type, range and if-* may be set",
+      })
+      .optional()
+      .describe("accept, accept-language, content-type, range or if-*; no others."),
+    body: z
+      .string()
+      .refine((body) => utf8Length(body) <= longestBody, `a body may have ${longestBody} bytes`)
+      .optional()
+      .describe("Text to send; not with GET or HEAD."),
+  })
+  .refine(({ method, body }) => body === undefined || !isReading(method), {
+    path: ["body"],
+    error: "GET and HEAD have no body",
+  });
+
+type Request = z.output<typeof params>;
+
+/** The addresses that redirected this call so far. */
+const redirectsIn = (memo: unknown): readonly string[] => {
+  const { redirects } = fieldsOf(memo);
+  return Array.isArray(redirects) ? redirects.filter((each) => typeof each === "string") : [];
+};
+
+/** The call goes on at the address that a redirect names, if permission rules let it. */
+const followRedirect = (
+  { url: from, method: before, headers = {}, body }: Request,
+  { url, method }: RedirectError["target"],
+  passed: readonly string[],
+): Parked => {
+  if (passed.length >= maxRedirects)
+    throw new EgressError("too_many_redirects", `more than ${maxRedirects} redirects.`);
+  const keepsBody = method === before;
+  const sent = Object.entries(headers).filter(([name]) => keepsBody || name.toLowerCase() !== "content-type");
+  const args = {
+    url,
+    method,
+    headers: Object.fromEntries(sent),
+    ...(keepsBody && body !== undefined ? { body } : {}),
+  };
+  return parkCallOn({ on: "verdict", args, memo: { redirects: [...passed, addressSubject(from)] } });
+};
+
+export const httpFetch = defineTool({
+  name: "http_fetch",
+  description:
+    "Makes an HTTP request and returns {status, url, headers, body}. Of an HTML page, body is its readable text and links says where its links lead; of files that are no text, body tells type and size. Cut at 1 MiB.",
+  params,
+  safety: ({ method }) => (isReading(method) ? "read" : "unsafe"),
+  workspace: "none",
+  volatile: ["headers"],
+  timeout: 30_000,
+  hosts: ["*"],
+  does: ["egress"],
+  acts: ({ url }) => [{ act: "egress", subject: addressSubject(url) }],
+  run: async (request, context) => {
+    const { url, method, headers = {}, body } = request;
+    const passed = redirectsIn(context.memo.get());
+    try {
+      const response = await context.egress(url, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        redirects: "raise",
+        maxBytes: null,
+      });
+      const content = JSON.stringify(await readAnswer(response, new URL(url).href));
+      return passed.length === 0 ? { content } : { content, details: { redirects: [...passed] } };
+    } catch (error) {
+      if (!(error instanceof RedirectError)) throw error;
+      return followRedirect(request, error.target, passed);
+    }
+  },
+});

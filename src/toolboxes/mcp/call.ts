@@ -1,0 +1,167 @@
+import {
+  INVALID_PARAMS,
+  isInputRequiredResult,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+} from "@modelcontextprotocol/client";
+import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import type { Json } from "../../chat/message.ts";
+import type { ToolOutput } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+import type { OpenClient } from "./connect.ts";
+import { resume } from "./connect.ts";
+import { outputOf } from "./content.ts";
+import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
+import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
+import type { McpWire } from "./wire.ts";
+import { createWire } from "./wire.ts";
+
+/** This file calls a tool of a server and says how that ended. */
+
+/** The driver ends a call at its own deadline; this only has to be later. */
+const longestMs = 660_000;
+
+const showProgress = (
+  { show }: McpCall["context"],
+  {
+    progress,
+    total,
+    message,
+  }: { progress: number; total?: number | undefined; message?: string | undefined },
+): void => {
+  const share = total === undefined ? String(progress) : `${progress}/${total}`;
+  show(`${message ?? share}\n`);
+};
+
+/** The answers to what the server asked go with its own state, unread. */
+const answersOf = ({ answers }: McpCall): object => {
+  if (answers === undefined) return {};
+  const { responses, state } = answers;
+  return { inputResponses: responses, ...(state === null ? {} : { requestState: state }) };
+};
+
+const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallToolResult> => {
+  const { tool: name, schema, args, context } = call;
+  const definition = { name, inputSchema: schema } as unknown as Tool;
+  const answer = client.callTool(
+    { name, arguments: args as Record<string, unknown>, ...answersOf(call) },
+    {
+      signal: context.signal,
+      timeout: longestMs,
+      onprogress: (progress) => showProgress(context, progress),
+      toolDefinition: definition,
+      allowInputRequired: true,
+    },
+  );
+  return Promise.race([answer, lost]);
+};
+
+/** Statuses by which a server says that it does not know the session. */
+const isStale = (open: OpenClient, error: unknown): boolean =>
+  open.isResumed && [400, 404].includes(statusOf(error) ?? 0);
+
+const refusedOutput = (error: ProtocolError): ToolOutput => {
+  const code = error.code === INVALID_PARAMS ? "invalid_arguments" : "failed";
+  return toolError(code, error.message);
+};
+
+/** Network errors that say that nothing was sent. */
+const isUnsent = (error: unknown): boolean => {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+  const found = code ?? (cause as { readonly code?: unknown } | undefined)?.code;
+  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "egress_denied", "unavailable"].includes(String(found));
+};
+
+/** Codes by which the library says that an answer came and is not what it has to be. */
+const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
+
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof SdkError && unreadableCodes.includes(error.code);
+
+const doneText = "the call was made, so call again only if it may be done twice";
+
+/** What an answer says that came and is no result; null if none came. */
+const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
+  if (wire.isTooLarge())
+    return toolError("too_large", `the answer is longer than 1 MiB and was not read; ${doneText}, for less`);
+  if (isUnreadable(error)) return toolError("failed", `the server's answer cannot be read; ${doneText}`);
+  if (error instanceof ProtocolError) return refusedOutput(error);
+  const status = statusOf(error);
+  if (status === null || status >= 500 || isAuthFailure(error)) return null;
+  return toolError("failed", `the server refused this call: it answered ${status}`);
+};
+
+const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
+  const output = answeredOutput(error, wire);
+  if (output !== null) return { kind: "output", output };
+  const isUnreachable = isAuthFailure(error) || isUnsent(error);
+  return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
+};
+
+const endOf = (result: CallToolResult, { context }: McpCall, { redact }: McpEndpoint): McpCallEnd => {
+  if (!isInputRequiredResult(result)) return { kind: "output", output: outputOf(result, context) };
+  const { inputRequests = {}, requestState = null } = result;
+  return { kind: "question", requests: redact(inputRequests as unknown as Json), state: requestState };
+};
+
+/** Returns null if the server does not know the session. */
+const callOnce = async (
+  endpoint: McpEndpoint,
+  open: OpenClient,
+  wire: McpWire,
+  call: McpCall,
+): Promise<McpCallEnd | null> => {
+  let result: CallToolResult;
+  try {
+    result = await requestTool(open, call);
+  } catch (error) {
+    return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
+  }
+  return endOf(result, call, endpoint);
+};
+
+const openFor = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  connection: Json,
+  { context: { signal } }: McpCall,
+): Promise<OpenClient | McpCallEnd> => {
+  try {
+    return await resume(endpoint, wire, connection, signal);
+  } catch (error) {
+    return { kind: "unreachable", reason: reasonOf(error, endpoint.redact) };
+  }
+};
+
+/** Calls with a client from `connection`, or after a handshake if that is null; null if the session is over. */
+const attempt = async (
+  endpoint: McpEndpoint,
+  connection: Json,
+  call: McpCall,
+): Promise<McpCallReport | null> => {
+  const wire = createWire(endpoint.send);
+  const open = await openFor(endpoint, wire, connection, call);
+  if ("kind" in open) return { end: open, connection: null, listChanged: false };
+  let listChanged = false;
+  open.client.setNotificationHandler("notifications/tools/list_changed", () => {
+    listChanged = true;
+  });
+  try {
+    const end = await callOnce(endpoint, open, wire, call);
+    return end === null ? null : { end, connection: open.connection(), listChanged };
+  } finally {
+    void open.close().catch(() => undefined);
+  }
+};
+
+const overText = "the server does not keep a session";
+
+/** Calls a tool; a session that is over is begun anew once, since the server did not take the call. */
+export const callTool: McpClient["call"] = async (endpoint, connection, call) =>
+  (await attempt(endpoint, connection, call)) ??
+  (await attempt(endpoint, null, call)) ?? {
+    end: { kind: "unreachable", reason: overText },
+    connection: null,
+    listChanged: false,
+  };

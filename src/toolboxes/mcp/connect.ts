@@ -1,0 +1,268 @@
+import {
+  Client,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  SSEClientTransport,
+  SseError,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import type { DiscoverResult, Transport } from "@modelcontextprotocol/client";
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import type { McpClient, McpEndpoint } from "./port.ts";
+import type { McpWire } from "./wire.ts";
+
+/** This file makes a client of a server, with a handshake or from what an earlier one wrote down. */
+
+const connectionSchema = z.discriminatedUnion("era", [
+  z.object({ transport: z.literal("sse"), era: z.literal("sse") }),
+  z.object({
+    transport: z.literal("streamable_http"),
+    era: z.literal("legacy"),
+    session: z.string(),
+    version: z.string().optional(),
+  }),
+  z.object({
+    transport: z.literal("streamable_http"),
+    era: z.literal("modern"),
+    discover: z.custom<DiscoverResult>((value) => typeof value === "object" && value !== null),
+  }),
+]);
+
+type Connection = z.output<typeof connectionSchema>;
+
+export interface OpenClient {
+  readonly client: Client;
+  readonly connection: () => Json;
+  /** The client was made without a handshake, so that its session may be over. */
+  readonly isResumed: boolean;
+  /** Rejects with a `LostAnswer` when the stream of a call's answer ended without one. */
+  readonly lost: Promise<never>;
+  /** Tells the server that its session is over. */
+  readonly end: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The stream of an answer ended without one. */
+class LostAnswer extends Error {
+  constructor() {
+    super("the answer was cut off");
+    this.name = "LostAnswer";
+  }
+}
+
+const probeMs = 5_000;
+
+const modernVersion = "2026-07-28";
+
+const clientInfo = { name: "limpet", version: "0.1.0" };
+
+/** A 2025 server is offered no elicitation, since its questions need a stream that stays open. */
+const createLegacyClient = (): Client => new Client(clientInfo, { capabilities: {} });
+
+const createModernClient = (): Client =>
+  new Client(clientInfo, {
+    capabilities: { elicitation: { form: {}, url: {} } },
+    inputRequired: { autoFulfill: false },
+    versionNegotiation: { mode: { pin: modernVersion }, probe: { timeoutMs: probeMs } },
+  });
+
+/** A stream that breaks is not taken up again: it would need a request that stays open. */
+const noReconnection = {
+  maxRetries: 0,
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 1_000,
+  reconnectionDelayGrowFactor: 1,
+};
+
+const streamableTo = (
+  { url }: McpEndpoint,
+  wire: McpWire,
+  resumed?: { readonly session: string; readonly version?: string | undefined },
+): StreamableHTTPClientTransport =>
+  new StreamableHTTPClientTransport(new URL(url), {
+    fetch: wire.fetch,
+    redirectPolicy: "follow",
+    reconnectionOptions: noReconnection,
+    ...(resumed === undefined ? {} : { sessionId: resumed.session }),
+    ...(resumed?.version === undefined ? {} : { protocolVersion: resumed.version }),
+  });
+
+const readConnection = (value: Json): Connection | null => connectionSchema.safeParse(value).data ?? null;
+
+/** Watches the answer to a tool call; its stream may end without one, of which the client does not tell. */
+const watchAnswers = (transport: Transport, lose: () => void): void => {
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  let isAnswered = false;
+  const watching: Pick<Transport, "onmessage" | "send"> = {
+    onmessage: (message, extra) => {
+      isAnswered ||= isJSONRPCResponse(message);
+      onmessage?.(message, extra);
+    },
+    send: (message, options) => {
+      const isCall = isJSONRPCRequest(message) && message.method === "tools/call";
+      if (!isCall) return send(message, options);
+      isAnswered = false;
+      return send(message, { ...options, onRequestStreamEnd: () => void (isAnswered || lose()) });
+    },
+  };
+  Object.assign(transport, watching);
+};
+
+const opened = (
+  client: Client,
+  transport: Transport & { readonly terminateSession?: () => Promise<void> },
+  connection: () => Connection,
+  isResumed: boolean,
+  wire: McpWire,
+): OpenClient => {
+  const lost = Promise.withResolvers<never>();
+  const lose = (): void => lost.reject(new LostAnswer());
+  // Nobody may be waiting for an answer.
+  lost.promise.catch(() => undefined);
+  watchAnswers(transport, lose);
+  const onerror = (error: Error): void => {
+    if (error instanceof SseError) lose();
+  };
+  Object.assign(client, { onerror });
+  return {
+    client,
+    lost: lost.promise,
+    connection: () => connection() as unknown as Json,
+    isResumed,
+    end: async () => transport.terminateSession?.(),
+    close: async () => {
+      await wire.settled();
+      await client.close();
+    },
+  };
+};
+
+const legacyConnection = (
+  client: Client,
+  { sessionId, protocolVersion }: StreamableHTTPClientTransport,
+): Connection => ({
+  transport: "streamable_http",
+  era: "legacy",
+  // A server without sessions is asked without a handshake, too, if its session is the empty one.
+  session: sessionId ?? "",
+  version: protocolVersion ?? client.getNegotiatedProtocolVersion(),
+});
+
+const modernConnection = (client: Client): Connection => ({
+  transport: "streamable_http",
+  era: "modern",
+  discover: client.getDiscoverResult() as DiscoverResult,
+});
+
+const connectLegacy = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  signal: AbortSignal,
+): Promise<OpenClient> => {
+  const client = createLegacyClient();
+  const transport = streamableTo(endpoint, wire);
+  await client.connect(transport, { signal });
+  return opened(client, transport, () => legacyConnection(client, transport), false, wire);
+};
+
+const connectModern = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  signal: AbortSignal,
+): Promise<OpenClient> => {
+  const client = createModernClient();
+  const transport = streamableTo(endpoint, wire);
+  await client.connect(transport, { signal });
+  return opened(client, transport, () => modernConnection(client), false, wire);
+};
+
+const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSignal): Promise<OpenClient> => {
+  const client = createLegacyClient();
+  wire.allowStream();
+  const transport = new SSEClientTransport(new URL(endpoint.url), {
+    fetch: wire.fetch,
+    redirectPolicy: "follow",
+  });
+  await client.connect(transport, { signal });
+  return opened(client, transport, () => ({ transport: "sse", era: "sse" }), false, wire);
+};
+
+/** Asks for the newest revision first; a server that does not know it is greeted in the old way. */
+const connectStreamable = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  signal: AbortSignal,
+): Promise<OpenClient> => {
+  const { protocol } = endpoint;
+  if (protocol === "2025") return connectLegacy(endpoint, wire, signal);
+  try {
+    return await connectModern(endpoint, wire, signal);
+  } catch (error) {
+    if (protocol === "2026" || signal.aborted || error instanceof UnauthorizedError) throw error;
+    return connectLegacy(endpoint, wire, signal);
+  }
+};
+
+/** Statuses by which a server says that it does not speak streamable HTTP. */
+const otherTransport: ReadonlySet<number> = new Set([400, 404, 405, 406, 415, 501]);
+
+/** Greets a server. */
+export const connect = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  signal: AbortSignal,
+): Promise<OpenClient> => {
+  const { transport } = endpoint;
+  if (transport === "sse") return connectSse(endpoint, wire, signal);
+  try {
+    return await connectStreamable(endpoint, wire, signal);
+  } catch (error) {
+    if (transport !== "auto" || signal.aborted || !otherTransport.has(wire.lastStatus())) throw error;
+    return connectSse(endpoint, wire, signal);
+  }
+};
+
+/** A session's id comes in a header; a longer one is not kept for the time after its session here. */
+const longestSession = 4_096;
+
+/** Returns what of a connection ends the session that the server keeps for it; null if it keeps none. */
+export const sessionOf: McpClient["sessionOf"] = (known) => {
+  const connection = readConnection(known);
+  if (connection?.era !== "legacy" || connection.session === "") return null;
+  const { transport, era, session, version } = connection;
+  if (session.length > longestSession) return null;
+  return { transport, era, session, ...(version === undefined ? {} : { version }) };
+};
+
+/** Makes a client without a request where an earlier one wrote down how, else by a handshake. */
+export const resume = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  known: Json,
+  signal: AbortSignal,
+): Promise<OpenClient> => {
+  const connection = readConnection(known);
+  if (connection === null || !fits(endpoint, connection)) return connect(endpoint, wire, signal);
+  if (connection.era === "sse") return connectSse(endpoint, wire, signal);
+  if (connection.era === "modern") {
+    const client = createModernClient();
+    const prior = { kind: "modern", discover: connection.discover } as const;
+    const transport = streamableTo(endpoint, wire);
+    await client.connect(transport, { prior, signal });
+    return opened(client, transport, () => connection, true, wire);
+  }
+  const client = createLegacyClient();
+  const transport = streamableTo(endpoint, wire, connection);
+  await client.connect(transport, { prior: { kind: "legacy" }, signal });
+  return opened(client, transport, () => legacyConnection(client, transport), true, wire);
+};
+
+/** Returns whether the team's file still allows what an earlier client found. */
+const fits = ({ transport, protocol }: McpEndpoint, connection: Connection): boolean => {
+  if (transport !== "auto" && transport !== connection.transport) return false;
+  if (protocol === "auto" || connection.era === "sse") return protocol !== "2026";
+  return (protocol === "2026") === (connection.era === "modern");
+};

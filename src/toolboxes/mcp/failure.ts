@@ -1,0 +1,50 @@
+import {
+  ProtocolError,
+  SdkErrorCode,
+  SdkError,
+  SdkHttpError,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import { firstCharacters } from "../../chat/text.ts";
+import { errorMessageOf } from "../../tools/errors.ts";
+import type { McpEndpoint } from "./port.ts";
+
+/** This file says in a sentence why a server could not be used, without what the server or the network said at length. */
+
+const longestReason = 300;
+
+type Redact = McpEndpoint["redact"];
+
+const firstWords = (error: unknown, redact: Redact): string =>
+  firstCharacters(redact(errorMessageOf(error)), longestReason);
+
+/** Returns the status of an HTTP answer that an error stands for; null if it stands for none. */
+export const statusOf = (error: unknown): number | null =>
+  error instanceof SdkHttpError ? (error.status ?? null) : null;
+
+/** Returns whether the server wants to know who asks. */
+export const isAuthFailure = (error: unknown): boolean =>
+  error instanceof UnauthorizedError || statusOf(error) === 401 || statusOf(error) === 403;
+
+/** Says why a server could not be reached. */
+export const reasonOf = (error: unknown, redact: Redact): string => {
+  if (isAuthFailure(error)) return "the server refused the credentials";
+  const status = statusOf(error);
+  if (status !== null) return `the server answered ${status}`;
+  if (error instanceof ProtocolError)
+    return `the server answered with an error: ${firstWords(error, redact)}`;
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+    return "no answer came in time";
+  return firstWords(error, redact);
+};
+
+/** A server cannot be listed. */
+export class McpFailure extends Error {
+  /** The server wants other credentials. */
+  readonly isAuth: boolean;
+  constructor(reason: string, isAuth = false) {
+    super(reason);
+    this.name = "McpFailure";
+    this.isAuth = isAuth;
+  }
+}

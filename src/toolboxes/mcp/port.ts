@@ -1,0 +1,80 @@
+import type { Json } from "../../chat/message.ts";
+import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
+
+/** This file says what the client of MCP servers does for the rest of the product, which knows nothing of its library. */
+
+/** One HTTP request to the server: its secrets are added, and the egress sends it. */
+export type SendRequest = (
+  address: string,
+  init: {
+    readonly method: string;
+    readonly headers: Headers;
+    readonly body?: string;
+    readonly signal?: AbortSignal;
+  },
+) => Promise<Response>;
+
+export interface McpEndpoint {
+  /** The address without the values of secrets. */
+  readonly url: string;
+  readonly transport: "auto" | "streamable_http" | "sse";
+  readonly protocol: "auto" | "2025" | "2026";
+  readonly send: SendRequest;
+  /** Replaces secrets in a value; what is cut later would otherwise leave the beginning of one. */
+  readonly redact: <T>(value: T) => T;
+}
+
+/** A tool as its server describes it, within our limits. */
+export interface ListedTool {
+  readonly remote: string;
+  readonly description: string;
+  readonly schema: Json;
+  readonly hints: { readonly readOnly: boolean; readonly idempotent: boolean };
+  /** The SHA-256 of what the server says of the tool. */
+  readonly hash: string;
+}
+
+export interface McpListing {
+  readonly tools: readonly ListedTool[];
+  /** Says of each tool that cannot be offered why. */
+  readonly omitted: readonly string[];
+  /** What makes the next client without a handshake. */
+  readonly connection: Json;
+}
+
+/** How a call ended. */
+export type McpCallEnd =
+  | { readonly kind: "output"; readonly output: ToolOutput }
+  /** The server wants to know something first; `state` goes back to it with the answers. */
+  | { readonly kind: "question"; readonly requests: Json; readonly state: string | null }
+  /** The server did not get the request. */
+  | { readonly kind: "unreachable"; readonly reason: string }
+  /** The request was sent, and no answer came: nobody knows whether it was carried out. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+export interface McpCallReport {
+  readonly end: McpCallEnd;
+  readonly connection: Json;
+  /** The server said that its list of tools has changed. */
+  readonly listChanged: boolean;
+}
+
+export interface McpCall {
+  readonly tool: string;
+  readonly schema: Json;
+  readonly args: unknown;
+  /** The answers to what the server asked. */
+  readonly answers?: { readonly responses: Json; readonly state: string | null };
+  readonly context: Pick<ToolContext, "signal" | "show" | "keep" | "sees">;
+}
+
+/** Speaks to MCP servers; a client lives for one listing or one call. */
+export interface McpClient {
+  /** Rejects with an `McpFailure` if the server cannot be listed. */
+  readonly list: (endpoint: McpEndpoint, connection: Json, signal: AbortSignal) => Promise<McpListing>;
+  readonly call: (endpoint: McpEndpoint, connection: Json, call: McpCall) => Promise<McpCallReport>;
+  /** Returns what of a connection ends the session that its server keeps; null if it keeps none. */
+  readonly sessionOf: (connection: Json) => Json;
+  /** Ends the server's session. */
+  readonly end: (endpoint: McpEndpoint, connection: Json, signal: AbortSignal) => Promise<void>;
+}

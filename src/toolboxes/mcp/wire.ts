@@ -1,0 +1,96 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import type { SendRequest } from "./port.ts";
+
+/** This file stands between the library and the egress: it bounds answers and knows what became of each request. */
+
+export interface McpWire {
+  readonly fetch: FetchLike;
+  /** Lets one GET request leave: on its stream a server of the older transport answers. */
+  readonly allowStream: () => void;
+  /** Returns the status of the newest answer; 0 before the first. */
+  readonly lastStatus: () => number;
+  /** Returns whether an answer was longer than is read. */
+  readonly isTooLarge: () => boolean;
+  /** Resolves when no request is under way, or after a moment. */
+  readonly settled: () => Promise<void>;
+}
+
+const longestAnswer = 1_048_576;
+
+/** Limits all answers of a listing or a call together, since a list may have many pages. */
+const mostInAll = 8_388_608;
+
+/** Limits the wait for a notice of cancellation. */
+const settleMs = 2_000;
+
+const headersOf = (init: RequestInit | undefined): Headers => new Headers(init?.headers);
+
+/** Counts what has come in all, and says what is too long. */
+type CountBytes = (bytes: number) => string | null;
+
+const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): ReadableStream<Uint8Array> => {
+  const cap = new TransformStream<Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => {
+      const problem = count(chunk.length);
+      if (problem === null) return controller.enqueue(chunk);
+      controller.error(new Error(problem));
+    },
+  });
+  return body.pipeThrough(cap);
+};
+
+export const createWire = (send: SendRequest): McpWire => {
+  let streams = 0;
+  let status = 0;
+  let large = false;
+  let total = 0;
+  const countAnswer = (): CountBytes => {
+    let size = 0;
+    return (bytes) => {
+      size += bytes;
+      total += bytes;
+      if (size <= longestAnswer && total <= mostInAll) return null;
+      large = true;
+      return size > longestAnswer
+        ? "the answer is longer than 1 MiB"
+        : "the answers are longer than 8 MiB in all";
+    };
+  };
+  const inFlight = new Set<Promise<unknown>>();
+  const answer = async (address: string, init: RequestInit | undefined): Promise<Response> => {
+    const { method = "GET", body, signal } = init ?? {};
+    const response = await send(address, {
+      method,
+      headers: headersOf(init),
+      ...(typeof body === "string" ? { body } : {}),
+      ...(signal == null ? {} : { signal }),
+    });
+    status = response.status;
+    if (response.body === null) return response;
+    const capped = capStream(response.body, countAnswer());
+    return new Response(capped, { status, statusText: response.statusText, headers: response.headers });
+  };
+  return {
+    fetch: (url, init) => {
+      // A stream that the server may speak on at any time would keep the session awake.
+      const isStream = (init?.method ?? "GET") === "GET";
+      if (isStream && streams === 0) return Promise.resolve(new Response(null, { status: 405 }));
+      if (isStream) streams -= 1;
+      const answered = answer(String(url), init);
+      const done = answered.catch(() => undefined).finally(() => inFlight.delete(done));
+      inFlight.add(done);
+      return answered;
+    },
+    allowStream: () => {
+      streams += 1;
+    },
+    lastStatus: () => status,
+    isTooLarge: () => large,
+    settled: () => {
+      const waits = Promise.withResolvers<void>();
+      const timer = setTimeout(waits.resolve, settleMs);
+      void Promise.all(inFlight).then(() => waits.resolve());
+      return waits.promise.finally(() => clearTimeout(timer));
+    },
+  };
+};

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { problemOf, setUp } from "./harness.ts";
+
+/** Cooldowns of models, which admins end (MO-28). */
+
+test("MO-28: an admin ends the cooldowns of one provider, or of all", async () => {
+  const { call, health } = setUp();
+  const cooling = { reason: "overloaded", until: 1_000_000 } as const;
+  const fail = (): void => {
+    for (const provider of ["scripted", "backup"])
+      health.set(provider, [{ provider, model: "m", available: false, ...cooling }]);
+  };
+  fail();
+  expect((await call("DELETE", "/v1/models/cooldowns/backup")).status).toBe(204);
+  expect([...health.keys()]).toEqual(["scripted"]);
+  fail();
+  expect((await call("DELETE", "/v1/models/cooldowns")).status).toBe(204);
+  expect([...health.keys()]).toEqual([]);
+  const unknown = await call("DELETE", "/v1/models/cooldowns/nobody");
+  expect(await problemOf(unknown)).toMatchObject({ code: "not_found" });
+});

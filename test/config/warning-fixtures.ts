@@ -1,0 +1,190 @@
+import type { Fixture } from "./fixtures.ts";
+import { team } from "./support.ts";
+
+const second = "  - name: helper";
+
+/** A fixture for each code of a warning. */
+export const warnings: readonly Fixture[] = [
+  {
+    code: "empty_value",
+    bad: team({ agent: '    options: { question_timeout: "", command_timeout: }' }),
+    says: [
+      'team.yaml:9:16 warning empty_value agents[0].options.question_timeout: "question_timeout" has no value, so it counts as absent\n  remove it, or give it a value',
+      'team.yaml:9:38 warning empty_value agents[0].options.command_timeout: "command_timeout" has no value, so it counts as absent\n  remove it, or give it a value',
+    ],
+    good: team({ agent: "    options: { question_timeout: 1h }" }),
+  },
+  {
+    code: "reference_not_expanded",
+    bad: team({ agent: "    instructions: Use ${KEY}." }),
+    says: [
+      "team.yaml:9:19 warning reference_not_expanded agents[0].instructions: ${KEY} is plain text here\n  references are expanded only in addresses, keys, headers and the like",
+    ],
+    good: team({ agent: "    instructions: Charge $5 for ${X}, not $x or $$." }),
+  },
+  {
+    code: "unused_provider",
+    bad: team({ provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol" }),
+    says: ["team.yaml:6:11 warning unused_provider providers[1].name: no agent uses the provider other"],
+    good: team({
+      provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol",
+      agent: `${second}\n    provider: other`,
+    }),
+  },
+  {
+    code: "unused_skill",
+    bad: { "team.yaml": team({ agent: "    skills: none" }), "skills/review/SKILL.md": "Look." },
+    says: ["skills/review/SKILL.md:1:1 warning unused_skill: no agent knows the skill review"],
+    good: { "team.yaml": team(), "skills/review/SKILL.md": "Look." },
+  },
+  {
+    code: "unused_file",
+    bad: { "team.yaml": team(), "notes.txt": "x" },
+    says: ["notes.txt:1:1 warning unused_file: nothing reads this file"],
+    good: { "team.yaml": team(), "context/notes.md": "x" },
+  },
+  {
+    code: "key_ignored",
+    bad: team({ top: "filesystem: { permissions_file: p.yaml }" }),
+    says: [
+      "team.yaml:9:15 warning key_ignored filesystem.permissions_file: permissions are configured here, with permissions",
+    ],
+    good: team({ top: "filesystem: {}" }),
+  },
+  {
+    code: "needs_sandbox_process",
+    bad: team({ top: "mcp_servers:\n  - { name: web, command: mcp-web }" }),
+    says: [
+      "team.yaml:10:18 warning needs_sandbox_process mcp_servers[0].command: the server web is a program: it is available only where the sandbox can run processes\n  use url for a server that is reachable over HTTP",
+    ],
+    good: team(),
+  },
+  {
+    code: "tool_access_typo",
+    bad: team({ agent: "    options: { tool_access: nnoe }" }),
+    says: [
+      "team.yaml:9:29 warning tool_access_typo agents[0].options.tool_access: any text here disables all tools\n  write none if that is meant, or remove the key",
+    ],
+    good: team({ agent: "    options: { tool_access: none }" }),
+  },
+  {
+    code: "context_window_small",
+    bad: team({ provider: "    context_window: 16000" }),
+    says: [
+      "team.yaml:6:21 warning context_window_small providers[0].context_window: the context window of claude-sonnet-5-5 for guide has 16000 tokens, fewer than 32000",
+    ],
+    good: team({ provider: "    context_window: 32000" }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({ agent: "    model: mystery", top: "budgets: { run: { max_cost_usd: 2 } }" }),
+    says: [
+      "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({ agent: "    model: mystery" }),
+  },
+  {
+    code: "schema_not_strict",
+    bad: team({
+      agent:
+        "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } } } }",
+    }).replace("anthropic", "openai"),
+    says: [
+      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not take this schema\n  list every property in required and set additionalProperties: false",
+    ],
+    good: team({
+      agent:
+        "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } }, required: [a], additionalProperties: false } }",
+    }).replace("anthropic", "openai"),
+  },
+  {
+    code: "delegation_impossible",
+    bad: team({ agent: "    options: { max_delegation_depth: 5 }" }),
+    says: [
+      "team.yaml:9:16 warning delegation_impossible agents[0].options.max_delegation_depth: there is no agent that guide may call",
+    ],
+    good: team({ agent: `    options: { max_delegation_depth: 5 }\n${second}` }),
+  },
+  {
+    code: "effect_inert",
+    bad: team({ agent: "    effects: [{ kind: progress }]" }),
+    says: [
+      "team.yaml:9:15 warning effect_inert agents[0].effects[0]: progress asks for a note, but the agent has no write_note\n  add notes to its toolboxes",
+    ],
+    good: team({ agent: "    effects: [{ kind: progress }]" }).replace("[filesystem]", "[filesystem, notes]"),
+  },
+  {
+    code: "verify_inert",
+    bad: team({ agent: "    options: { verify_on_breach: true }" }),
+    says: [
+      "team.yaml:9:16 warning verify_inert agents[0].options.verify_on_breach: nothing is checked at the turn limit without a verify_command\n  add verify_command, like npm test",
+    ],
+    good: team({ agent: "    options: { verify_on_breach: true, verify_command: npm test }" }),
+  },
+  {
+    code: "verify_inert",
+    bad: team({ agent: "    options: { verify_command: npm test, verify_broad_command: npm run all }" }),
+    says: [
+      "team.yaml:9:16 warning verify_inert agents[0].options.verify_command: nothing runs this command\n  add verify_after_edit: true or verify_on_breach: true",
+      "team.yaml:9:42 warning verify_inert agents[0].options.verify_broad_command: nothing runs this command\n  add verify_after_edit: true",
+    ],
+    good: team({
+      agent:
+        "    options: { verify_command: npm test, verify_broad_command: npm run all, verify_after_edit: true }",
+    }),
+  },
+  {
+    code: "verify_inert",
+    bad: team({
+      agent:
+        "    options: { max_iterations: 0, verify_on_breach: true, verify_command: npm test }\n    guards: { budget: { max_tokens: 9000 } }",
+    }),
+    says: [
+      "team.yaml:9:35 warning verify_inert agents[0].options.verify_on_breach: without a limit of turns they are never used up\n  set max_iterations above 0",
+    ],
+    good: team({
+      agent: "    options: { max_iterations: 5, verify_on_breach: true, verify_command: npm test }",
+    }),
+  },
+  {
+    code: "key_ignored",
+    bad: team({
+      agent:
+        "    options: { max_iterations: 0, checkpoints: [{ fraction: 0.5, message: Half }] }\n    guards: { budget: { max_tokens: 9000 } }",
+    }),
+    says: [
+      "team.yaml:9:35 warning key_ignored agents[0].options.checkpoints: without a limit of turns there are no shares of it\n  set max_iterations above 0",
+    ],
+    good: team({ agent: "    options: { checkpoints: [{ fraction: 0.5, message: Half }] }" }),
+  },
+  {
+    code: "verify_inert",
+    bad: team({ agent: "    options: { verify_after_edit: true, localize: true }" }).replace(
+      "[filesystem]",
+      "[notes]",
+    ),
+    says: [
+      "team.yaml:9:16 warning verify_inert agents[0].options.verify_after_edit: the agent has no tool that edits files, so nothing is checked\n  add filesystem to its toolboxes, or remove this",
+      "team.yaml:9:41 warning key_ignored agents[0].options.localize: the agent has no tool for the files that it would be told of\n  add filesystem to its toolboxes, or remove this",
+    ],
+    good: team({ agent: "    options: { verify_after_edit: true, localize: true }" }),
+  },
+  {
+    code: "unused_file",
+    bad: { "team.yaml": team(), "guide.test.ts": "x" },
+    says: ["guide.test.ts:1:1 warning unused_file: this release does not run a team's own tests"],
+    good: { "team.yaml": team() },
+  },
+  {
+    code: "rule_gap",
+    bad: team({
+      agent: "    permissions: { rules: [{ tool: fs_delete, action: ask }] }",
+    }).replace("[filesystem]", "[filesystem, exec]"),
+    says: [
+      "team.yaml:9:28 warning rule_gap agents[0].permissions.rules[0]: guide has other tools that reach what this guards (delete): apply_patch, fs_move, fs_copy, exec_run, exec_shell\n  name the act: { act: delete, … }; for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }",
+    ],
+    good: team({
+      agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",
+    }).replace("[filesystem]", "[filesystem, exec]"),
+  },
+];

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { createDriver } from "../../src/driver/drive.ts";
+import type { Host } from "../../src/driver/host.ts";
+
+/** Holds one delivery that is due and stores nothing that anybody changes. */
+const forgetfulHost = (failures: unknown[]): Partial<Host> => ({
+  read: () => session,
+  update: (change) => change as never,
+  now: () => 0,
+  rest: () => undefined,
+  briefing: { reflections: null } as never,
+  migration: { follows: null } as never,
+  failed: (error) => void failures.push(error),
+});
+
+const session = { threads: {}, asks: {}, outbox: { rows: [], tries: 0, until: 0 } } as unknown as ReturnType<
+  Host["read"]
+>;
+
+test("work that ends and stores nothing is a failure of the drive, not begun again for ever", async () => {
+  const failures: unknown[] = [];
+  const driver = createDriver(forgetfulHost(failures) as Host);
+  driver.pump();
+  await driver.idle();
+  expect(failures).toEqual([new Error("deliver ended without an outcome")]);
+});

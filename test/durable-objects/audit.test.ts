@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { replaceMethod, tenantStub } from "../support/worker/directories.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
+import { digestJson } from "../../src/tools/canonical.ts";
+
+/** What was decided in a tenant's sessions (`GET /audit`). */
+
+interface Audited {
+  readonly id: string;
+  readonly seq: number;
+  readonly session: string;
+  readonly [field: string]: unknown;
+}
+
+const audit = async (query: string): Promise<readonly Audited[]> => {
+  const { status, body } = await api("GET", `/audit?${query}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body["data"] as unknown as readonly Audited[];
+};
+
+/** Returns the decisions of a session in the order of their events. */
+const decisionsOf = async ({ id }: Session): Promise<readonly Audited[]> =>
+  (await audit(`session=${id}&limit=200`)).toReversed();
+
+const shortOf = (rows: readonly Audited[]) => rows.map(({ verdict, answer }) => verdict ?? answer);
+
+const askOf = async (session: Session): Promise<string | undefined> => {
+  const { body } = await session.call("GET", "/asks?status=open");
+  return (body["data"] as unknown as readonly { readonly id: string }[])[0]?.id;
+};
+
+test("★ TB-11: the audit has each verdict and answer with its rule, who gave it and the digest of the arguments, and keeps them over a delete", async () => {
+  const session = await create("approve", "Go");
+  await session.settled();
+  const ask = await askOf(session);
+  const edited = { name: "b", ms: 1 };
+  const answer = { decision: "edit", input: edited };
+  expect((await session.call("POST", `/asks/${ask}`, { body: answer })).status).toBe(200);
+  await session.quiet();
+  await expect.poll(() => decisionsOf(session)).toHaveLength(3);
+  const rows = await decisionsOf(session);
+  const place = { session: session.id, thread: "main", agent: "approve", run: "run_1", tool: "fire" };
+  const asked = { ...place, rule: "rule ask fire", input_sha256: digestJson({ name: "a", ms: 3 }) };
+  expect(rows).toMatchObject([
+    { ...asked, verdict: "ask", ask, answer: null, who: null },
+    { ...asked, verdict: null, ask, answer: "edit", who: "operator" },
+    { ...place, verdict: "approved", ask: null, input_sha256: digestJson(edited) },
+  ]);
+  const events = await session.events();
+  for (const { id, seq, at } of rows) expect(events[seq - 1]).toMatchObject({ id, at });
+
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect(await decisionsOf(session)).toEqual(rows);
+});
+
+test("TB-11: the audit comes in pages, has the clock's answers, and nothing of a run that only its preset allowed", async () => {
+  const free = await create("tools", "Go");
+  await free.quiet();
+  const session = await create("approve", "Go", { interactive: false });
+  await session.quiet();
+  await expect.poll(async () => shortOf(await decisionsOf(session))).toEqual(["ask", "deny"]);
+  const rows = await decisionsOf(session);
+  expect(rows[1]).toMatchObject({ who: "clock", tool: "fire", input_sha256: rows[0]?.["input_sha256"] });
+  const first = await api("GET", `/audit?session=${session.id}&limit=1`);
+  const next = `/audit?session=${session.id}&limit=1&cursor=${first.body["next_cursor"]}`;
+  const pages = [first, await api("GET", next)];
+  const paged = pages.flatMap(({ body }) => body["data"] as unknown as readonly Audited[]);
+  expect(paged).toEqual(rows.toReversed());
+  expect(await audit(`session=${session.id}&tool=fire&verdict=ask`)).toEqual([rows[0]]);
+  expect(await decisionsOf(free)).toEqual([]);
+});
+
+/** Approves what a session asks, while its tenant's object is away, and waits for the end of its run. */
+const approveUnheard = async (session: Session, tenant: { fault: string }): Promise<void> => {
+  tenant.fault = "before";
+  await session.call("POST", `/asks/${await askOf(session)}`, { body: { decision: "approve" } });
+  await expect
+    .poll(async () => (await session.events()).map(({ type }) => type), { interval: 20 })
+    .toContain("run_end");
+};
+
+test("★ TB-11: a decision is audited once, whether its report was lost, came twice, or came from a session that died or was deleted", async () => {
+  const tenant = { fault: "" };
+  const [crashed, deleted] = [await create("approve", "Go"), await create("approve", "Go")];
+  await Promise.all([crashed.settled(), deleted.settled()]);
+  await replaceMethod(tenantStub(), "index", (there) => async (...args) => {
+    if (tenant.fault === "before") throw new Error("the tenant is away");
+    const known = await there(...args);
+    if (tenant.fault === "after") throw new Error("the answer was lost");
+    return known;
+  });
+  const all = ["ask", "approve", "approved"];
+  await approveUnheard(crashed, tenant);
+  await approveUnheard(deleted, tenant);
+  await crashed.crash();
+  expect(shortOf(await decisionsOf(crashed))).toEqual(["ask"]);
+  tenant.fault = "after";
+  await deleted.call("DELETE");
+  await expect.poll(async () => shortOf(await decisionsOf(deleted))).toEqual(all);
+  await expect.poll(async () => shortOf(await decisionsOf(crashed))).toEqual(all);
+  tenant.fault = "";
+  await crashed.quiet();
+  await expect.poll(async () => (await deleted.peek()).tables).toBe(0);
+  expect(shortOf(await decisionsOf(crashed))).toEqual(all);
+  expect(shortOf(await decisionsOf(deleted))).toEqual(all);
+});

@@ -1,0 +1,244 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { SessionRpc } from "../../src/session/rpc.ts";
+import { sha256Hex } from "../../src/sandbox/sha256.ts";
+import { line, writeUnder } from "../support/worker/sandbox.ts";
+import type { Answer, Sent, Session } from "../support/worker/session.ts";
+import { api, create, request } from "../support/worker/session.ts";
+
+/** Files of a workspace over HTTP (AP-45). */
+
+const at = ({ id }: Session, path: string): string => `/sessions/${id}/workspace${path}`;
+
+const put = (session: Session, path: string, raw: BodyInit, more: Sent = {}): Promise<Answer> =>
+  api("PUT", at(session, path), { raw, ...more });
+
+const get = (session: Session, path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  request("GET", at(session, path), { headers });
+
+const changes = async (session: Session): Promise<readonly unknown[]> =>
+  (await session.events())
+    .filter(({ type }) => type === "file_change")
+    .map(({ data }) => {
+      const { path, op, tool } = data as Record<string, unknown>;
+      return [path, op, tool];
+    });
+
+const refusal = async (answer: Promise<Answer>): Promise<unknown> => {
+  const { status, body } = await answer;
+  return [status, body["code"]];
+};
+
+test("AP-45 AP-4: reading asks no sandbox of a session that never had one", async () => {
+  const session = await create("files");
+  expect((await session.call("GET", "/workspace")).body).toEqual({
+    data: [],
+    next_cursor: null,
+    prev_cursor: null,
+  });
+  expect(await session.call("GET", "/workspace/a/b")).toMatchObject({
+    status: 404,
+    body: { code: "not_found", errors: [{ pointer: "/path" }] },
+  });
+  expect(await line("asked", session)).toBe(0);
+});
+
+test("AP-45 AP-5: a file is written, read whole and in part, listed and deleted, and each change is told", async () => {
+  const session = await create("files");
+  const bytes = new Uint8Array(300_000).map((_, index) => index % 251);
+  const etag = `"${sha256Hex(bytes)}"`;
+  const written = await put(session, "/in%20here/ü.bin", bytes);
+  expect(written).toMatchObject({
+    status: 201,
+    body: { path: "in here/ü.bin", size: 300_000, sha256: sha256Hex(bytes), seq: 2 },
+  });
+  expect(written.headers.get("ETag")).toBe(etag);
+  const whole = await get(session, "/in%20here/ü.bin");
+  expect(whole.headers.get("ETag")).toBe(etag);
+  expect(whole.headers.get("Content-Type")).toBe("application/octet-stream");
+  expect(new Uint8Array(await whole.arrayBuffer())).toEqual(bytes);
+  const part = await get(session, "/in%20here/ü.bin", { Range: "bytes=10-19" });
+  expect([part.status, part.headers.get("Content-Range")]).toEqual([206, "bytes 10-19/300000"]);
+  expect(new Uint8Array(await part.arrayBuffer())).toEqual(bytes.slice(10, 20));
+  expect((await get(session, "/in%20here/ü.bin", { Range: "bytes=300000-" })).status).toBe(416);
+  expect((await get(session, "/in%20here/ü.bin", { Range: "lines=1-2" })).status).toBe(200);
+  expect((await request("HEAD", at(session, "/in%20here/ü.bin"))).headers.get("ETag")).toBe(etag);
+  expect((await put(session, "/in%20here/a", "")).status).toBe(201);
+  const listed = [
+    { name: "a", type: "file", size: 0 },
+    { name: "ü.bin", type: "file", size: 300_000 },
+  ];
+  expect((await session.call("GET", "/workspace/in%20here")).body["data"]).toEqual(listed);
+  expect((await session.call("GET", "/workspace/in%20here/a/b")).status).toBe(404);
+  expect((await session.call("GET", "/workspace")).body["data"]).toEqual([
+    { name: "in here", type: "directory", size: 0 },
+  ]);
+  const first = (await session.call("GET", "/workspace/in%20here?limit=1")).body;
+  const next = `/workspace/in%20here?limit=1&cursor=${first["next_cursor"]}`;
+  expect([first["data"], (await session.call("GET", next)).body["data"]]).toEqual([[listed[0]], [listed[1]]]);
+  expect(await refusal(session.call("DELETE", "/workspace/in%20here"))).toEqual([409, "conflict"]);
+  const deleted = await session.call("DELETE", "/workspace/in%20here?recursive=true");
+  expect(deleted).toMatchObject({ status: 200, body: { path: "in here", seq: 5 } });
+  expect(await refusal(session.call("DELETE", "/workspace/in%20here"))).toEqual([404, "not_found"]);
+  expect(await changes(session)).toEqual([
+    ["in here/ü.bin", "create", null],
+    ["in here/a", "create", null],
+    ["in here/a", "delete", null],
+    ["in here/ü.bin", "delete", null],
+  ]);
+  await session.quiet();
+});
+
+test("★ AP-45: an upload, an agent's edit, the download of the new bytes; with the old ETag nothing is changed", async () => {
+  const session = await create("files");
+  const first = await put(session, "/diary", "mine");
+  const old = { headers: { "If-Match": first.headers.get("ETag") ?? "" } };
+  await session.send("i1", "the sea");
+  await session.settled();
+  expect(await (await get(session, "/diary")).text()).toBe("of the sea");
+  expect(await refusal(put(session, "/diary", "again", old))).toEqual([412, "precondition_failed"]);
+  expect(await refusal(api("DELETE", at(session, "/diary"), old))).toEqual([412, "precondition_failed"]);
+  const fresh = { headers: { "If-None-Match": "*" } };
+  expect(await refusal(put(session, "/diary", "again", fresh))).toEqual([412, "precondition_failed"]);
+  expect(await (await get(session, "/diary")).text()).toBe("of the sea");
+  expect(await changes(session)).toEqual([
+    ["diary", "create", null],
+    ["diary", "modify", "fs_write"],
+  ]);
+  expect((await put(session, "/diary", "again")).status).toBe(200);
+  await session.send("i2", "the land");
+  await session.settled();
+  expect(JSON.stringify((await session.events()).findLast(({ type }) => type === "tool_call_end"))).toMatch(
+    /conflict.*diary was changed by a person/,
+  );
+  await session.quiet();
+});
+
+test("AP-45: a person writes where an agent's rules and writable paths do not let it, but not out of the jail", async () => {
+  const session = await create("files");
+  for (const path of ["/..%2fx", "/%2fetc%2fpasswd", "/a%00b", "/.git%2fconfig", "/.skills/x"]) {
+    expect(await refusal(put(session, path, "x")), path).toEqual([400, "invalid_request"]);
+    expect(await refusal(api("DELETE", at(session, path))), path).toEqual([400, "invalid_request"]);
+  }
+  expect(await refusal(session.call("GET", "/workspace/..%2fx"))).toEqual([400, "invalid_request"]);
+  await put(session, "/dir/f", "x");
+  expect(await refusal(put(session, "/dir", "x"))).toEqual([409, "conflict"]);
+  expect(await refusal(put(session, "/dir/f?mode=1", "x"))).toEqual([400, "invalid_request"]);
+  expect(await changes(session)).toEqual([["dir/f", "create", null]]);
+  await session.quiet();
+});
+
+test("AP-45 AP-8: 32 MiB are taken, announced or not, and one byte more is refused whole", async () => {
+  const session = await create("files");
+  const most = 32 * 1024 * 1024;
+  const chunked = (size: number): ReadableStream<Uint8Array> => {
+    const piece = new Uint8Array(1_048_576);
+    let left = size;
+    return new ReadableStream({
+      pull: (controller) => {
+        if (left === 0) return controller.close();
+        const length = Math.min(left, piece.length);
+        left -= length;
+        controller.enqueue(piece.slice(0, length));
+      },
+    });
+  };
+  expect((await put(session, "/big", chunked(most))).body).toMatchObject({ size: most });
+  expect(await refusal(put(session, "/big", chunked(most + 1)))).toEqual([413, "payload_too_large"]);
+  expect(await refusal(put(session, "/big", new Uint8Array(most + 1)))).toEqual([413, "payload_too_large"]);
+  const whole = await get(session, "/big");
+  expect((await whole.arrayBuffer()).byteLength).toBe(most);
+  expect(await changes(session)).toEqual([["big", "create", null]]);
+  await session.quiet();
+});
+
+test("AP-6 AP-45: a repeated change is made and told once; another body with its key is refused", async () => {
+  const session = await create("files");
+  const keyed = { headers: { "Idempotency-Key": "k" } };
+  const both = await Promise.all([put(session, "/a", "one", keyed), put(session, "/a", "one", keyed)]);
+  expect(both.map(({ status }) => status)).toEqual([201, 201]);
+  const again = await put(session, "/a", "one", keyed);
+  expect([again.status, again.headers.get("Idempotent-Replayed")]).toEqual([201, "true"]);
+  expect(again.body).toEqual(both[0]?.body);
+  expect(await refusal(put(session, "/a", "two", keyed))).toEqual([422, "idempotency_key_reused"]);
+  const gone = await api("DELETE", at(session, "/a"), keyed);
+  expect(gone.status).toBe(200);
+  await put(session, "/a", "anew");
+  expect((await api("DELETE", at(session, "/a"), keyed)).body).toEqual(gone.body);
+  expect(await refusal(api("DELETE", at(session, "/a?recursive=true"), keyed))).toEqual([
+    422,
+    "idempotency_key_reused",
+  ]);
+  expect(await changes(session)).toEqual([
+    ["a", "create", null],
+    ["a", "delete", null],
+    ["a", "create", null],
+  ]);
+  await session.quiet();
+});
+
+test("AP-45: a workspace that is away is a sandbox_error, and the same request succeeds when it is back", async () => {
+  const session = await create("files");
+  await line("down", session);
+  const keyed = { headers: { "Idempotency-Key": "k" } };
+  expect(await refusal(put(session, "/a", "one", keyed))).toEqual([502, "sandbox_error"]);
+  await line("up", session);
+  expect((await put(session, "/a", "one", keyed)).status).toBe(201);
+  await line("down", session);
+  expect(await refusal(session.call("GET", "/workspace/a"))).toEqual([502, "sandbox_error"]);
+  await line("up", session);
+  expect(await changes(session)).toEqual([["a", "create", null]]);
+  await session.quiet();
+});
+
+test("AP-45: a change without a key that was never sent to its workspace takes no place of those under way", async () => {
+  const session = await create("files");
+  await line("down", session);
+  for (const path of ["/a", "/b"])
+    expect(await refusal(put(session, path, "one"))).toEqual([502, "sandbox_error"]);
+  await line("up", session);
+  const pending = "SELECT state ->> '$.session.fileChanges' AS left FROM threads WHERE id = 'main'";
+  expect(await session.sql(pending)).toEqual([{ left: null }]);
+  expect(await changes(session)).toEqual([]);
+  await session.quiet();
+});
+
+test("AP-45: files can be changed while a run works on them", async () => {
+  const session = await create("files", "the sea");
+  await put(session, "/beside", "x");
+  await session.settled();
+  expect((await changes(session)).map(String).toSorted()).toEqual([
+    "beside,create,",
+    "diary,create,fs_write",
+  ]);
+});
+
+/** Begins a change as the router does, and says under which key it is to be made. */
+const begin = async (session: Session, path: string): Promise<string> => {
+  const stub = session.stub() as unknown as SessionRpc;
+  const principal = { tenant: "default", jurisdiction: null, by: "operator", scopes: allScopes };
+  const reply = await stub.perform({ principal, session: session.id, op: "write_file", params: { path } });
+  expect(reply.ok).toBe(true);
+  return reply.ok ? (JSON.parse(reply.json) as { change: string }).change : "";
+};
+
+test("★ AP-45 TB-12: router and session die around a change: the alarm tells it if it was made, and else it never is", async () => {
+  const session = await create("files");
+  const [made, unmade] = [await begin(session, "made"), await begin(session, "unmade")];
+  expect(await writeUnder(session, made, "made", "one")).toBe(200);
+  await session.crash();
+  const { alarm } = await session.peek();
+  expect(alarm).toBeGreaterThan(Date.now());
+  expect(alarm).toBeLessThan(Date.now() + 301_000);
+  for (const place of [0, 1])
+    await session.sql(
+      `UPDATE threads SET state = json_set(state, '$.session.fileChanges[${place}].until', 1) WHERE id = 'main'`,
+    );
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+  const pending = "SELECT state ->> '$.session.fileChanges' AS left FROM threads WHERE id = 'main'";
+  await expect.poll(() => session.sql(pending)).toEqual([{ left: null }]);
+  expect(await changes(session)).toEqual([["made", "create", null]]);
+  expect(await writeUnder(session, unmade, "unmade", "late")).toBe(409);
+  expect((await get(session, "/unmade")).status).toBe(404);
+});

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { sha256Hex } from "../../src/sandbox/sha256.ts";
+import { line } from "../support/worker/sandbox.ts";
+import type { Answer, Sent, Session } from "../support/worker/session.ts";
+import { api, create, request } from "../support/worker/session.ts";
+
+/** Uploads over HTTP: forms and raw bodies, kept with the session (AP-45). */
+
+const upload = ({ id }: Session, query: string, sent: Sent): Promise<Answer> =>
+  api("POST", `/sessions/${id}/files${query}`, sent);
+
+const raw = (session: Session, text: string, query = "?name=a.txt", headers: Record<string, string> = {}) =>
+  upload(session, query, { raw: text, headers: { "Content-Type": "text/plain; charset=utf-8", ...headers } });
+
+const form = (fields: Readonly<Record<string, string | File>>): Sent => {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.append(name, value);
+  return { raw: body };
+};
+
+const textFile = (text: string): File => new File([text], "notes.md", { type: "text/markdown" });
+
+const refusal = async (answer: Promise<Answer>): Promise<unknown> => {
+  const { status, body } = await answer;
+  const [error] = (body["errors"] ?? []) as readonly { readonly pointer: string }[];
+  return [status, body["code"], error?.pointer];
+};
+
+const bytesOf = ({ id }: Session, file: string | undefined): Promise<Response> =>
+  request("GET", `/sessions/${id}/files/${file}?format=bytes`);
+
+test("AP-45: a form and a raw body are kept with their names and types, shown, listed and given back", async () => {
+  const session = await create("files");
+  const whole = { name: "notes.md", media_type: "text/markdown", size: 6, sha256: sha256Hex("Tides.") };
+  const first = await upload(session, "", form({ file: textFile("Tides.") }));
+  expect(first).toMatchObject({ status: 201, body: { ...whole, seq: 1 } });
+  const second = await raw(session, "Sand.");
+  expect(second.body).toMatchObject({ name: "a.txt", media_type: "text/plain", size: 5 });
+  const renamed = await upload(session, "", form({ file: textFile("Tides."), name: "other.md" }));
+  expect(renamed.body).toMatchObject({ ...whole, name: "other.md" });
+  const { data = [] } = (await session.call("GET", "/files")).body as { data?: readonly { id: string }[] };
+  expect(data.map(({ id }) => id)).toEqual([first, second, renamed].map(({ body }) => body["id"]));
+  expect((await session.call("GET", `/files/${first.body["id"]}`)).body).toMatchObject(whole);
+  await session.evict();
+  const bytes = await bytesOf(session, first.body["id"]);
+  expect([bytes.headers.get("Content-Type"), bytes.headers.get("ETag"), await bytes.text()]).toEqual([
+    "text/markdown",
+    `"${sha256Hex("Tides.")}"`,
+    "Tides.",
+  ]);
+  expect((await bytesOf(session, "file_99")).status).toBe(404);
+  expect(await line("asked", session)).toBe(0);
+});
+
+test("AP-45: with a path it is put into the workspace too, as a person's change; a refused path keeps nothing", async () => {
+  const session = await create("files");
+  const placed = await upload(session, "", form({ file: textFile("Tides."), path: "in/notes.md" }));
+  expect(placed).toMatchObject({ status: 201, body: { name: "notes.md", seq: 2 } });
+  expect(await (await request("GET", `/sessions/${session.id}/workspace/in/notes.md`)).text()).toBe("Tides.");
+  expect(await refusal(raw(session, "x", "?name=x&path=in"))).toEqual([409, "conflict", undefined]);
+  expect(await refusal(raw(session, "x", "?name=x&path=..%2Fx"))).toEqual([400, "invalid_request", "/path"]);
+  expect((await session.call("GET", "/files")).body["data"]).toHaveLength(1);
+  const told = (await session.events()).filter(({ type }) => type === "file_change");
+  expect(told).toMatchObject([{ data: { path: "in/notes.md", op: "create", tool: null } }]);
+  await session.quiet();
+});
+
+test("AP-6 AP-45: an upload is repeated under its key without a second file or change", async () => {
+  const session = await create("files");
+  const send = (text: string) => raw(session, text, "?name=a&path=a", { "Idempotency-Key": "k" });
+  const first = await send("one");
+  const again = await send("one");
+  expect([again.body, again.headers.get("Idempotent-Replayed")]).toEqual([first.body, "true"]);
+  expect(await refusal(send("two"))).toEqual([422, "idempotency_key_reused", undefined]);
+  expect((await session.call("GET", "/files")).body["data"]).toHaveLength(1);
+  expect((await session.events()).map(({ type }) => type)).toEqual(["session_created", "file_change"]);
+});
+
+test("AP-45 AP-8: no name, no file, an unknown field, a broken form, over 8 MiB: refused with what to do", async () => {
+  const session = await create("files");
+  expect(await refusal(raw(session, "x", ""))).toEqual([400, "invalid_request", "/name"]);
+  expect(await refusal(raw(session, "x", "?name="))).toEqual([400, "invalid_request", "/name"]);
+  expect(await refusal(raw(session, "x", "?name=a&mode=1"))).toEqual([400, "invalid_request", "/mode"]);
+  expect(await refusal(upload(session, "", form({ name: "a" })))).toEqual([400, "invalid_request", "/file"]);
+  expect(await refusal(upload(session, "", form({ file: "text" })))).toEqual([
+    400,
+    "invalid_request",
+    "/file",
+  ]);
+  expect(await refusal(upload(session, "", form({ file: textFile("x"), mode: "1" })))).toEqual([
+    400,
+    "invalid_request",
+    "/mode",
+  ]);
+  const broken = { raw: "nothing", headers: { "Content-Type": "multipart/form-data; boundary=x" } };
+  expect(await refusal(upload(session, "", broken))).toEqual([400, "invalid_request", undefined]);
+  const most = 8 * 1024 * 1024;
+  expect((await raw(session, "x".repeat(most))).status).toBe(201);
+  expect(await refusal(raw(session, "x".repeat(most + 1)))).toEqual([413, "payload_too_large", undefined]);
+  const long = form({ file: textFile("x".repeat(most + 1)) });
+  expect(await refusal(upload(session, "", long))).toEqual([413, "payload_too_large", undefined]);
+});

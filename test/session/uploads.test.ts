@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { refused, say } from "../engine/harness.ts";
+import { sha256Hex } from "../../src/sandbox/sha256.ts";
+import { openBench } from "../support/bench.ts";
+import type { Bench } from "../support/bench.ts";
+import { insist } from "../support/power-cut.ts";
+import { done, replies, scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
+
+/** Files that are kept with a session and named by parts of inputs (AP-45, AP-18). */
+
+const open = async (...each: readonly string[]): Promise<Bench> => {
+  const bench = openBench({ engine: await engineOf(scripted(replies(...each)).replace("[probe]", "[]")) });
+  bench.ok("create");
+  return bench;
+};
+
+const file = (text: string, name = "notes.md", media_type = "text/markdown") => ({
+  name,
+  media_type,
+  data: Buffer.from(text).toString("base64"),
+  size: Buffer.byteLength(text),
+  sha256: sha256Hex(text),
+});
+
+test("AP-45 AP-18: a part names a kept file; its bytes are stored once", async () => {
+  const bench = await open(done, done);
+  const { id } = bench.ok("upload", file("Tides first."));
+  const blobs = bench.rows("blobs").length;
+  await say(bench, "Hi", { content: [{ type: "document", file: id }] });
+  await say(bench, "Hi", { content: [{ type: "document", file: id, name: "mine.md" }] });
+  const parts = bench.requests.map(({ messages }) => messages.at(-1)?.parts.at(-1));
+  expect(parts).toEqual([
+    expect.objectContaining({ type: "document", media_type: "text/markdown", name: "notes.md" }),
+    expect.objectContaining({ type: "document", media_type: "text/markdown", name: "mine.md" }),
+  ]);
+  expect(bench.rows("blobs")).toHaveLength(blobs);
+});
+
+test("AP-45 AP-18: a part with a file that is not kept, of another kind, or with two sources is refused by its field", async () => {
+  const bench = await open(done);
+  const { id } = bench.ok("upload", file("x", "x.bin", "application/octet-stream"));
+  const problem = (...content: readonly object[]): unknown => {
+    const { code, errors } = refused(bench, "send", { content });
+    return [code, errors?.[0]?.pointer];
+  };
+  const text = { type: "text", text: "Hi" };
+  expect(problem(text, { type: "document", file: "file_9" })).toEqual(["not_found", "/content/1/file"]);
+  expect(problem({ type: "document", file: id })).toEqual([
+    "unsupported_media_type",
+    "/content/0/media_type",
+  ]);
+  expect(problem({ type: "image", file: id, url: "https://example.com/x.png" })).toEqual([
+    "invalid_request",
+    "/content/0",
+  ]);
+  bench.ok("send", { content: [{ type: "document", file: id, media_type: "text/plain" }] });
+});
+
+test("AP-45: a session keeps 100 files, listed in order, each readable by its bytes", async () => {
+  const bench = await open(done);
+  for (let n = 0; n < 100; n++) bench.ok("upload", file(`text ${n}`, `f${n}`));
+  expect(refused(bench, "upload", file("one more")).code).toBe("conflict");
+  const { data, next_cursor: cursor } = bench.ok("uploads", { limit: 60 });
+  const rest = bench.ok("uploads", { limit: 60, cursor })["data"] ?? [];
+  const names = [...(data ?? []), ...rest].map(({ name }: { name: string }) => name);
+  expect(names).toEqual(Array.from({ length: 100 }, (_, n) => `f${n}`));
+  const id: string | undefined = (rest[0] as { id: string } | undefined)?.id;
+  expect(bench.ok("read_upload", { file: id, format: "bytes" })).toMatchObject({
+    name: "f60",
+    data: file("text 60").data,
+  });
+  expect(bench.ok("read_upload", { file: id })).not.toHaveProperty("data");
+  expect(refused(bench, "read_upload", { file: "file_0" }).code).toBe("not_found");
+});
+
+test("AP-45: a file of 8 MiB is kept over a crash; one byte more, or bytes that are no base64, are refused", async () => {
+  const bench = await open(done);
+  const long = "é".repeat(4 * 1024 * 1024);
+  const { id } = bench.ok("upload", file(long));
+  bench.crash();
+  expect(bench.ok("read_upload", { file: id, format: "bytes" })).toMatchObject({ data: file(long).data });
+  expect(refused(bench, "upload", file(`${long}!`)).code).toBe("invalid_request");
+  expect(refused(bench, "upload", { ...file("x"), data: "?" }).code).toBe("invalid_request");
+});
+
+test("★ AP-45: the power cut at every write: a file under one key is kept once, with all its bytes", async () => {
+  for (let cut = 1; cut <= 8; cut++) {
+    const bench = await open(done);
+    bench.cutAt(cut);
+    const { id } = insist(bench, "upload", file("x".repeat(1_200_000)), "k");
+    expect(bench.ok("uploads")["data"], `cut at ${cut}`).toHaveLength(1);
+    expect(bench.ok("read_upload", { file: id, format: "bytes" })["data"], `cut at ${cut}`).toHaveLength(
+      1_600_000,
+    );
+  }
+});

@@ -1,0 +1,198 @@
+import { expect, test, vi } from "vitest";
+import type { JsonObject } from "../../src/chat/json.ts";
+import type { DevtoolsSocket } from "../../src/toolboxes/browser/devtools.ts";
+import type { Bench } from "../support/bench.ts";
+import { scripted } from "../support/scripts.ts";
+import { benchOf, lastEvent, lastText } from "../engine/harness.ts";
+
+/** How long a connection with the platform's browsers lives, with browsers that answer by a script. */
+
+type Command = (method: string, params: JsonObject) => JsonObject | Error | null;
+
+interface FakeSocket extends DevtoolsSocket {
+  readonly accept: () => void;
+  readonly closed: () => boolean;
+  readonly sent: readonly string[];
+}
+
+/** Speaks the protocol of Chrome: an error is answered as one, null is never answered. */
+const openSocket = (answer: Command): FakeSocket => {
+  const sent: string[] = [];
+  const listeners: ((event: Event) => void)[] = [];
+  let closed = false;
+  const reply = (id: number, result: JsonObject | Error | null): void => {
+    if (result === null) return;
+    const data = result instanceof Error ? { id, error: { message: result.message } } : { id, result };
+    for (const each of listeners) each(new MessageEvent("message", { data: JSON.stringify(data) }));
+  };
+  return {
+    sent,
+    accept: () => undefined,
+    closed: () => closed,
+    close: () => void (closed = true),
+    addEventListener: (type, on) => void (type === "message" && listeners.push(on)),
+    send: (data) => {
+      const { id, method, params } = JSON.parse(data) as { id: number; method: string; params: JsonObject };
+      sent.push(method);
+      queueMicrotask(() => reply(id, answer(method, params)));
+    },
+  };
+};
+
+const upgraded = (socket: FakeSocket): Response => Object.assign(new Response(null), { webSocket: socket });
+
+const answers: Readonly<Record<string, JsonObject>> = {
+  "Target.createBrowserContext": { browserContextId: "c1" },
+  "Target.createTarget": { targetId: "t1" },
+  "Target.attachToTarget": { sessionId: "s1" },
+  "Target.getTargetInfo": { targetInfo: { url: "https://a.example/" } },
+  "Runtime.evaluate": {
+    result: { value: { html: "<p>Hello</p>", url: "https://a.example/", title: "A" } },
+  },
+};
+
+const working: Command = (method) => answers[method] ?? {};
+
+const failing =
+  (broken: string): Command =>
+  (method, params) =>
+    method === broken ? new Error("no") : working(method, params);
+
+const stalling =
+  (broken: string): Command =>
+  (method, params) =>
+    method === broken ? null : working(method, params);
+
+/** Answers each request, named by its method and path, by the next answer for it. */
+const platform = (
+  script: Readonly<Record<string, readonly (() => Response | Promise<Response>)[]>>,
+): { readonly seen: string[]; readonly env: object } => {
+  const seen: string[] = [];
+  const left = Object.fromEntries(Object.entries(script).map(([name, list]) => [name, [...list]]));
+  const fetch = async (request: Request): Promise<Response> => {
+    const name = `${request.method} ${new URL(request.url).pathname.replace("/v1/devtools/browser", "")}`;
+    seen.push(name);
+    return left[name.trim()]?.shift()?.() ?? new Response("gone", { status: 404 });
+  };
+  return { seen, env: { BROWSER: { fetch } } };
+};
+
+const opening = (id: string) => () => Response.json({ sessionId: id });
+
+const calling = (...calls: readonly string[]): string =>
+  `${scripted(
+    `replies: [${[...calls.map((call) => `{ reply: [{ call: ${call} }] }`), "{ reply: [{ text: done }] }"].join(", ")}]`,
+  ).replace(
+    "toolboxes: [probe]\n    permissions: { preset: open }",
+    "toolboxes: [browser]",
+  )}\npermissions: { preset: open }\n`;
+
+const navigate = "browser_navigate, args: { url: 'https://a.example/' }";
+const extract = "browser_extract, args: {}";
+
+const start = async (env: object, ...calls: readonly string[]): Promise<Bench> =>
+  benchOf(calling(...calls), { env: { ...env } }, {});
+
+const seconds = async (bench: Bench, count: number): Promise<void> => {
+  for (let second = 0; second < count; second += 1) await bench.tick(1_000);
+};
+
+/** Lets a run go on to its end: a page settles in real time, by the clock of the bench. */
+const finish = async (bench: Bench): Promise<void> => {
+  bench.send("Look");
+  await vi.waitFor(
+    async () => {
+      await bench.tick(200);
+      expect(lastEvent(bench, "run_end")).toMatchObject({ state: "completed" });
+    },
+    { interval: 20, timeout: 8_000 },
+  );
+};
+
+test.each(["Target.createBrowserContext", "Target.createTarget", "Target.attachToTarget", "Fetch.enable"])(
+  "TB-20: a connection whose %s fails is closed, and the next call connects with the same browser",
+  async (broken) => {
+    const first = openSocket(failing(broken));
+    const second = openSocket(working);
+    const { seen, env } = platform({
+      POST: [opening("b1")],
+      "GET /b1": [() => upgraded(first), () => upgraded(second)],
+    });
+    const bench = await start(env, navigate, navigate);
+    await finish(bench);
+    expect(seen.filter((each) => each.startsWith("POST"))).toHaveLength(1);
+    expect([first.closed(), second.closed()]).toEqual([true, true]);
+    expect(second.sent).toContain("Page.navigate");
+  },
+);
+
+test("TB-20: a browser that says nothing is left at the deadline, and the next call gets its turn", async () => {
+  const first = openSocket(stalling("Target.createTarget"));
+  const second = openSocket(working);
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": [() => upgraded(first), () => upgraded(second)],
+  });
+  const bench = await start(env, navigate, navigate);
+  bench.send("Look");
+  await seconds(bench, 29);
+  expect([first.closed(), second.sent]).toEqual([false, []]);
+  await seconds(bench, 2);
+  expect(first.closed()).toBe(true);
+  expect(second.sent).toContain("Target.createTarget");
+  bench.perform("cancel");
+  await bench.steps();
+  expect(second.closed()).toBe(true);
+});
+
+const refuse = (): Response => new Response("too many", { status: 429, headers: { "Retry-After": "0" } });
+
+test("TB-20: a call that was cancelled asks for no further browser", async () => {
+  const { seen, env } = platform({ POST: [refuse, refuse, refuse] });
+  const bench = await start(env, navigate);
+  bench.send("Look");
+  await bench.steps();
+  expect(seen).toHaveLength(1);
+  bench.perform("cancel");
+  await bench.steps();
+  await seconds(bench, 5);
+  expect(seen).toHaveLength(1);
+});
+
+test("TB-20: a browser that comes after its call was cancelled is closed at once", async () => {
+  const late = Promise.withResolvers<Response>();
+  const { seen, env } = platform({ POST: [() => late.promise] });
+  const bench = await start(env, navigate);
+  bench.send("Look");
+  await bench.steps();
+  bench.perform("cancel");
+  await bench.steps();
+  late.resolve(Response.json({ sessionId: "b1" }));
+  await bench.steps();
+  expect(seen.map((each) => each.trim())).toEqual(["POST", "DELETE /b1"]);
+});
+
+test("TB-20: a browser that cannot be reached is closed before another takes its place", async () => {
+  const fail = (): Response => new Response("broken", { status: 500 });
+  const { seen, env } = platform({
+    POST: [opening("b1"), opening("b2")],
+    "GET /b1": [() => upgraded(openSocket(working)), fail, fail, fail, fail],
+    "GET /b2": [() => upgraded(openSocket(working))],
+  });
+  const bench = await start(env, navigate, extract);
+  await finish(bench);
+  expect(seen.slice(6, 9).map((each) => each.trim())).toEqual(["DELETE /b1", "POST", "GET /b2"]);
+  expect(lastText(bench, "tool")).toMatch(/^\[The page was lost and has been opened again/);
+});
+
+test("TB-20: a search does not forget the address of a page whose browser was lost", async () => {
+  const { env } = platform({
+    POST: [opening("b1"), opening("b2")],
+    "GET /b1": [() => upgraded(openSocket(working))],
+    "GET /b2": [() => upgraded(openSocket(working)), () => upgraded(openSocket(working))],
+  });
+  const yaml = `${calling(navigate, "browser_search, args: { query: limpets }", extract)}\nbrowser: { search_url: 'https://s.example/?q={query}' }\n`;
+  const bench = await benchOf(yaml, { env: { ...env } }, {});
+  await finish(bench);
+  expect(lastText(bench, "tool")).toMatch(/^\[The page was lost .* https:\/\/a\.example\/;/);
+});

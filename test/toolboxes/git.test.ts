@@ -1,0 +1,113 @@
+import { expect, test } from "vitest";
+import { toolBench } from "./bench.ts";
+
+/** A workspace with a repository of one commit. */
+async function repository(wrap?: Parameters<typeof toolBench>[0]) {
+  const bench = toolBench(wrap);
+  await bench.text("exec_shell", { script: "git init -q; echo one > a; git add a; git commit -q -m first" });
+  return bench;
+}
+
+test("TB-17: files are committed by their names or all together, and status, diff and log show it", async () => {
+  const { text } = await repository();
+  expect(await text("git_status", { short: true })).toBe("nothing to commit, working tree clean");
+  await text("exec_shell", { script: "echo two >> a; echo b > b; mkdir d; echo c > d/c" });
+  expect(await text("git_status", { short: true })).toBe(" M a\n?? b\n?? d/\n");
+  expect(await text("git_status")).toMatch(/^On branch main\n[^]*modified: +a\n/);
+  expect(await text("git_diff")).toMatch(/^diff --git a\/a b\/a\n[^]*\n\+two\n$/);
+  expect(await text("git_diff", { path: "d" })).toBe("no changes");
+  const hash = await text("git_commit", { message: "Add b and c", files: ["b", "d"] });
+  expect(hash).toMatch(/^[0-9a-f]{40}$/);
+  expect(await text("git_status", { short: true })).toBe(" M a\n");
+  await text("exec_shell", { script: "rm b; git add a" });
+  expect(await text("git_diff", { staged: true })).toMatch(/\n\+two\n$/);
+  await text("git_commit", { message: "All\n\nof it", all: true });
+  expect(await text("git_log", { count: 2 })).toBe(
+    `${await text("git_log", { count: 1 })}${hash} Add b and c\n`,
+  );
+  expect(await text("git_status")).toMatch(/nothing to commit, working tree clean\n$/);
+  expect(await text("git_commit", { message: "Nothing", all: true })).toMatch(
+    /^ERROR conflict: .*nothing to commit/s,
+  );
+});
+
+test("TB-17: ★ no option, pattern or way out hides in a path, a message or a format", async () => {
+  const { text } = await repository();
+  const before = await text("git_log");
+  for (const [tool, args] of [
+    ["git_diff", { path: "/etc/passwd" }],
+    ["git_diff", { path: "a/../../x" }],
+    ["git_commit", { message: "x", files: ["../a"] }],
+    ["git_commit", { message: "--amend", all: true }],
+    ["git_commit", { message: " \n", all: true }],
+    ["git_commit", { message: "x" }],
+    ["git_commit", { message: "x", files: ["a"], all: true }],
+    ["git_commit", { message: "x", files: [] }],
+    ["git_log", { format: "%H" }],
+    ["git_log", { count: 201 }],
+  ] as const)
+    expect(await text(tool, args), JSON.stringify(args)).toMatch(/^ERROR invalid_arguments/);
+  await text("exec_shell", { script: "echo x > b" });
+  expect(await text("git_commit", { message: "x", files: ["--all"] })).toMatch(/^ERROR conflict: pathspec/);
+  expect(await text("git_commit", { message: "x", files: [":(top)b"] })).toMatch(/^ERROR conflict: pathspec/);
+  expect(await text("git_diff", { path: "--output=x" })).toBe("no changes");
+  expect(await text("git_log")).toBe(before);
+});
+
+test("TB-17: without a repository, and without commits, the answer says so", async () => {
+  const { text } = toolBench();
+  expect(await text("git_status")).toMatch(/^ERROR not_found: not a git repository/);
+  await text("exec_shell", { script: "git init -q" });
+  expect(await text("git_log")).toMatch(/^ERROR conflict: .*does not have any commits/);
+});
+
+test("TB-17: git.work_dir counts from the working_dir", async () => {
+  const { text } = toolBench();
+  await text("exec_shell", { script: "mkdir -p app/lib; cd app/lib; git init -q; echo x > f" });
+  const context = { workingDir: "app", repository: "lib" };
+  expect(await text("git_status", { short: true }, context)).toBe("?? f\n");
+  expect(await text("git_status", { short: true }, { ...context, repository: "." })).toMatch(
+    /^ERROR not_found/,
+  );
+  expect(await text("git_status", {}, { ...context, repository: "lib/f" })).toMatch(/^ERROR conflict/);
+});
+
+test("TB-7: what a read rule closes is left out of status and diff, and the answer says so", async () => {
+  const { text, sandbox } = await repository();
+  await text("exec_shell", {
+    script: "mkdir s; echo key > s/k; git add s; git commit -q -m s; echo more >> s/k; echo two >> a",
+  });
+  const context = { sandbox: sandbox.closing([{ act: "read", match: "s/**" }]) };
+  const left = "\n[Left out, since permission rules close it to this call: s/**]";
+  expect(await text("git_status", { short: true }, context)).toBe(` M a\n${left}`);
+  expect(await text("git_status", {}, context)).not.toContain("s/k");
+  const diff = await text("git_diff", {}, context);
+  expect(diff).toMatch(/\+two\n/);
+  expect(diff).not.toMatch(/more|key/);
+  expect(await text("git_diff", { path: "s/k" }, context)).toBe(`no changes${left}`);
+});
+
+test("TB-31: writable paths bind a commit", async () => {
+  const { text } = await repository();
+  await text("exec_shell", { script: "echo two >> a" });
+  const args = { message: "two", all: true };
+  expect(await text("git_commit", args, { writablePaths: ["a"] })).toMatch(/^ERROR not_permitted/);
+  expect(await text("git_commit", args, { writablePaths: ["a", ".git/**"] })).toMatch(/^[0-9a-f]{40}$/);
+});
+
+test("TB-17: ★ a commit whose answer is lost has an unknown outcome, and is not made twice", async () => {
+  let asked = 0;
+  const { text, call } = await repository((workspace) => ({
+    fetch: async (request) => {
+      const answer = await workspace.fetch(request.clone());
+      if (!request.url.endsWith("/git/commit")) return answer;
+      asked += 1;
+      throw new Error("cut");
+    },
+  }));
+  await text("exec_shell", { script: "echo two >> a" });
+  const outcome = await call("git_commit", { message: "second", all: true });
+  expect(outcome).toMatchObject({ status: "unknown", isError: true });
+  expect(asked).toBe(1);
+  expect((await text("git_log")).trim().split("\n")).toHaveLength(2);
+});

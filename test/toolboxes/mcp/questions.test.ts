@@ -1,0 +1,176 @@
+import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
+import { inputRequired } from "@modelcontextprotocol/server";
+import { expect, test } from "vitest";
+import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
+import type { Bench } from "../../support/bench.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import type { TestMcpServer } from "../../support/mcp-server.ts";
+import { textResult, textTool } from "../../support/mcp-server.ts";
+import { insist } from "../../support/power-cut.ts";
+import { serverOf, servedBench } from "./support.ts";
+
+/** A 2026 server asks before it answers: a person is asked, however long that takes, and the call goes on. */
+
+type Field = Readonly<Record<string, unknown>>;
+
+/** A server whose tool asks by a form of these fields, and says what it was told. */
+const askingServer = (properties: Readonly<Record<string, Field>>, url?: string): Promise<TestMcpServer> =>
+  serverOf({
+    tools: () => [textTool("deploy")],
+    call: (_name, _args, { mcpReq }: ServerContext): CallToolResult | InputRequiredResult => {
+      const { inputResponses = {} } = mcpReq;
+      const told = inputResponses["ask"];
+      if (told !== undefined) return textResult(JSON.stringify([mcpReq.requestState(), told]));
+      const requestedSchema = { type: "object", properties, required: Object.keys(properties) };
+      return inputRequired({
+        requestState: "opaque-state",
+        inputRequests: {
+          ask:
+            url === undefined
+              ? inputRequired.elicit({ message: "Where to?", requestedSchema } as never)
+              : inputRequired.elicitUrl({ message: "Sign in", url, elicitationId: "e1" } as never),
+        },
+      });
+    },
+  });
+
+const deployBench = (server: TestMcpServer, create: object = {}): Promise<Bench> =>
+  servedBench({
+    servers: [`{ name: sea, url: "${server.url}" }`],
+    toolboxes: "[sea]",
+    turns: [[["sea__deploy", {}]], ["Done."]],
+    hosts: [server.host],
+    create,
+  });
+
+interface Asked {
+  readonly id: string;
+  readonly kind: string;
+  readonly question?: { readonly text: string; readonly options: readonly string[] };
+  readonly authorization?: object;
+}
+
+const askOf = (bench: Bench): Asked => lastEvent(bench, "ask_user")["ask"] as Asked;
+
+const answer = async (bench: Bench, given: object): Promise<void> => {
+  bench.ok("answer", { ask: askOf(bench).id, ...given });
+  await bench.idle();
+};
+
+const output = (bench: Bench): unknown => lastEvent(bench, "tool_call_end")["output"];
+
+const calls = ({ seen }: TestMcpServer) => seen.filter(({ rpc }) => rpc === "tools/call");
+
+test("TB-26: a question becomes an ask that survives a crash; the answer goes with the server's state in one call", async () => {
+  const server = await askingServer({ place: { type: "string", description: "The harbour." } });
+  const bench = await deployBench(server);
+  await say(bench);
+  expect(askOf(bench)).toMatchObject({ kind: "question", question: { header: "sea", options: [] } });
+  expect(askOf(bench).question?.text).toContain("Where to?");
+  expect(calls(server)).toHaveLength(1);
+  bench.crash();
+  await answer(bench, { decision: "answer", text: "Bremen" });
+  expect(output(bench)).toBe('["opaque-state",{"action":"accept","content":{"place":"Bremen"}}]');
+  expect(calls(server)).toHaveLength(2);
+  expect(server.methods().filter((method) => method === "server/discover")).toHaveLength(1);
+  expect(lastEvent(bench, "run_end")["state"]).toBe("completed");
+});
+
+test("TB-26: choices, yes and no, numbers and forms of several fields are asked for as what they are", async () => {
+  const cases: readonly (readonly [Readonly<Record<string, Field>>, readonly string[], string, object])[] = [
+    [{ size: { type: "string", enum: ["small", "large"] } }, ["small", "large"], "large", { size: "large" }],
+    [{ sure: { type: "boolean" } }, ["yes", "no"], "no", { sure: false }],
+    [{ count: { type: "integer", minimum: 1 } }, [], "3", { count: 3 }],
+    [{ a: { type: "string" }, b: { type: "number" } }, [], '{"a":"x","b":2}', { a: "x", b: 2 }],
+  ];
+  for (const [properties, options, text, content] of cases) {
+    const bench = await deployBench(await askingServer(properties));
+    await say(bench);
+    expect(askOf(bench).question?.options).toEqual(options);
+    await answer(bench, { decision: "answer", text });
+    expect(JSON.parse(String(output(bench)))).toEqual(["opaque-state", { action: "accept", content }]);
+  }
+});
+
+test("TB-26: an answer that does not fit is asked for again with the reason, and never reaches the server", async () => {
+  const server = await askingServer({ count: { type: "integer", minimum: 1 } });
+  const bench = await deployBench(server);
+  await say(bench);
+  await answer(bench, { decision: "answer", text: "many" });
+  expect(askOf(bench).question?.text).toMatch(/^That does not fit: .*count/);
+  expect(calls(server)).toHaveLength(1);
+  await answer(bench, { decision: "answer", text: "2" });
+  expect(output(bench)).toContain('"count":2');
+});
+
+test("TB-26 SE-28: nobody answers, or nobody can: the server is told that the question was cancelled", async () => {
+  const waiting = await deployBench(await askingServer({ place: { type: "string" } }));
+  await say(waiting);
+  await waiting.pass(25 * 3_600_000);
+  expect(output(waiting)).toBe('["opaque-state",{"action":"cancel"}]');
+  const alone = await deployBench(await askingServer({ place: { type: "string" } }), { interactive: false });
+  await say(alone);
+  expect(output(alone)).toBe('["opaque-state",{"action":"cancel"}]');
+});
+
+test("TB-26: a server that asks for ever is given up, also where nobody has to answer", async () => {
+  const server = await serverOf({
+    tools: () => [textTool("deploy")],
+    call: () =>
+      inputRequired({
+        requestState: "again",
+        inputRequests: {
+          ask: inputRequired.elicit({
+            message: "Really?",
+            requestedSchema: { type: "object", properties: {} },
+          } as never),
+        },
+      }),
+  });
+  const bench = await deployBench(server, { interactive: false });
+  await say(bench);
+  expect(output(bench)).toMatch(/^unsupported: /);
+  expect(calls(server).length).toBeLessThan(10);
+});
+
+test("TB-26: an address to open is an authorization ask; only https, and a denial tells the server so", async () => {
+  const url = "https://sea.example/sign-in?state=1";
+  for (const [decision, action] of [
+    ["approve", "accept"],
+    ["deny", "decline"],
+  ] as const) {
+    const bench = await deployBench(await askingServer({}, url));
+    await say(bench);
+    expect(askOf(bench)).toMatchObject({ kind: "authorization", authorization: { server: "sea", url } });
+    await answer(bench, { decision });
+    expect(output(bench)).toContain(`"action":"${action}"`);
+  }
+  const bench = await deployBench(await askingServer({}, "http://sea.example/sign-in"));
+  await say(bench);
+  expect(eventsOf(bench, "ask_user")).toEqual([]);
+  expect(output(bench)).toMatch(/^unsupported: /);
+});
+
+test("TB-26: the power cut at every write around the answer: the server gets it at most once, and the run ends", async () => {
+  const server = await askingServer({ place: { type: "string" } });
+  const play = async (cut: number | null): Promise<Bench> => {
+    const bench = await deployBench(server);
+    await say(bench);
+    const given = { ask: askOf(bench).id, decision: "answer", text: "Bremen" };
+    bench.cutAt(cut);
+    insist(bench, "answer", given, "a1");
+    await bench.idle();
+    return bench;
+  };
+  const clean = await play(null);
+  const before = clean.writes();
+  expect(before).toBeGreaterThan(5);
+  for (let cut = 1; cut <= 12; cut++) {
+    server.seen.length = 0;
+    const bench = await play(cut);
+    checkInvariants(bench, []);
+    expect(calls(server).length).toBeLessThanOrEqual(2);
+    expect(lastEvent(bench, "tool_call_end")["outcome"]).toMatch(/^(ok|unknown)$/);
+    expect(bench.types().at(-1)).toBe("run_end");
+  }
+});

@@ -1,0 +1,379 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Tool } from "@modelcontextprotocol/server";
+import { expect, onTestFinished, test } from "vitest";
+import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
+import { createEngine } from "../../../src/engine/create.ts";
+import type { Bench } from "../../support/bench.ts";
+import { coder, lead, mission, spawn, task, writer } from "../../support/crew.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import type { TestMcpServer } from "../../support/mcp-server.ts";
+import { textResult, textTool } from "../../support/mcp-server.ts";
+import { insist, settleSoon } from "../../support/power-cut.ts";
+import { replies, said, scripted } from "../../support/scripts.ts";
+import { engineOptions, teamOf } from "../../support/teams.ts";
+import { serverOf, servedBench } from "./support.ts";
+
+/** What a session keeps of its MCP servers, and what it does when one cannot be used. */
+
+const callOf = (name: string): readonly [string, object] => [name, {}];
+
+/** A session that calls `sea__look` in each of so many runs. */
+const lookingBench = (
+  server: Pick<TestMcpServer, "url" | "host">,
+  runs: number,
+  more: Partial<Parameters<typeof servedBench>[0]> & { readonly keys?: string } = {},
+): Promise<Bench> =>
+  servedBench({
+    servers: [`{ name: sea, url: "${server.url}"${more.keys ?? ""} }`],
+    toolboxes: "[sea]",
+    turns: Array.from({ length: runs }, () => [[callOf("sea__look")], ["Done."]] as const).flat(),
+    hosts: [server.host],
+    ...more,
+  });
+
+const lookServer = (): Promise<TestMcpServer> =>
+  serverOf({ tools: () => [textTool("look")], call: () => textResult("seen") });
+
+const declared = (bench: Bench): readonly string[] =>
+  (bench.requests.at(-1)?.tools ?? []).map(({ name }) => name).filter((name) => name.includes("__"));
+
+test("TB-25: waking needs no handshake: after a crash a call is the only request; after an hour the list is fetched again", async () => {
+  const server = await lookServer();
+  const bench = await lookingBench(server, 3);
+  await say(bench);
+  const first = server.seen.length;
+  expect(server.methods()).toEqual(["server/discover", "tools/list", "tools/call"]);
+  bench.crash();
+  await say(bench, "Again");
+  expect(server.methods().slice(first)).toEqual(["tools/call"]);
+  await bench.pass(3_600_000);
+  await say(bench, "Later");
+  expect(server.methods().slice(first + 1)).toEqual(["server/discover", "tools/list", "tools/call"]);
+  expect(server.seen.map(({ http }) => http)).not.toContain("GET");
+});
+
+test("TB-25: the same for a 2025 server: one greeting, then calls alone", async () => {
+  const server = await lookServer();
+  const bench = await lookingBench(server, 2, { keys: ', protocol: "2025"' });
+  await say(bench);
+  bench.crash();
+  await say(bench, "Again");
+  expect(server.methods()).toEqual([
+    "initialize",
+    "notifications/initialized",
+    "tools/list",
+    "tools/call",
+    "tools/call",
+  ]);
+  expect(server.seen.map(({ http }) => http)).not.toContain("GET");
+});
+
+test("TB-4 TB-25: a list that changes is declared from the next run on, and never within one", async () => {
+  let tools = [textTool("look")];
+  const server = await serverOf({
+    tools: () => tools,
+    call: async (_name, _args, { mcpReq }) => {
+      tools = [textTool("look"), textTool("more")];
+      await mcpReq.notify({ method: "notifications/tools/list_changed" });
+      return textResult("seen");
+    },
+  });
+  const bench = await lookingBench(server, 2, { keys: ", new_tools: allow" });
+  await say(bench);
+  expect(bench.requests.map(({ tools: each }) => each.length)).toEqual([
+    bench.requests[0]?.tools.length,
+    bench.requests[0]?.tools.length,
+  ]);
+  expect(declared(bench)).toEqual(["sea__look"]);
+  await say(bench, "Again");
+  expect(declared(bench)).toEqual(["sea__look", "sea__more"]);
+});
+
+test("★ TB-25: one of two servers down: the session works with the other, and says once which is missing", async () => {
+  const server = await lookServer();
+  const dead = await lookServer();
+  await dead.close();
+  const bench = await lookingBench(server, 2, {
+    servers: [`{ name: gone, url: "${dead.url}" }`, `{ name: sea, url: "${server.url}" }`],
+    toolboxes: "[gone, sea]",
+    hosts: [server.host, dead.host],
+  });
+  await say(bench);
+  await say(bench, "Again");
+  expect(eventsOf(bench, "tool_call_end").map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
+  expect(eventsOf(bench, "mcp_status").map(({ server: name, state }) => [name, state])).toEqual([
+    ["gone", "failed"],
+    ["sea", "connected"],
+  ]);
+});
+
+test("TB-25: a server that dies: its cached tools answer unavailable without a request for 30 s, then it is asked again", async () => {
+  let isDown = false;
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: (_seen, response) => {
+      if (isDown) response.writeHead(404).end();
+      return isDown;
+    },
+  });
+  const bench = await lookingBench(server, 4);
+  await say(bench);
+  isDown = true;
+  await say(bench, "Down");
+  expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "error" });
+  expect(lastEvent(bench, "tool_call_end")["output"]).toMatch(/^unavailable: the MCP server sea /);
+  const before = server.seen.length;
+  await say(bench, "Still down");
+  expect(server.seen).toHaveLength(before);
+  expect(lastEvent(bench, "tool_call_end")["output"]).toMatch(/asked again in 30 s/);
+  isDown = false;
+  await bench.pass(30_000);
+  await say(bench, "Up");
+  expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "ok" });
+  expect(eventsOf(bench, "mcp_status").map(({ state }) => state)).toEqual([
+    "connected",
+    "failed",
+    "connected",
+  ]);
+});
+
+test("TB-25: a server that never answered is asked again after 30 s, then after twice as long, and not by runs before", async () => {
+  const server = await serverOf({
+    tools: () => [],
+    call: () => textResult(""),
+    before: (_seen, response) => {
+      response.writeHead(503).end();
+      return true;
+    },
+  });
+  const bench = await lookingBench(server, 0, { turns: Array.from({ length: 5 }, () => ["Done."]) });
+  const asked: boolean[] = [];
+  for (const pause of [0, 29_999, 1, 59_999, 1]) {
+    await bench.pass(pause);
+    const before = server.seen.length;
+    await say(bench);
+    asked.push(server.seen.length > before);
+  }
+  expect(asked).toEqual([true, false, true, false, true]);
+  expect(eventsOf(bench, "mcp_status")).toHaveLength(1);
+});
+
+test("TB-25: a required server that is down fails the run and names it; the next run asks it at once", async () => {
+  let isDown = true;
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: (_seen, response) => {
+      if (isDown) response.writeHead(503).end();
+      return isDown;
+    },
+  });
+  const bench = await lookingBench(server, 1, { keys: ", required: true" });
+  expect(await say(bench)).toMatchObject({ state: "failed", reason: "mcp_error" });
+  expect(JSON.stringify(lastEvent(bench, "run_end")["error"])).toContain("the MCP server sea");
+  expect(bench.requests).toHaveLength(0);
+  isDown = false;
+  expect(await say(bench, "Again")).toMatchObject({ state: "completed" });
+});
+
+test("TB-21 TB-5: a server that is a program is unavailable alone; the run goes on and is told the driver and the server", async () => {
+  const bench = await lookingBench(await lookServer(), 0, {
+    servers: ["{ name: web, command: npx, args: ['-y', web] }"],
+    toolboxes: "[web]",
+    turns: [["Done."]],
+    env: {
+      SANDBOX: { fetch: async () => Response.json({ driver: "bash", processes: false, limits: {} }) },
+    },
+  });
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(lastEvent(bench, "mcp_status")).toEqual({
+    server: "web",
+    state: "failed",
+    error: 'the server web is a program, and the sandbox "bash" runs no MCP servers; give the server a url',
+  });
+});
+
+test("TB-22 RE-T21: what cannot be offered is left out and named; what nobody sees is taken out of descriptions", async () => {
+  const deep = (levels: number): object =>
+    levels === 0 ? { type: "string" } : { type: "object", properties: { a: deep(levels - 1) } };
+  const schemaOf = (a: object): Partial<Tool> => ({
+    inputSchema: { type: "object", properties: { a: a as never } },
+  });
+  const server = await serverOf({
+    tools: () => [
+      textTool("look", { description: `See\u202E it\u{E0041}.\u0007 ${"long ".repeat(400)}` }),
+      textTool("task", { execution: { taskSupport: "required" } }),
+      textTool("remote", schemaOf({ $ref: "https://evil.example/schema.json" })),
+      textTool("huge", schemaOf({ type: "string", description: "x", enum: ["y".repeat(33_000)] })),
+      textTool("deep", schemaOf(deep(9))),
+      textTool("patterned", schemaOf({ type: "string", pattern: "^(a+)+$" })),
+    ],
+    call: () => textResult("seen"),
+  });
+  const bench = await lookingBench(server, 1, { keys: ', protocol: "2025"' });
+  await say(bench);
+  expect(declared(bench)).toEqual(["sea__look", "sea__patterned"]);
+  const { description = "" } = bench.requests[0]?.tools.find(({ name }) => name === "sea__look") ?? {};
+  expect(description.startsWith("See it. long")).toBe(true);
+  expect(Buffer.byteLength(description)).toBeLessThanOrEqual(1_024);
+  const { error } = lastEvent(bench, "mcp_status");
+  for (const part of ["task: it runs as a task", "remote: ", "huge: its schema is longer", "deep: "])
+    expect(error).toContain(part);
+});
+
+test("TB-22: of more than 128 tools the first 128 are offered, and the status says so", async () => {
+  const server = await serverOf({
+    tools: () => ["look", ...Array.from({ length: 150 }, (_, at) => `t${at}`)].map((name) => textTool(name)),
+    call: () => textResult("seen"),
+    pageSize: 50,
+  });
+  const bench = await lookingBench(server, 1);
+  await say(bench);
+  expect(declared(bench)).toHaveLength(128);
+  expect(lastEvent(bench, "mcp_status")["error"]).toContain("128");
+});
+
+test("TB-22: whitelists of the server and of the agent take bare names; a name that the server lacks is named", async () => {
+  const server = await serverOf({
+    tools: () => ["look", "go.now", "hide", "x".repeat(80)].map((name) => textTool(name)),
+    call: () => textResult("seen"),
+  });
+  const bench = await lookingBench(server, 1, {
+    keys: ", tools: [look, go.now, sea__hide, missing]",
+    toolboxes: "[{ name: sea, tools: [look, go.now] }]",
+  });
+  await say(bench);
+  expect(declared(bench)).toEqual(["sea__look", "sea__go_now"]);
+  expect(lastEvent(bench, "mcp_status")["error"]).toContain('no tool "missing"');
+  const all = await lookingBench(server, 1);
+  await say(all);
+  expect(declared(all).every((name) => /^[A-Za-z][\w-]{0,63}$/.test(name))).toBe(true);
+});
+
+test("TB-18 TB-21: secrets of address and headers reach the server alone: no other origin, event, prompt or log", async () => {
+  const strange: string[] = [];
+  const other = createServer((request, response) => {
+    strange.push(JSON.stringify([request.url, request.headers]));
+    response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void other.close());
+  const elsewhere = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  let moves = false;
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: (_name, _args, { mcpReq }) => textResult(`I know ${mcpReq.id} canary-token-0001`),
+    before: (_seen, response) => {
+      if (moves) response.writeHead(307, { location: `http://${elsewhere}/mcp` }).end();
+      return moves;
+    },
+  });
+  const bench = await lookingBench(server, 2, {
+    servers: [
+      `{ name: sea, url: "${server.url}?token=\${SEA_QUERY}", headers: { Authorization: "Bearer \${SEA_TOKEN}", X-Sea: "\${SEA_TOKEN}" } }`,
+    ],
+    hosts: [server.host, elsewhere],
+    env: { SEA_TOKEN: "canary-token-0001", SEA_QUERY: "canary-query-0002" },
+  });
+  await say(bench);
+  expect(new Set(server.seen.map(({ path }) => path))).toEqual(new Set(["/mcp?token=canary-query-0002"]));
+  expect(new Set(server.seen.map(({ headers }) => headers.authorization))).toEqual(
+    new Set(["Bearer canary-token-0001"]),
+  );
+  moves = true;
+  await say(bench, "Again");
+  const told = JSON.stringify([bench.lines(), bench.requests, bench.logs, bench.rows("threads")]);
+  for (const canary of ["canary-token-0001", "canary-query-0002"]) {
+    expect(told).not.toContain(canary);
+    expect(strange.join()).not.toContain(canary);
+  }
+});
+
+test("TB-21: the headers of a server go to its own origin alone, wherever the client sends a request", async () => {
+  const sent: string[] = [];
+  const team = await teamOf(
+    scripted(
+      replies("{ reply: [{ text: ok }] }"),
+      "",
+      'mcp_servers: [{ name: sea, url: "https://sea.example/mcp", headers: { X-Sea: "${SEA_TOKEN}" } }]',
+    ).replace("toolboxes: [probe]", "toolboxes: [sea]"),
+  );
+  const { servers } = createEngine({
+    ...engineOptions(team, {
+      env: { SEA_TOKEN: "canary-token-0001" },
+      fetch: async (url, init) => {
+        sent.push(`${new Request(url).url} ${String(new Headers(init?.headers).get("x-sea"))}`);
+        return new Response("");
+      },
+    }),
+    mcp: {
+      list: async ({ send }) => {
+        for (const host of ["sea", "land"])
+          await send(`https://${host}.example/token`, { method: "GET", headers: new Headers() });
+        return { tools: [], omitted: [], connection: null };
+      },
+      call: () => Promise.reject(new Error("no call")),
+      sessionOf: () => null,
+      end: async () => undefined,
+    },
+  });
+  const outside = { signal: new AbortController().signal, sandbox: () => ({}) as never };
+  expect(await servers.list("sea", null, outside)).toMatchObject({ ok: true });
+  expect(sent).toEqual(["https://sea.example/token canary-token-0001", "https://land.example/token null"]);
+});
+
+test("TB-25: two children that start at once both have the server's tools, and what one was shown is not changed by the other", async () => {
+  const server = await lookServer();
+  const { bench } = await mission(
+    [
+      lead([said(spawn([task("coder"), task("writer")])), said("Done.")], "delegation: { may_call: ['*'] }"),
+      coder([said(["sea__look", {}]), said("Done.")], "toolboxes: [sea]"),
+      writer([said(["sea__look", {}]), said("Done.")], "toolboxes: [sea]"),
+    ],
+    {
+      team: `egress: { allow_http: true }\nmcp_servers: [{ name: sea, url: "${server.url}" }]`,
+      env: { LIMPET_PRIVATE_EGRESS: server.host },
+    },
+  );
+  expect(eventsOf(bench, "tool_call_end").filter(({ tool }) => tool === "sea__look")).toMatchObject([
+    { outcome: "ok" },
+    { outcome: "ok" },
+  ]);
+  expect(eventsOf(bench, "mcp_status")).toHaveLength(1);
+  expect(lastEvent(bench, "run_end")["state"]).toBe("completed");
+});
+
+test("TB-25: an unset secret is said with its field, and asks no server", async () => {
+  const server = await lookServer();
+  const bench = await lookingBench(server, 1, {
+    keys: ', headers: { Authorization: "Bearer ${SEA_TOKEN}" }',
+    turns: [["Done."]],
+  });
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")["error"]).toContain(
+    "mcp_servers[0].headers.Authorization: secret SEA_TOKEN is not set",
+  );
+  expect(server.seen).toEqual([]);
+});
+
+test("TB-25: the power cut at every write: a session with a server comes to the same end", async () => {
+  const server = await lookServer();
+  const play = async (cut: number | null): Promise<Bench> => {
+    const bench = await lookingBench(server, 1, { keys: ", trust: true" });
+    bench.cutAt(cut);
+    insist(bench, "send", { id: "i1", content: "Go" }, "i1");
+    await settleSoon(bench);
+    return bench;
+  };
+  const clean = await play(null);
+  const writes = clean.writes();
+  expect(clean.types().at(-1)).toBe("run_end");
+  for (let cut = 1; cut <= writes; cut++) {
+    const bench = await play(cut);
+    checkInvariants(bench, ["i1"]);
+    expect(declared(bench)).toEqual(["sea__look"]);
+    expect(bench.types().at(-1)).toBe("run_end");
+  }
+});

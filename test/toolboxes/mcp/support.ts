@@ -1,0 +1,65 @@
+import { onTestFinished } from "vitest";
+import type { Tables } from "../../../src/engine/access/database.ts";
+import type { Bench } from "../../support/bench.ts";
+import { benchOf } from "../../engine/harness.ts";
+import type { McpServerOptions, TestMcpServer } from "../../support/mcp-server.ts";
+import { startMcpServer } from "../../support/mcp-server.ts";
+import { replies, said, scripted } from "../../support/scripts.ts";
+
+/** Sessions on the bench whose team has MCP servers on loopback. */
+
+/** A server that ends with its test. */
+export const serverOf = async (options: McpServerOptions): Promise<TestMcpServer> => {
+  const server = await startMcpServer(options);
+  onTestFinished(server.close);
+  return server;
+};
+
+interface ServedOptions {
+  /** YAML of the servers: `{ name: …, url: … }`. */
+  readonly servers: readonly string[];
+  readonly toolboxes: string;
+  /** Pieces of the model's replies, one reply each; the run ends with a last one. */
+  readonly turns: readonly (readonly (string | readonly [string, object])[])[];
+  /** `host:port` that the operator opens. */
+  readonly hosts: readonly string[];
+  readonly env?: Readonly<Record<string, unknown>>;
+  readonly agent?: string;
+  readonly preset?: string;
+  /** The agent's `after_untrusted`. */
+  readonly after?: string;
+  readonly create?: object;
+  readonly tables?: Tables;
+  /** Further files of the team's folder. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** A session of one agent with these servers. */
+export const servedBench = ({
+  servers,
+  toolboxes,
+  turns,
+  hosts,
+  env = {},
+  agent = "",
+  preset = "open",
+  after = "off",
+  create = {},
+  tables,
+  files = {},
+}: ServedOptions): Promise<Bench> =>
+  benchOf(
+    scripted(
+      replies(...turns.map((pieces) => said(...pieces))),
+      agent,
+      `egress: { allow_http: true }\nmcp_servers: [${servers.join(", ")}]`,
+    )
+      .replace("toolboxes: [probe]", `toolboxes: ${toolboxes}`)
+      .replace("{ preset: open }", `{ preset: ${preset}, after_untrusted: ${after} }`),
+    {
+      files,
+      env: { LIMPET_PRIVATE_EGRESS: hosts.join(","), ...env },
+      ...(tables === undefined ? {} : { tables }),
+    },
+    create,
+  );
