@@ -175,10 +175,15 @@ export function operationGroup(connect: () => Fetcher): void {
   });
 
   test("TB-14 AP-45: each file of a folder that is deleted is named, and diffs only while they fit into one answer", async () => {
-    const { run, sandbox } = bench(connect);
-    await run(
-      "mkdir d; for i in $(seq 1 450); do echo line > d/f$i; done; yes xxxxxxxx | head -n 6000 > d/a",
+    const { sandbox } = bench(connect);
+    const names = Array.from({ length: 450 }, (_, index) => `d/f${index}`);
+    const long = Array.from({ length: 6000 }, () => "+xxxxxxxx");
+    const patch = patchOf(
+      ...names.flatMap((name) => [`*** Add File: ${name}`, "+line"]),
+      "*** Add File: d/a",
+      ...long,
     );
+    await sandbox.change("apply_patch", patch, key());
     const { changes } = await sandbox.change("delete", { path: "d", recursive: true }, key());
     expect(new Set(changes.map(({ path }) => path)).size).toBe(451);
     expect(new Set(changes.map(({ op }) => op))).toEqual(new Set(["delete"]));
