@@ -57,8 +57,9 @@ const rooms: Record<string, readonly string[]> = {
     "src/engine",
   ],
   "src/api": ["src/chat", "src/tools", "src/session", "src/config", "src/engine", "src/console"],
-  "src/cli": ["src/config", "src/engine", "src/toolboxes"],
-  "src/console": [],
+  "src/client": [],
+  "src/cli": ["src/config", "src/engine", "src/toolboxes", "src/client"],
+  "src/console": ["src/client"],
   "src/index.ts": [
     "src/chat",
     "src/tools",
@@ -72,7 +73,11 @@ const rooms: Record<string, readonly string[]> = {
   ],
 };
 /** Rooms of which another may import types only. */
-const typesOnly: Record<string, readonly string[]> = { "src/api": ["durable-objects"] };
+const typesOnly: Record<string, readonly string[]> = {
+  "src/api": ["durable-objects"],
+  "src/client": ["src/chat", "src/sandbox", "src/model", "src/agent", "src/session"],
+  "src/console": ["src/chat", "src/sandbox", "src/model", "src/agent", "src/session"],
+};
 
 /** Third parties, and the only rooms that may use them. */
 const thirdParties: Record<string, readonly string[]> = {
