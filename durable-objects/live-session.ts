@@ -28,6 +28,7 @@ import { createTransactionContexts } from "./transaction-context.ts";
 export interface LiveSession {
   /** Names the revision whose engine runs it. */
   readonly revision: string;
+  readonly rules: Engine["rules"];
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
@@ -155,6 +156,7 @@ export const createLiveSession = (
   const driver = createDriver(host);
   return {
     revision: engine.revision,
+    rules: engine.rules,
     read,
     update,
     driver,

@@ -75,6 +75,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     archive: () => this.#archive(),
     perform: (call) => this.perform(call),
     session: () => this.#session(),
+    rules: () => (this.#loader.live() ?? this.#engines.deployed()).rules,
     authenticate: (token) => this.#team().authenticate(token),
   });
   readonly #index = createIndexReport(
@@ -128,13 +129,16 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.learnHost(call.host);
     if (!needsSession(findOperation(call.op))) await this.#removal.finish();
-    const reply = await this.#loader.contextFor(call, this.#remove).then((context) => {
-      try {
-        return perform(context, call);
-      } finally {
-        context.giveBack(this.#session());
-      }
-    }, problemReply);
+    const reply = await this.#loader.contextFor(call, this.#remove).then(
+      (context) => {
+        try {
+          return perform(context, call);
+        } finally {
+          context.giveBack(this.#session());
+        }
+      },
+      (error: unknown) => problemReply(error, call.principal),
+    );
     await this.#loader.refresh();
     this.#pump();
     if (call.op === "delete") await this.#removal.finish();

@@ -1,7 +1,7 @@
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { limitForSocket } from "../../src/engine/access/authenticate.ts";
-import type { Archive } from "../../src/session/command.ts";
+import type { Archive, SessionRules } from "../../src/session/command.ts";
 import type { ClientFrame } from "../../src/session/frames.ts";
 import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 import { createSnapshot } from "../../src/session/operations/queries.ts";
@@ -25,6 +25,7 @@ export interface FrameParts {
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
   readonly session: () => Session | null;
+  readonly rules: () => SessionRules;
   readonly authenticate: TeamDirectory["authenticate"];
 }
 
@@ -49,7 +50,7 @@ export const snapshotItems = (items: OpenItems): Json =>
   items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
 
 const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): void => {
-  const { connections, hellos, watchers, items, archive } = parts;
+  const { connections, hellos, watchers, items, archive, rules } = parts;
   const now = parts.session();
   if (now === null) return;
   if (connections.viewer(socket).ready) {
@@ -74,7 +75,7 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   };
   const first = [JSON.stringify(welcome)];
   if (after === undefined) {
-    const reads = { state: now, archive: archive(), items: () => snapshotItems(items) };
+    const reads = { state: now, archive: archive(), rules: rules(), items: () => snapshotItems(items) };
     const snapshot = createSnapshot(reads);
     first.push(`{"type":"snapshot","snapshot":${snapshot}}`);
   }

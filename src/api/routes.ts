@@ -3,6 +3,7 @@ import { parseParams } from "../session/command.ts";
 import { refuse } from "../session/problems.ts";
 import { pageOfList, pageQueryFields } from "../session/paging.ts";
 import { jsonResponse } from "./answers.ts";
+import { documentRoutes } from "./assets.ts";
 import { consoleRoutes } from "./console.ts";
 import type { AuthorizedContext, RequestContext } from "./context.ts";
 import { isConfigured, readCredential } from "./access/credentials.ts";
@@ -23,14 +24,15 @@ import { sessionRoutes } from "./session-routes.ts";
 
 /** This table lists every route; `test/api/access.test.ts` walks it. */
 
-/** Answers whether the team's secrets are set; only a caller with a key learns their names. */
+/** Answers whether the team's secrets are set; only an administrator learns their names. */
 async function answerReady(context: RequestContext): Promise<Response> {
   const { router, request, env } = context;
   const missing = [...(isConfigured(env) ? [] : ["LIMPET_ADMIN_KEY"]), ...findMissingSecrets(router, env)];
   const status = missing.length === 0 ? 200 : 503;
   const credential = readCredential(request);
-  if (credential !== null) await router.authenticate(context, credential);
-  const named = credential !== null || findDevPrincipal(context) !== null;
+  const principal =
+    credential === null ? findDevPrincipal(context) : await router.authenticate(context, credential);
+  const named = principal?.scopes.includes("admin") === true;
   const answer = jsonResponse({ ready: status === 200, ...(named && { missing_secrets: missing }) }, status);
   if (status === 503) answer.headers.set("Retry-After", "60");
   return answer;
@@ -69,6 +71,7 @@ const listRoute = (
 export const routes: readonly Route[] = [
   { method: "GET", path: "/healthz", scope: "open", handle: () => jsonResponse({ ok: true }) },
   { method: "GET", path: "/readyz", scope: "open", handle: answerReady },
+  ...documentRoutes,
   ...consoleRoutes,
   descriptionRoute("/v1/capabilities", ({ router }) => describeTeam(router)),
   listRoute("/v1/agents", ({ router }) =>

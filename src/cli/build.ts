@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/build/emit.ts";
 import { listTeams, findMisnamedTeams, writeBuild } from "../config/build/files.ts";
+import { writeDocuments } from "./build-documents.ts";
 import { writeShell } from "./build-shell.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
@@ -17,7 +18,7 @@ const compileLocked = async (terminal: Terminal, name: string, locks: boolean) =
 };
 
 /**
- * Runs `limpet build`: it checks teams and writes `.limpet/<team>/` and the shell that all of them share. A team with
+ * Runs `limpet build`: it checks teams and writes `.limpet/<team>/`, and the shell and the documents that all of them share. A team with
  * errors keeps its last build, which `wrangler dev` goes on serving.
  */
 export const runBuild = async (terminal: Terminal, { names, flags }: CommandArguments): Promise<ExitCode> => {
@@ -25,6 +26,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
   const misnamed = flags.all === true ? findMisnamedTeams(terminal.root) : [];
   printDiagnostics(terminal, misnamed, flags.json === true);
   await writeShell();
+  writeDocuments();
   let failed = misnamed.length > 0;
   for (const name of teams) {
     const { compiled, isLocked } = await compileLocked(terminal, name, flags["lock-mcp"] === true);

@@ -86,13 +86,7 @@ const completerMakerOf = (
         extensions: profiles,
       });
     const { learn } = redactor;
-    return createSecretCompleter(
-      team,
-      env,
-      target,
-      (secret) => redactCompleter(create(secret), redactor),
-      learn,
-    );
+    return createSecretCompleter(env, target, (secret) => redactCompleter(create(secret), redactor), learn);
   };
 };
 

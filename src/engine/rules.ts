@@ -4,6 +4,7 @@ import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
 import { clientToolProblem } from "./tools/client-tools.ts";
 import { ceilingProblem } from "./tools/effective-tools.ts";
+import { runBoundsOf, teamBudgetsOf } from "./models/budgets.ts";
 import { firstProviderModel, mediaProblem, modelProblem } from "./models/models.ts";
 import { schemaProblem } from "../tools/schema/json-schema-check.ts";
 import { isFetcher, missingSandbox } from "./sandboxes.ts";
@@ -24,8 +25,7 @@ interface RuleParts {
 /** Returns the problem of a secret that a session of this agent needs and that is not set. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
   const target = firstProviderModel(team, agent, null);
-  const unset = target === null ? null : findUnsetSecret(team, env, target);
-  return unset === null ? null : { code: "config_incomplete", detail: unset };
+  return target === null ? null : findUnsetSecret(team, env, target);
 };
 
 export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): SessionRules => {
@@ -41,6 +41,10 @@ export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): SessionRule
     entryAgent: team.entry_agent,
     agentNames: [...byName.keys()],
     revision: team.revision,
+    boundsOf: (name) => ({
+      run: ask(name, (agent) => runBoundsOf(team, agent)) ?? [],
+      team: teamBudgetsOf(team),
+    }),
     modelProblem: (model, name) => ask(name, (agent) => modelProblem(team, env, model, agent)),
     agentProblem: (name) => ask(name, (agent) => agentProblem(team, env, agent)),
     mediaProblem: (parts, name, model) => ask(name, (agent) => mediaProblem(team, agent, model, parts)),

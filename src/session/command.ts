@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { ConfiguredBounds } from "../agent/budgets/holding.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { MigrationTarget } from "../agent/run/migrate.ts";
 import type { Ask } from "../agent/state/ask.ts";
@@ -81,6 +82,8 @@ export interface SessionRules {
   readonly entryAgent: string;
   readonly agentNames: readonly string[];
   readonly revision: string;
+  /** Returns the bounds on a session of this agent besides its caller's. */
+  readonly boundsOf: (agent: string) => ConfiguredBounds;
   /** Says why a model may not be chosen for this session; null if it may. */
   readonly modelProblem: (model: string, agent: string) => Problem | null;
   /** Says why an agent cannot run in this deployment, as when a secret is missing. */

@@ -150,9 +150,11 @@ const performOperation = (context: OperationContext, call: SessionCall): Perform
 };
 
 /** Turns a problem into the answer of an operation; rethrows anything else. */
-export const problemReply = (error: unknown): SessionReply => {
-  if (error instanceof ProblemError) return { ok: false, problem: error.problem };
-  throw error;
+export const problemReply = (error: unknown, { scopes }: Principal): SessionReply => {
+  if (!(error instanceof ProblemError)) throw error;
+  const { adminDetail, ...problem } = error.problem;
+  const isAdmin = adminDetail !== undefined && scopes.includes("admin");
+  return { ok: false, problem: isAdmin ? { ...problem, detail: adminDetail } : problem };
 };
 
 /** Performs one operation; a caller's mistake comes back as a problem, and everything else throws. */
@@ -160,6 +162,6 @@ export const perform = (context: OperationContext, given: SessionCall): SessionR
   try {
     return performOperation(context, { ...given, params: context.redactor.value(given.params) });
   } catch (error) {
-    return problemReply(error);
+    return problemReply(error, given.principal);
   }
 };

@@ -55,6 +55,8 @@ export type ProblemCode =
 export interface Problem {
   readonly code: ProblemCode;
   readonly detail: string;
+  /** Stands in the place of the detail for callers with the scope `admin`, who alone read names of secrets. */
+  readonly adminDetail?: string;
   readonly retryAfterMs?: number;
   readonly errors?: readonly { readonly pointer: string; readonly code: string; readonly message: string }[];
   readonly meta?: { readonly [key: string]: Json };
@@ -112,6 +114,9 @@ export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T =
     throw new ProblemError({ ...problem, detail: `${first.pointer}: ${first.message}`, errors });
   }
 };
+
+/** Suggests when a busy session is asked again, in milliseconds: nobody knows when its run will end. */
+export const busyRetryMs = 2_000;
 
 /** Describes problems as they are sent. */
 

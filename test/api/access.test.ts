@@ -29,10 +29,11 @@ const init = (
   ...(route.method === "POST" || route.method === "PATCH" ? { body: "{}" } : {}),
 });
 
-test("AP-11: the open routes are the two probes and the console's files, all others name a scope", () => {
+test("AP-11: the open routes are the two probes, the documents and the console's files, all others name a scope", () => {
   expect(routes.filter((route) => route.scope === "open").map(({ path }) => path)).toEqual([
     "/healthz",
     "/readyz",
+    "/llms.txt",
     "/",
     "/console",
     "/console/console.js",

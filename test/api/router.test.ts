@@ -375,7 +375,7 @@ test("RE-12 RE-14: one line per request, with the tenant hashed and nothing that
   expect(JSON.stringify(lines)).not.toMatch(/canary|default/);
 });
 
-test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing secrets to key holders only", async () => {
+test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing secrets to administrators only", async () => {
   const bare = setUp();
   const health = await bare.fetch("/healthz");
   expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
@@ -384,6 +384,9 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   const known = await bare.call("GET", "/readyz");
   expect(await known.json()).toEqual({ ready: false, missing_secrets: ["MODEL_KEY"] });
   expect((await bare.fetch("/readyz", { headers: { Authorization: "Bearer nope" } })).status).toBe(401);
+  const customer = await bare.key({ scopes: ["sessions:read", "sessions:write"], tenant: "acme" });
+  const seen = await bare.fetch("/readyz", { headers: { Authorization: `Bearer ${customer}` } });
+  expect([seen.status, await seen.json()]).toEqual([503, { ready: false }]);
   const set = setUp({ env: { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars", MODEL_KEY: "x" } });
   expect((await set.fetch("/readyz")).status).toBe(200);
   const noText = setUp({ env: { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars", MODEL_KEY: {} } });

@@ -137,7 +137,7 @@ test("MO-38: a model whose secret is not set is config_incomplete and the old on
   const bench = await benchOf(team(), extras, { model: "second" });
   const problem = refused(bench, "patch", { model: "locked" });
   expect(problem.code).toBe("config_incomplete");
-  expect(problem.detail).toContain("providers[4].api_key: secret LOCKED_KEY is not set");
+  expect(problem.detail).not.toContain("LOCKED_KEY");
   expect(bench.ok("get")).toMatchObject({ model: "second" });
 });
 

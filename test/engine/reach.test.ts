@@ -143,7 +143,7 @@ test("CF-20: without its secret the tool answers unavailable with the way out, a
   };
   const bench = await calling(run, { env: {} });
   expect(lastText(bench, "tool")).toBe(
-    "unavailable: tide: secret TIDE_TOKEN is not set (wrangler secret put TIDE_TOKEN --env test)",
+    "unavailable: tide: its secret is not set; GET /readyz tells an administrator which one",
   );
   expect(ran).toEqual([]);
 });

@@ -37,11 +37,18 @@ ${more}`;
 
 const newest = () => fake.requests.at(-1);
 
-test("CF-20: a session whose key is not set is refused with field, name and way out, and nothing is stored", async () => {
+test("CF-20: a session whose key is not set is refused with the way out, whose name administrators alone read, and nothing is stored", async () => {
   const bench = await benchOf(team(), { env: {} });
   expect(refused(bench, "create")).toEqual({
     code: "config_incomplete",
-    detail: "providers[1].api_key: secret KEY is not set (wrangler secret put KEY --env test)",
+    detail: "provider main: its secret is not set; GET /readyz tells an administrator which one",
+  });
+  expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create")).toEqual({
+    ok: false,
+    problem: {
+      code: "config_incomplete",
+      detail: "providers[1].api_key: secret KEY is not set (wrangler secret put KEY --env test)",
+    },
   });
   expect(refused(bench, "get").code).toBe("not_found");
 });
@@ -50,7 +57,8 @@ test("CF-20: an empty key counts as not set, and so does one in a header", async
   const env = { KEY: "" };
   expect(refused(await benchOf(team(), { env }), "create").code).toBe("config_incomplete");
   const header = team("", "    headers: { X-Team: '${TEAM}' }");
-  expect(refused(await benchOf(header, { env: { KEY: "k" } }), "create").detail).toContain(
+  const bench = await benchOf(header, { env: { KEY: "k" } });
+  expect(JSON.stringify(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create"))).toContain(
     "providers[1].headers.X-Team: secret TEAM is not set",
   );
 });
@@ -81,10 +89,13 @@ test("★ CF-20: the runtime's own names are refused even in a config that no bu
   const changed = compiled.providers.map((each) => ({ ...each, headers: { models: reference } }));
   const env = wireEnv(fake, { LIMPET_ADMIN_KEY: "canary-of-the-operator" });
   const engine = createEngine(engineOptions({ ...compiled, providers: changed }, { env }));
-  expect(refused(openBench({ engine }), "create")).toEqual({
-    code: "config_incomplete",
-    detail:
-      "providers[1].headers.models: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
+  const refusal = openBench({ engine }).performAs({ scopes: ["sessions:write", "admin"] }, "create");
+  expect(refusal).toMatchObject({
+    problem: {
+      code: "config_incomplete",
+      detail:
+        "providers[1].headers.models: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
+    },
   });
 });
 
@@ -121,12 +132,12 @@ test("CF-20: a Secrets Store binding is read at each use", async () => {
   expect(newest()?.headers["authorization"]).toBe("Bearer sk-rotated");
 });
 
-test("CF-20: a Secrets Store that does not answer ends the run as provider_auth and names the secret", async () => {
+test("CF-20: a Secrets Store that does not answer ends the run as provider_auth and names the provider", async () => {
   const env = wireEnv(fake, { KEY: { get: () => Promise.reject(new Error("secret sk-canary is away")) } });
   const bench = await benchOf(team(), { env }, {});
   const before = fake.requests.length;
   expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_auth" });
-  expect(lastEvent(bench, "error")["message"]).toContain("providers[1].api_key: secret KEY is not set");
+  expect(lastEvent(bench, "error")["message"]).toContain("provider main: its secret is not set");
   expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
   expect(fake.requests).toHaveLength(before);
 });
@@ -147,7 +158,8 @@ test("CF-19: a reference in a provider's model is resolved before the request, t
   await say(bench);
   expect(newest()?.body["model"]).toBe("gpt-4o");
   expect(bench.ledger().map(({ model }) => model)).toEqual(["gpt-4o"]);
-  expect(refused(await benchOf(yaml, { env: wireEnv(fake) }), "create").detail).toContain(
+  const unset = await benchOf(yaml, { env: wireEnv(fake) });
+  expect(JSON.stringify(unset.performAs({ scopes: ["sessions:write", "admin"] }, "create"))).toContain(
     "providers[1].model: secret MODEL is not set",
   );
 });

@@ -107,6 +107,23 @@ test("AP-7: threads come page by page, callers first, then those that ended, the
   expect(new Set(pages.flat()).size).toBe(4);
 });
 
+test("AP-41: each thread shows what it used with everything below it, main too, while it works and afterwards", async () => {
+  const { bench } = await mission([
+    { name: "lead", script: replies(said(delegate("coder")), said("All.")) },
+    { name: "coder", script: replies(said("Made.")) },
+  ]);
+  const rows = bench.ok("threads")["data"] as unknown as readonly { id: string; usage: { total: number } }[];
+  const [main, child] = rows;
+  const { cumulative, by } = bench.ok("usage") as unknown as {
+    cumulative: { total: number };
+    by: readonly { agent: string; usage: { total: number } }[];
+  };
+  const coder = by.find(({ agent }) => agent === "coder")?.usage.total ?? 0;
+  expect(coder).toBeGreaterThan(0);
+  expect([main?.id, main?.usage.total]).toEqual(["main", cumulative.total]);
+  expect(child?.usage.total).toBe(coder);
+});
+
 test("AP-7: a cursor belongs to its list, its filters and its session", async () => {
   const bench = await talk(3);
   const cursor = page(bench, "runs", { limit: 1 }).next_cursor;

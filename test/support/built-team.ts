@@ -14,6 +14,10 @@ const configFor = (main: string, more: string): string =>
   readFileSync(join(root, "wrangler.toml"), "utf8")
     .replace(/\n#[^\n]*\n\[env\.[\s\S]*$/, "\n")
     .replace(/\n\[build\][\s\S]*?(?=\n\[)/, "\n")
+    .replace(
+      /^directory = (".*")$/m,
+      (_, folder) => `directory = ${JSON.stringify(join(root, JSON.parse(folder)))}`,
+    )
     .replace(/^main = .*$/m, `main = ${JSON.stringify(main)}${more}`);
 
 const bundled = async (config: string, folder: string): Promise<void> => {

@@ -50,7 +50,8 @@ export const lineageOf = ({ threads }: Session, threadId: string): readonly Thre
 export const reservationOf = (run: Run | null): BudgetReservation | null =>
   modelCallOf(run)?.reservation ?? null;
 
-const applyRaises = (
+/** Limits that a person may raise are as high as a person has raised them. */
+export const applyRaises = (
   bounds: readonly Bound[],
   raised: Readonly<Partial<Record<BudgetKind, number>>>,
 ): readonly Bound[] =>
@@ -77,8 +78,12 @@ const callerBounds = ({ budget }: Session): readonly Bound[] => {
   });
 };
 
-export const sessionBounds = ({ state, moment }: BudgetState): readonly Bound[] =>
-  applyRaises([...callerBounds(state), ...moment.budgets.session], state.funds.raised);
+export const sessionBounds = ({
+  state,
+  moment,
+}: Pick<BudgetState, "state"> & {
+  readonly moment: Pick<BudgetState["moment"], "budgets">;
+}): readonly Bound[] => applyRaises([...callerBounds(state), ...moment.budgets.session], state.funds.raised);
 
 /** A thread has these accounts, the session's first and its own last. */
 export const accountsOf = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] => {

@@ -56,11 +56,15 @@ export const withoutReferences = (text: string): string =>
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
-/** The sentence for an unset or reserved reference of `field`, with what to do. */
+/** The sentence for an unset or reserved reference of `field`, with what to do; administrators alone read it. */
 export const missingReferenceText = (field: string, name: string, team: string): string =>
   isReserved(name)
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
     : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
+
+/** The same for callers and models, who do not learn the names of secrets. */
+export const unsetSecretText = (what: string): string =>
+  `${what}: its secret is not set; GET /readyz tells an administrator which one`;
 
 const secretFields: ReadonlySet<unknown> = new Set(["api_key", "secret", "client_secret", "private_key"]);
 

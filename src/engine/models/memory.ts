@@ -1,6 +1,6 @@
 import type { Embedder, MemoryRules } from "../../agent/definition/memory.ts";
 import { packVector } from "../../agent/memory/recall.ts";
-import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { embeddingTimeout, fetchEmbeddings, hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles as builtInProfiles } from "../../providers/index.ts";
@@ -29,7 +29,7 @@ interface EmbedderParts {
 }
 
 const createEmbedder = (
-  { team, env, egress, redactor }: EmbedderParts,
+  { env, egress, redactor }: EmbedderParts,
   config: Provider,
   profile: Profile,
 ): Embedder => ({
@@ -43,7 +43,7 @@ const createEmbedder = (
     const secret = (text: string): string => {
       const resolved = resolveReferences(text, (name) => values.get(name));
       if (resolved.ok) return resolved.value;
-      throw new Error(missingReferenceText(`provider ${config.name}`, resolved.missing[0] ?? "", team.name));
+      throw new Error(unsetSecretText(`provider ${config.name}`));
     };
     const vectors = await fetchEmbeddings({ profile, config, secret, egress }, texts, signal);
     const by = `${config.name}/${config.model}`;

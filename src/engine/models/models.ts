@@ -85,7 +85,7 @@ export const modelProblem = (team: Team, env: Bindings, text: string, agent: Age
       `no model ${JSON.stringify(text)}; known: ${knownModels(team)}`,
     );
   const unset = findUnsetSecret(team, env, target);
-  if (unset !== null) return { code: "config_incomplete", detail: unset };
+  if (unset !== null) return unset;
   const window = modelWindowOf(team, target, agent);
   if (judgeWindow(window, agent.guards.context_window) !== "too_small") return null;
   const { minimum } = agent.guards.context_window;

@@ -1,4 +1,4 @@
-import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { Team } from "../../config/team.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
@@ -28,11 +28,7 @@ export const withBoundHeaders = ({ team, env, egress, redactor }: BoundHeaderPar
     for (const [name, text] of bound) {
       const resolved = resolveReferences(text, (each) => values.get(each));
       const field = `http.headers["${origin}"].${name}`;
-      if (!resolved.ok)
-        throw new EgressError(
-          "unavailable",
-          missingReferenceText(field, resolved.missing[0] ?? "", team.name),
-        );
+      if (!resolved.ok) throw new EgressError("unavailable", unsetSecretText(field));
       headers.set(name, resolved.value);
     }
     return egress(address, { ...init, headers, secrets: [...(init.secrets ?? []), ...values.values()] });

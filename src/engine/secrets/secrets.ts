@@ -4,11 +4,13 @@ import {
   missingReferenceText,
   referencesIn,
   resolveReferences,
+  unsetSecretText,
 } from "../../config/document/references.ts";
 import type { Provider, Team } from "../../config/team.ts";
 import type { Completer } from "../../model/completer.ts";
 import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
+import type { Problem } from "../../session/problems.ts";
 
 /** This file reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
 
@@ -47,16 +49,21 @@ const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [
 export const providerReferencesOf = (provider: Provider): readonly string[] =>
   textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
 
-/** Returns the sentence about an unset secret that calls of a provider's model need, or null if all are set. */
+/** Says that a secret of a provider's model is not set, and which to administrators alone; null if all are. */
 export const findUnsetSecret = (
   team: Team,
   env: Bindings,
   { provider, model }: { readonly provider: Provider; readonly model: string },
-): string | null => {
+): Problem | null => {
   const field = `providers[${team.providers.indexOf(provider)}]`;
   for (const [key, text] of [...textsOf(provider), ["model", model] as const]) {
     const name = findUnset(env, text);
-    if (name !== null) return missingReferenceText(`${field}.${key}`, name, team.name);
+    if (name !== null)
+      return {
+        code: "config_incomplete",
+        detail: unsetSecretText(`provider ${provider.name}`),
+        adminDetail: missingReferenceText(`${field}.${key}`, name, team.name),
+      };
   }
   return null;
 };
@@ -136,7 +143,6 @@ const createCachingReader = (
 
 /** Creates a completer that reads its secrets at every call, so a rotated key counts at once; `learn` gets each one. */
 export const createSecretCompleter = (
-  team: Team,
   env: Bindings,
   target: { readonly provider: Provider; readonly model: string },
   create: (secret: SecretReader) => Completer,
@@ -154,10 +160,10 @@ export const createSecretCompleter = (
     return value;
   };
   const read = createCachingReader(valueOf);
-  const completer = create((text, field) => {
+  const completer = create((text) => {
     const resolved = read(text);
     if (resolved.ok) return resolved.value;
-    throw new Error(missingReferenceText(field, resolved.missing[0] ?? "", team.name));
+    throw new Error(unsetSecretText(`provider ${provider.name}`));
   });
   const modelNames = referencesIn(model).names;
   return {
@@ -165,7 +171,7 @@ export const createSecretCompleter = (
     complete: async (request, options) => {
       if (modelNames.some((name) => !isSet(env, name))) {
         const origin = { provider: provider.name, model };
-        throw modelError("auth", origin, findUnsetSecret(team, env, target) ?? "its model is not set");
+        throw modelError("auth", origin, unsetSecretText(`provider ${provider.name}`));
       }
       if (names.some((name) => isStored(env[name]))) stored = await fetchStored(env, names);
       return completer.complete(request, options);

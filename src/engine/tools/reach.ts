@@ -1,4 +1,4 @@
-import { missingReferenceText } from "../../config/document/references.ts";
+import { unsetSecretText } from "../../config/document/references.ts";
 import type { Team } from "../../config/team.ts";
 import type { BrowserReach } from "../../tools/egress/browser-page.ts";
 import type { Tool, Toolbox, ToolContext } from "../../tools/define-tool.ts";
@@ -37,7 +37,7 @@ const extendContext = (context: ToolContext, reach: ToolReach): ToolContext => {
   return Object.defineProperties({}, fields) as ToolContext;
 };
 
-const bindReach = (tool: Tool, { env, team, egress, redactor, browser }: ReachParts): Tool => {
+const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): Tool => {
   const { secrets = [], hosts = [] } = tool;
   if (hosts.length === 0) return tool;
   return {
@@ -45,8 +45,7 @@ const bindReach = (tool: Tool, { env, team, egress, redactor, browser }: ReachPa
     run: async (args, context) => {
       const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
-      if (unset !== undefined)
-        return toolError("unavailable", missingReferenceText(tool.name, unset, team.name));
+      if (unset !== undefined) return toolError("unavailable", unsetSecretText(tool.name));
       const reach = createReach(tool, values, { egress, signal: context.signal, browser });
       try {
         return await tool.run(args, extendContext(context, reach));

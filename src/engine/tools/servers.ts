@@ -1,4 +1,4 @@
-import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { McpServer, Team } from "../../config/team.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
@@ -65,7 +65,7 @@ const openServer = async ({ team, env, redactor }: ServerParts, server: McpServe
   const [address, ...resolved] = texts.map(([key, text]) => {
     const found = resolveReferences(text, (name) => values.get(name));
     if (found.ok) return [key, found.value] as const;
-    throw new Error(missingReferenceText(`${field}.${key}`, found.missing[0] ?? "", team.name));
+    throw new Error(unsetSecretText(`${field}.${key}`));
   });
   const parsed = URL.parse(address?.[1] ?? "");
   if (parsed === null) throw new Error(`${field}.url is no address`);

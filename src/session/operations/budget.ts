@@ -1,16 +1,16 @@
 import * as z from "zod";
 import { sessionBounds } from "../../agent/budgets/bounds.ts";
+import { findHoldingLimits } from "../../agent/budgets/holding.ts";
 import { findExhaustedBudget } from "../../agent/budgets/limits.ts";
 import type { Ask } from "../../agent/state/ask.ts";
-import type { SessionBudget } from "../../agent/state/budget.ts";
+import type { BudgetKind, BudgetScope, SessionBudget } from "../../agent/state/budget.ts";
 import { fromApiAmount, limitNames, limitKindOf, toApiAmount } from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
 import { answerAsk } from "../../agent/turn/ask-answers.ts";
-import type { Json } from "../../chat/message.ts";
 import { count, duration, fraction } from "../../schema.ts";
-import type { WriteContext } from "../command.ts";
+import type { SessionRules, WriteContext } from "../command.ts";
 import { refuseAnswer } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
 
@@ -28,6 +28,17 @@ type LimitKey = keyof typeof limitFields;
 const sharedFields = {
   warn_at: fraction().describe("Share at which a warning is given."),
   on_exceeded: z.enum(["stop", "ask"]).describe("End the run, or ask for a raise."),
+};
+
+/** Shows a limit with its scope, in USD and milliseconds. */
+export type ShownLimit = {
+  readonly scope: BudgetScope;
+  readonly limit: number;
+  readonly spent: number;
+  readonly left: number;
+  /** A warning is given at this share of the limit. */
+  readonly warn_at: number;
+  readonly on_exceeded: "stop" | "ask";
 };
 
 /** Defines the budget of a new session. */
@@ -75,15 +86,28 @@ const currentLimitOf = ({ budget, funds: { raised } }: Session, key: LimitKey): 
 const isRaise = (before: number | undefined, after: number | undefined): boolean =>
   before !== undefined && (after === undefined || after > before);
 
-/** Shows a session's budget as the API does. */
-export const budgetView = (session: Session): Json => {
-  const { budget } = session;
-  if (budget === null) return null;
-  const now = limitKeys.flatMap((key) => {
-    const limit = currentLimitOf(session, key);
-    return limit === undefined ? [] : [[key, limit] as const];
-  });
-  return { ...Object.fromEntries(now), warn_at: budget.warn_at, on_exceeded: budget.on_exceeded };
+/** Shows which limit of each kind holds for a session, and what is left of it. */
+export const budgetView = (
+  session: Session,
+  { boundsOf }: Pick<SessionRules, "boundsOf">,
+): Readonly<Record<LimitKey, ShownLimit | null>> => {
+  const limits = findHoldingLimits(session, boundsOf(session.agent));
+  const shown = (kind: BudgetKind): ShownLimit | null => {
+    const found = limits.find((each) => each.kind === kind);
+    if (found === undefined) return null;
+    const { scope, limit, spent, warnAt: warn_at, ask } = found;
+    const [most, gone, left] = [limit, spent, Math.max(0, limit - spent)].map((amount) =>
+      toApiAmount(kind, amount),
+    );
+    const figures = { limit: most ?? 0, spent: gone ?? 0, left: left ?? 0 };
+    return { scope, ...figures, warn_at, on_exceeded: ask ? "ask" : "stop" };
+  };
+  return {
+    max_tokens: shown("tokens"),
+    max_cost_usd: shown("cost"),
+    max_duration: shown("time"),
+    max_tool_calls: shown("calls"),
+  };
 };
 
 /** Changes a session's budget; an increase needs the deciding scope. A run that asked for it goes on. */

@@ -124,9 +124,10 @@ export const forkOperation = defineWrite({
   params: forkSchema,
   creates: true,
   isTagged: true,
-  run: ({ draft, forkSource }) => {
-    if (isCreated(draft.state) || forkSource === null) return okAnswer(viewAfter(draft));
+  run: (context) => {
+    const { draft, forkSource } = context;
+    if (isCreated(draft.state) || forkSource === null) return okAnswer(viewAfter(context));
     fillFork(draft, forkSource);
-    return { status: 201, value: viewAfter(draft) };
+    return { status: 201, value: viewAfter(context) };
   },
 });

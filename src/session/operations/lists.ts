@@ -4,8 +4,10 @@ import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
+import { noUsage } from "../../agent/state/usage.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
+import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
@@ -108,16 +110,24 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
-const liveThreadView = ({ id, agent, parent, depth, run: active, lastRun, child }: Thread): Json => ({
-  id,
-  agent,
-  parent,
-  depth,
-  run: active?.id ?? null,
-  last_run: lastRun,
-  status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
-  ...(child === null ? {} : { label: child.label, task: child.task }),
-});
+/** Returns what a live thread's task used, with everything below it; of `main`, all since the session was cleared. */
+const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
+  id === "main" ? state.usage.cumulative : (run?.usage ?? archive.child(id)?.end?.usage ?? noUsage);
+
+const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
+  const { id, agent, parent, depth, run: active, lastRun, child } = thread;
+  return {
+    id,
+    agent,
+    parent,
+    depth,
+    run: active?.id ?? null,
+    last_run: lastRun,
+    status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
+    usage: { ...liveUsage(reads, thread) },
+    ...(child === null ? {} : { label: child.label, task: child.task }),
+  };
+};
 
 const noEnd = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
 
@@ -133,11 +143,11 @@ const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, en
 const levelWidth = 1e13;
 
 /** Lists callers before the threads they called, the first called first, since stored rows have no such order. */
-const liveRows = ({ state, archive }: ReadSource): readonly PagedRow[] =>
-  Object.values(state.threads).map((thread) => ({
-    at: -8 * beyondAll + thread.depth * levelWidth + (archive.child(thread.id)?.started_at ?? 0),
+const liveRows = (reads: ReadSource): readonly PagedRow[] =>
+  Object.values(reads.state.threads).map((thread) => ({
+    at: -8 * beyondAll + thread.depth * levelWidth + (reads.archive.child(thread.id)?.started_at ?? 0),
     id: thread.id,
-    json: () => JSON.stringify(liveThreadView(thread)),
+    json: () => JSON.stringify(liveThreadView(reads, thread)),
   }));
 
 const endedRows =

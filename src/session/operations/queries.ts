@@ -146,7 +146,7 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
  * Reads everything that a client shows at one consistent point. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
-export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive" | "items">): string => {
+export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive" | "items" | "rules">): string => {
   const { state } = reads;
   const messages = newestMessages(reads);
   const asks = openAsksPage(reads);
@@ -154,7 +154,7 @@ export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive" | "i
   const inputs = takeFitting(waiting.values().map((each) => JSON.stringify(each)));
   const parts = {
     seq: state.head,
-    session: sessionView(state),
+    session: sessionView(state, reads.rules),
     threads: threadViews(reads, shownThreads),
     items: reads.items(),
     runs: newestRuns(reads, 20),

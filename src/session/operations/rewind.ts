@@ -50,10 +50,11 @@ export const rewindOperation = defineWrite({
   path: "/v1/sessions/:session/rewind",
   params: pastSchema,
   isTagged: true,
-  run: ({ draft, archive }, params) => {
+  run: (context, params) => {
+    const { draft, archive } = context;
     requireRest(draft);
     rewindThread(draft, "main", findPastView(draft.state, archive, params));
     draft.state.updatedAt = draft.moment.now;
-    return okAnswer(viewAfter(draft));
+    return okAnswer(viewAfter(context));
   },
 });

@@ -31,7 +31,7 @@ import {
   wellFormedText,
 } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
-import { refuse, refuseField, refuseIfProblem } from "../problems.ts";
+import { busyRetryMs, refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./content.ts";
 
@@ -75,6 +75,7 @@ const refuseBusy = (thread: Thread): never =>
     "session_busy",
     "a run is active; wait for it, or send with on_busy queue, steer, interrupt or rollback",
     {
+      retryAfterMs: busyRetryMs,
       meta: { run: thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json) },
     },
   );

@@ -26,7 +26,7 @@ import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
 import { okAnswer, requireUnchanged, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
-import { refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
+import { busyRetryMs, refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
 import { totalsView } from "../usage.ts";
 import { changeSessionBudget, budgetChangeSchema, budgetSchema, createBudget, budgetView } from "./budget.ts";
@@ -141,7 +141,7 @@ const admitSession = (rules: SessionRules, params: CreateParams): string => {
 
 const createSession = (context: WriteContext, params: CreateParams): CommandAnswer => {
   const { draft, rules } = context;
-  if (isCreated(draft.state)) return okAnswer(sessionView(draft.state));
+  if (isCreated(draft.state)) return okAnswer(sessionView(draft.state, rules));
   const agent = admitSession(rules, params);
   const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
   draft.state.agent = agent;
@@ -169,7 +169,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
       () => submitInput(context, { ...input, thread: "main" }),
     );
   }
-  return { status: 201, value: viewAfter(draft) };
+  return { status: 201, value: viewAfter(context) };
 };
 
 export const createOperation = defineWrite({
@@ -188,7 +188,7 @@ export const createOperation = defineWrite({
 });
 
 /** Shows a session as the API does. */
-export const sessionView = (session: Session): Json => {
+export const sessionView = (session: Session, rules: SessionRules): Json => {
   const threads = Object.values(session.threads);
   return {
     id: session.id,
@@ -202,7 +202,7 @@ export const sessionView = (session: Session): Json => {
     revision: session.revision,
     model: session.model,
     usage: totalsView(session.usage),
-    budget: budgetView(session),
+    budget: budgetView(session, rules),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
     queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
@@ -216,7 +216,8 @@ export const sessionView = (session: Session): Json => {
 };
 
 /** Shows the session as it will be once this draft is stored. */
-export const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
+export const viewAfter = ({ draft, rules }: WriteContext): Json =>
+  sessionView({ ...draft.state, head: headAfter(draft) }, rules);
 
 export const getOperation = defineRead({
   name: "get",
@@ -225,7 +226,7 @@ export const getOperation = defineRead({
   path: "/v1/sessions/:session",
   params: z.strictObject({}),
   isTagged: true,
-  run: ({ state }) => okAnswer(sessionView(state)),
+  run: ({ state, rules }) => okAnswer(sessionView(state, rules)),
 });
 
 const patchSchema = z.strictObject({
@@ -253,18 +254,18 @@ const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
 
 const patchSession = (context: WriteContext, params: z.output<typeof patchSchema>): CommandAnswer => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
-  const { draft } = context;
+  const { draft, rules } = context;
   requireUnchanged(context, "session", draft.state.head);
   const metadata = given && changeMetadata(draft.state.metadata, given);
   if (model !== undefined) changeModel(context, model, scope);
   if (budget !== undefined) changeSessionBudget(context, budget);
-  const shown = budget === undefined ? undefined : budgetView(draft.state);
+  const shown = budget === undefined ? undefined : budgetView(draft.state, rules);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
   const own = omitUndefined({ title, metadata, retentionDays: retention_days });
   assign(draft.state, { ...own, updatedAt: draft.moment.now });
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
-  return okAnswer(viewAfter(draft));
+  return okAnswer(viewAfter(context));
 };
 
 export const patchOperation = defineWrite({
@@ -283,6 +284,7 @@ export const requireRest = ({ state }: Draft, isBusy: (run: Run) => boolean = ()
   for (const thread of Object.values(state.threads))
     if (thread.run !== null && isBusy(thread.run))
       refuse("session_busy", "a run is active; cancel it first", {
+        retryAfterMs: busyRetryMs,
         meta: { run: runRecordOf(thread, thread.run) as unknown as Json },
       });
 };
@@ -294,7 +296,8 @@ export const clearOperation = defineWrite({
   method: "POST",
   path: "/v1/sessions/:session/clear",
   params: z.strictObject({ instructions: z.string().optional() }),
-  run: ({ draft }) => {
+  run: (context) => {
+    const { draft } = context;
     requireRest(draft);
     for (const id of Object.keys(draft.state.threads)) {
       const thread = threadOf(draft, id);
@@ -326,7 +329,7 @@ export const clearOperation = defineWrite({
     draft.state.usage = noTotals;
     draft.state.updatedAt = draft.moment.now;
     emit(draft, "main", "session_updated", { cleared: true });
-    return okAnswer(viewAfter(draft));
+    return okAnswer(viewAfter(context));
   },
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ShownLimit } from "../../../src/session/operations/budget.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import { claims, replies, scripted } from "../../support/scripts.ts";
@@ -22,7 +23,17 @@ const go = async (bench: Bench): Promise<void> => {
 
 const manager = ["sessions:read", "sessions:write", "sessions:manage", "asks:answer"] as const;
 
-const shown = (bench: Bench): unknown => bench.ok("get")["budget"];
+type Shown = Readonly<Record<string, ShownLimit | null>>;
+
+const shown = (bench: Bench): Shown => bench.ok("get")["budget"] as unknown as Shown;
+
+/** The limits of the session, without what others have. */
+const limits = (bench: Bench): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(shown(bench)).flatMap(([key, held]) =>
+      held?.scope === "session" ? [[key, held.limit]] : [],
+    ),
+  );
 
 describe("AP-16: given at creation", () => {
   test("AP-16 AP-17: the session shows it, with what a default fills in; durations are texts or milliseconds", async () => {
@@ -35,18 +46,44 @@ describe("AP-16: given at creation", () => {
       },
       final(10),
     );
-    expect(shown(bench)).toEqual({
-      max_tokens: 9_000,
-      max_cost_usd: 0.5,
-      max_duration: 1_800_000,
-      max_tool_calls: 7,
+    const held = (limit: number) => ({
+      scope: "session",
+      limit,
+      spent: 0,
+      left: limit,
       warn_at: 0.8,
       on_exceeded: "stop",
     });
+    expect(shown(bench)).toEqual({
+      max_tokens: held(9_000),
+      max_cost_usd: held(0.5),
+      max_duration: held(1_800_000),
+      max_tool_calls: held(7),
+    });
     const timed = await opened({ max_duration: 90_000, warn_at: 0.5, on_exceeded: "ask" }, final(10));
-    expect(shown(timed.bench)).toEqual({ max_duration: 90_000, warn_at: 0.5, on_exceeded: "ask" });
-    expect(shown((await play(replies(final(10)))).bench)).toBeNull();
-    expect(shown((await opened({}, final(10))).bench)).toBeNull();
+    expect(shown(timed.bench)["max_duration"]).toMatchObject({
+      limit: 90_000,
+      warn_at: 0.5,
+      on_exceeded: "ask",
+    });
+    expect(limits((await play(replies(final(10)))).bench)).toEqual({});
+    expect(limits((await opened({}, final(10))).bench)).toEqual({});
+  });
+
+  test("AP-41: of several limits the one with the least left is shown, with its scope and what is spent", async () => {
+    const { bench } = await play(replies(final(1_500)), {
+      team: "budgets: { session: { max_tokens: 5000 }, run: { max_tokens: 4000 } }",
+      create: { budget: { max_tokens: 9_000 } },
+    });
+    expect(shown(bench)["max_tokens"]).toMatchObject({ scope: "run", limit: 4_000, spent: 0, left: 4_000 });
+    await go(bench);
+    const held = shown(bench)["max_tokens"];
+    const spent = bench.state().funds.spent.tokens;
+    expect(spent).toBeGreaterThan(1_000);
+    expect(held).toMatchObject({ scope: "session", limit: 5_000, spent, left: 5_000 - spent });
+    expect(bench.ok("get")["budget"]).toMatchObject({
+      max_tool_calls: { scope: "run", limit: 1_000, left: 1_000 },
+    });
   });
 
   test("AP-2 AP-10: what is no budget is refused, with the field", async () => {
@@ -160,7 +197,8 @@ describe("AP-41: changed by PATCH", () => {
     const narrow = (budget: object) => bench.performAs({ scopes: [...manager] }, "patch", { budget });
     expect(narrow({ max_tokens: 8_000 }).ok).toBe(true);
     expect(narrow({ max_tool_calls: 3, warn_at: 0.5 }).ok).toBe(true);
-    expect(shown(bench)).toEqual({ max_tokens: 8_000, max_tool_calls: 3, warn_at: 0.5, on_exceeded: "stop" });
+    expect(limits(bench)).toEqual({ max_tokens: 8_000, max_tool_calls: 3 });
+    expect(shown(bench)["max_tokens"]).toMatchObject({ warn_at: 0.5, on_exceeded: "stop" });
     expect(dataOf(bench, "session_updated").at(-1)).toEqual({ budget: shown(bench) });
   });
 
@@ -215,7 +253,7 @@ describe("EF-37: a session that asks", () => {
     bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9_000 });
     await bench.idle();
     expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
-    expect(shown(bench)).toMatchObject({ max_tokens: 9_000 });
+    expect(limits(bench)).toEqual({ max_tokens: 9_000 });
   });
 
   test("EF-37: what was raised is the session's, for the runs that follow", async () => {
@@ -247,7 +285,7 @@ describe("EF-37: a session that asks", () => {
     expect(bench.performAs({ scopes: [...manager] }, "patch", { budget: { max_tokens: 2_100 } }).ok).toBe(
       true,
     );
-    expect(shown(bench)).toMatchObject({ max_tokens: 2_100 });
+    expect(limits(bench)).toEqual({ max_tokens: 2_100 });
     await go(bench);
     expect(bench.state().asks[onlyAsk(bench)]?.budget).toMatchObject({ limit: 2_100 });
   });

@@ -426,7 +426,7 @@ describe("EF-37: a tree that asks", () => {
     bench.ok("answer", { ask: first, decision: "approve", limit: 90_000 });
     expect(openAsks(bench)).toEqual([]);
     await bench.idle();
-    expect(bench.ok("get")).toMatchObject({ budget: { max_tokens: 90_000 } });
+    expect(bench.ok("get")).toMatchObject({ budget: { max_tokens: { limit: 90_000, scope: "session" } } });
     expect(new Set(endings({ bench }))).toEqual(
       new Set(["lead completed:end_turn", "coder completed:end_turn", "writer completed:end_turn"]),
     );

@@ -353,7 +353,7 @@ test("TB-25: an unset secret is said with its field, and asks no server", async 
   });
   await say(bench);
   expect(lastEvent(bench, "mcp_status")["error"]).toContain(
-    "mcp_servers[0].headers.Authorization: secret SEA_TOKEN is not set",
+    "mcp_servers[0].headers.Authorization: its secret is not set",
   );
   expect(server.seen).toEqual([]);
 });

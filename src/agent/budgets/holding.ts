@@ -1,0 +1,52 @@
+import type { Bound, BudgetScope, TeamBudgets } from "../state/budget.ts";
+import { budgetKinds } from "../state/budget.ts";
+import type { Session } from "../state/session.ts";
+import { applyRaises, sessionBounds } from "./bounds.ts";
+
+/** These bounds are configured: of a run of the session's agent, and of the team. */
+export interface ConfiguredBounds {
+  readonly run: readonly Bound[];
+  readonly team: TeamBudgets;
+}
+
+/** A limit with what was spent of it. */
+export interface HoldingLimit extends Bound {
+  readonly scope: BudgetScope;
+  readonly spent: number;
+}
+
+/** The tenant's day counts only once it is used up: until then the session knows its own share alone. */
+const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly HoldingLimit[] => {
+  const { out } = funds.tenant;
+  return bounds
+    .filter(({ kind }) => kind === out?.kind)
+    .map((bound) => ({ ...bound, scope: "tenant", spent: bound.limit }));
+};
+
+/** Of each kind, the limit with the least left holds: of the run of `main`, its next one, the session, or the day. */
+export const findHoldingLimits = (
+  session: Session,
+  { run, team }: ConfiguredBounds,
+): readonly HoldingLimit[] => {
+  const budget = session.threads["main"]?.run?.budget;
+  const limits: readonly HoldingLimit[] = [
+    ...applyRaises(run, budget?.raised ?? {}).map((bound) => ({
+      ...bound,
+      scope: "run" as const,
+      spent: budget?.spent[bound.kind] ?? 0,
+    })),
+    ...sessionBounds({ state: session, moment: { budgets: team } }).map((bound) => ({
+      ...bound,
+      scope: "session" as const,
+      spent: session.funds.spent[bound.kind],
+    })),
+    ...usedUpDay(session, team.tenant),
+  ];
+  const leftOf = ({ limit, spent }: HoldingLimit): number => limit - spent;
+  return budgetKinds.flatMap((kind) =>
+    limits
+      .filter((limit) => limit.kind === kind)
+      .toSorted((one, other) => leftOf(one) - leftOf(other))
+      .slice(0, 1),
+  );
+};

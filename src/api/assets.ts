@@ -1,0 +1,19 @@
+import { isFetcher } from "../engine/sandboxes.ts";
+import { refuse } from "../session/problems.ts";
+import type { RequestContext } from "./context.ts";
+import type { Route } from "./route.ts";
+
+/** This file serves the files of `.limpet/public`, which the build writes and the Worker does not load. */
+
+/** Answers with the file that stands at the address of the request. */
+const answerAsset = ({ env, request }: RequestContext): Promise<Response> => {
+  const { ASSETS: assets } = env;
+  return isFetcher(assets)
+    ? assets.fetch(request)
+    : refuse("not_configured", "This deployment has no files: give wrangler.toml its section [assets].");
+};
+
+const assetRoute = (path: string): Route => ({ method: "GET", path, scope: "open", handle: answerAsset });
+
+/** Serves the descriptions of the API, for programs and for people's tools. */
+export const documentRoutes: readonly Route[] = ["/llms.txt"].map(assetRoute);

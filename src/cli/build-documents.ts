@@ -1,0 +1,27 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+/** This file writes what the Worker serves and does not load: `.limpet/public`, by address. */
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** Holds the pages that coding agents read as one text. */
+const pages = ["README.md", "config/reference.md"];
+
+const readPages = (): string =>
+  pages.map((page) => `<!-- ${page} -->\n\n${readFileSync(join(root, page), "utf8").trim()}\n`).join("\n");
+
+/** Writes a file unless it is the same already, since `wrangler dev` reloads for each that changes. */
+const writeChanged = (path: string, text: string): void => {
+  const target = join(root, ".limpet/public", path);
+  if (existsSync(target) && readFileSync(target, "utf8") === text) return;
+  mkdirSync(dirname(target), { recursive: true });
+  const draft = join(root, ".limpet", `.${process.pid}-document`);
+  writeFileSync(draft, text);
+  renameSync(draft, target);
+};
+
+/** Writes the descriptions of the API; they are the same for every team. */
+export const writeDocuments = (): void => {
+  writeChanged("llms.txt", readPages());
+};
