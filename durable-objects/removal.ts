@@ -19,7 +19,7 @@ import { withTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
-/** Ends a session: its rows go at once, its index entry and its sandbox as soon as its tenant's object and the sandbox answer. */
+/** Ends a session: its rows go at once, its index entry and its sandbox as soon as its tenant's object and the sandbox answer. Its browser and its sessions at MCP servers are asked to end once. */
 export interface Removal {
   /** Removes all rows or throws; the final summary and what was used stay until the tenant's object has them and the sandbox is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
@@ -46,6 +46,8 @@ interface PendingRemoval extends TenantAddress {
   readonly sandboxed: number;
   /** Holds what ends the sessions of MCP servers by their names, as JSON; absent in what an older release left. */
   readonly servers?: string;
+  /** Names the browser that the session left open; null or absent if it left none. */
+  readonly browser?: string | null;
 }
 
 const longestPause = 3_600_000;
@@ -126,17 +128,18 @@ const destroySandbox = async (
 
 const endServersMs = 5_000;
 
-/** Asks MCP servers once to end their sessions; one that does not answer ends its own in time. */
-const endServers = async (
+/** Asks the browser and the MCP servers once to end what the session left there; what does not answer ends by itself in time. */
+const endRemotes = async (
   { engine }: RemovalContext,
-  { servers = "{}", tries }: PendingRemoval,
+  { servers = "{}", browser = null, tries }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
   const signal = AbortSignal.timeout(endServersMs);
   const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
-  await Promise.allSettled(
-    connections.map(([name, connection]) => engine.servers.end(name, connection, signal)),
-  );
+  await Promise.allSettled([
+    ...connections.map(([name, connection]) => engine.servers.end(name, connection, signal)),
+    ...(browser === null ? [] : [engine.closeBrowser(browser)]),
+  ]);
 };
 
 const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks = {} }: Session): string => {
@@ -153,21 +156,22 @@ const replaceRows = (
   told: SessionSummary,
   serverSessions: string,
 ): void => {
-  const { tenant, jurisdiction, id, sandboxed } = session;
+  const { tenant, jurisdiction, id, sandboxed, page } = session;
   const decisions = readDecisions(sql, 0);
   for (const table of tablesOf(sql)) if (table !== "usage") sql.exec(`DROP TABLE "${table}"`);
   keepDecisions(sql, decisions);
   sql.exec(
-    "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER, servers TEXT)",
+    "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER, servers TEXT, browser TEXT)",
   );
   sql.exec(
-    "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?, ?)",
+    "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?, ?, ?)",
     tenant,
     jurisdiction,
     id,
     JSON.stringify(told),
     sandboxed ? 1 : 0,
     serverSessions,
+    page?.browser ?? null,
   );
 };
 
@@ -191,7 +195,7 @@ export const createRemoval = (
     sql.exec("UPDATE removal SET tries = tries + 1");
     const [done] = await Promise.all([
       Promise.all([reportRemoval(outside(), rest, sql), destroySandbox(outside(), rest)]),
-      endServers(outside(), rest),
+      endRemotes(outside(), rest),
     ]);
     if (done.includes(false)) return false;
     const gone = storage.deleteAll();

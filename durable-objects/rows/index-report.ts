@@ -125,22 +125,22 @@ export const createIndexReport = (
   let decided = false;
   let said: string | null = null;
   let failures = 0;
-  /** Schedules a report that failed once more, with all that was used, since it is unknown what has arrived. */
+  /** Schedules a report that failed once more, from the same event: what has arrived of it changes nothing. */
   const repeat = (error: unknown): void => {
     failures += 1;
-    known = 0;
     due = usageDue = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
     clock.alsoWakeAt(due);
     logFailure(engine().logLine, "session_index_failed", error);
   };
   const hasUsage = (early: boolean): boolean => usageDue !== null && (early || now() >= usageDue);
   const send = async (address: TenantAddress, summary: SessionSummary, news: string): Promise<void> => {
-    const reads = decided || known === 0;
+    const reads = decided;
     usageDue = null;
     decided = false;
     try {
       known = await sendSummary(tenant(address), summary, source, reads);
     } catch (error) {
+      decided ||= reads;
       return repeat(error);
     }
     said = news;

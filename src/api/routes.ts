@@ -54,9 +54,10 @@ const descriptionRoute = (path: string, describe: (context: AuthorizedContext) =
 });
 
 /** Defines a list that the team's config holds whole. */
-const listRoute = (
+const listRoute = <T>(
   path: string,
-  items: (context: AuthorizedContext) => readonly unknown[] | Promise<readonly unknown[]>,
+  items: (context: AuthorizedContext) => readonly T[] | Promise<readonly T[]>,
+  idOf: (item: T) => string,
 ): Route => ({
   method: "GET",
   path,
@@ -64,7 +65,8 @@ const listRoute = (
   tokens: true,
   handle: async (context) => {
     const query = parseParams(listQuery, readQuery(context.url.searchParams, {}));
-    return jsonResponse(pageOfList(await items(context), [path, context.router.team.revision], query));
+    const list = [path, context.router.team.revision];
+    return jsonResponse(pageOfList(await items(context), idOf, list, query));
   },
 });
 
@@ -74,10 +76,10 @@ export const routes: readonly Route[] = [
   ...documentRoutes,
   ...consoleRoutes,
   descriptionRoute("/v1/capabilities", ({ router }) => describeTeam(router)),
-  listRoute("/v1/agents", ({ router }) =>
-    router.team.agents
-      .toSorted((one, other) => (one.name < other.name ? -1 : 1))
-      .map((agent) => describeAgent(router, agent)),
+  listRoute(
+    "/v1/agents",
+    ({ router }) => router.team.agents.map((agent) => describeAgent(router, agent)),
+    ({ name }) => String(name),
   ),
   descriptionRoute("/v1/agents/:agent", ({ router, path }) => {
     const agent = router.team.agents.find(({ name }) => name === path["agent"]);
@@ -86,7 +88,7 @@ export const routes: readonly Route[] = [
       ? refuse("unknown_agent", `Known agents: ${known.join(", ")}.`, { meta: { agents: known } })
       : describeAgent(router, agent);
   }),
-  listRoute("/v1/models", describeModels),
+  listRoute("/v1/models", describeModels, ({ provider, model }) => `${String(provider)}/${String(model)}`),
   ...["/v1/models/cooldowns", "/v1/models/cooldowns/:provider"].map((path): Route => ({
     method: "DELETE",
     path,

@@ -181,7 +181,7 @@ export const runTool = async (
     abort.ask();
     given.resolve(outcome);
   };
-  const time = createCallTime(host, ms, () => end(timeoutOutcome(tool, ms)), abort);
+  const time = createCallTime(host, ms, () => end(timeoutOutcome(call, ms)), abort);
   stop.whenAsked(abort.ask);
   gone.whenAsked(() => end(cancelledOutcome));
   const live = {
@@ -240,11 +240,13 @@ const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOu
 
 const cancelledOutcome: ToolOutcome = createOutput(syntheticResults.cancelledRunning, "cancelled");
 
-const timeoutOutcome = (tool: Tool, ms: number): ToolOutcome =>
-  createOutput(
-    toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
-    "error",
-  );
+/** A call that must not be made twice may have taken effect before its time was over. */
+const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome => {
+  const stopped = `${name} took longer than ${ms / 1000} s and was stopped`;
+  return plan.safety === "unsafe"
+    ? createOutput(`unknown: ${stopped}. It may have taken effect: check before repeating it.`, "unknown")
+    : createOutput(toolError("timeout", stopped).content, "error");
+};
 
 const isSuccess = (outcome: ToolOutcome): boolean => outcome.kind === "output" && outcome.status === "ok";
 

@@ -153,23 +153,21 @@ export function pageOf<T>(
   };
 }
 
-/** Builds a page of a list that is held in memory; `list` names it, so that its cursors fit no other. */
+/**
+ * Builds a page of a list that is held in memory, in the order of what `idOf` names its items by: cursors stay good while
+ * items come and go. `list` names it, so that its cursors fit no other.
+ */
 export function pageOfList<T>(
   items: readonly T[],
+  idOf: (item: T) => string,
   list: unknown,
   query: { readonly limit: number; readonly cursor?: string | undefined },
 ): Page<T> {
   const { limit, cursor } = query;
   const binding = cursorBindingOf({ list });
   const position = readCursor(cursor, binding);
-  const at = position === null ? -1 : Number(position.at);
-  const rows = items.map((_, place): KeysetRow => ({ place, id: String(place) }));
-  const beyond =
-    position?.direction === "prev" ? rows.slice(0, Math.max(0, at)).reverse() : rows.slice(at + 1);
-  const shown = beyond.slice(0, limit + 1);
-  return pageOf(
-    shown,
-    { position, column: "place", limit, binding },
-    (row) => items[Number(row["place"])] as T,
-  );
+  const named = new Map(items.map((item) => [idOf(item), item]));
+  const all = [...named.keys()].map((id): PagedRow => ({ at: 0, id, json: () => "" }));
+  const rows = pageRows(all, { position, limit: limit + 1 }, false).map(({ at, id }) => ({ at, id }));
+  return pageOf(rows, { position, column: "at", limit, binding }, ({ id }) => named.get(String(id)) as T);
 }

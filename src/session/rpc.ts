@@ -1,3 +1,4 @@
+import type { Ask } from "../agent/state/ask.ts";
 import type { ChangeOutcome } from "../sandbox/contract.ts";
 import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import type { OperationName } from "./operations.ts";
@@ -20,6 +21,12 @@ export const allScopes = [
 ] as const;
 
 export type Scope = (typeof allScopes)[number];
+
+const decidingKinds: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
+
+/** Returns the scope that answering an ask of a kind needs. */
+export const answerScopeOf = (kind: Ask["kind"]): Scope =>
+  decidingKinds.includes(kind) ? "approvals:decide" : "asks:answer";
 
 /** Identifies the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
 export interface Principal extends TenantAddress {

@@ -422,8 +422,8 @@ test("AG-1, CF-26: agents are listed by name, with their effective tools, models
   });
   expect(await (await call("GET", "/v1/models")).json()).toMatchObject({
     data: [
-      { provider: "scripted", model: "scripted-1", window: 16_000 },
       { provider: "backup", model: "gpt-6.1-sol", window: 16_000 },
+      { provider: "scripted", model: "scripted-1", window: 16_000 },
     ],
   });
   expect(await (await call("GET", "/v1/capabilities")).json()).toMatchObject({
@@ -439,8 +439,8 @@ test("MO-28: models are listed with the health that their provider's gate knows"
   health.set("backup", [{ provider: "backup", model: "gpt-6.1-sol", available: false, ...cooling }]);
   const { data } = await (await call("GET", "/v1/models")).json<{ data: unknown[] }>();
   expect(data).toEqual([
-    { provider: "scripted", model: "scripted-1", window: 16_000, available: true, reason: null, until: null },
     { provider: "backup", model: "gpt-6.1-sol", window: 16_000, available: false, ...cooling },
+    { provider: "scripted", model: "scripted-1", window: 16_000, available: true, reason: null, until: null },
   ]);
 });
 

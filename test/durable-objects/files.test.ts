@@ -90,6 +90,32 @@ test("AP-45 AP-5: a file is written, read whole and in part, listed and deleted,
   await session.quiet();
 });
 
+test("★ AP-7 AP-45: pages of a folder lose and repeat nothing while files before them come and go", async () => {
+  const session = await create("files");
+  for (const name of ["b", "d", "f", "h"]) await put(session, `/dir/${name}`, "x");
+  const page = async (query: string) => {
+    const { body } = await session.call("GET", `/workspace/dir?${query}`);
+    const { data, next_cursor: next, prev_cursor: prev } = body as unknown as Record<string, string>;
+    return { names: (data as unknown as { name: string }[]).map(({ name }) => name).join(""), next, prev };
+  };
+  const first = await page("&limit=2");
+  await put(session, "/dir/a", "x");
+  await put(session, "/dir/c", "x");
+  const second = await page(`&limit=2&cursor=${first.next}`);
+  await api("DELETE", at(session, "/dir/b"));
+  await api("DELETE", at(session, "/dir/d"));
+  expect([first.names, second.names, (await page(`&limit=2&cursor=${first.next}`)).names]).toEqual([
+    "bd",
+    "fh",
+    "fh",
+  ]);
+  expect((await page(`&limit=2&cursor=${second.prev}`)).names).toBe("ac");
+  await put(session, `/dir/${"n".repeat(3_000)}`, "x");
+  await put(session, "/dir/z", "x");
+  const fifth = await page("&limit=5");
+  expect((await page(`&limit=5&cursor=${fifth.next}`)).names).toBe("z");
+});
+
 test("★ AP-45: an upload, an agent's edit, the download of the new bytes; with the old ETag nothing is changed", async () => {
   const session = await create("files");
   const first = await put(session, "/diary", "mine");

@@ -24,6 +24,7 @@ const session = (title: string | null = null): Session =>
 const desk = () => {
   const told: (string | null)[] = [];
   const asked: number[] = [];
+  const read: number[] = [];
   const world = { now: 0, wake: null as number | null, failing: false, known: 0 };
   const team = {
     index: async ({ title, head_seq, ledger }: SessionSummary): Promise<number> => {
@@ -41,9 +42,15 @@ const desk = () => {
     () => engine as unknown as Engine,
     clock,
     () => world.now,
-    { usage: () => [], decisions: () => [] },
+    {
+      usage: () => [],
+      decisions: (since) => {
+        read.push(since);
+        return [];
+      },
+    },
   );
-  return { report, world, told, asked };
+  return { report, world, told, asked, read };
 };
 
 test("AP-5: news wait two seconds, unless the session comes to rest: then no alarm is left", async () => {
@@ -132,4 +139,18 @@ test("RE-P14: the last report of a session has the time of its removal, with or 
       status: "deleted",
       removal: { key, at: 5_000 },
     });
+});
+
+test("★ AP-40 TB-11: a report that failed is repeated from the last event that its tenant confirmed, decisions included", async () => {
+  const { report, world, asked, read } = desk();
+  report.touch(1, 0);
+  await report.flush(session("a"), true);
+  report.touch(1, 7, true);
+  world.failing = true;
+  await report.flush(session("a"), true);
+  world.failing = false;
+  world.now = 4_000;
+  await report.flush(session("a"));
+  expect(asked).toEqual([0, 7]);
+  expect(read).toEqual([7, 7]);
 });

@@ -261,3 +261,32 @@ test("RE-P14 TB-25: a session goes, whatever its MCP servers said of themselves;
   });
   expect(kept).toBe('{"old":"s1"}');
 });
+
+test("★ TB-20 RE-P14: the browser of a session that is deleted in mid-run is closed, once, however often the rest is tried", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  const closed: string[] = [];
+  let heard = false;
+  const state = {
+    tenant: "default",
+    jurisdiction: "",
+    id: "open",
+    sandboxed: false,
+    page: { browser: "b1" },
+  };
+  const left = await runInDurableObject(session.stub(), async (_instance, { storage }) => {
+    const engine = {
+      logLine: () => "",
+      servers: {},
+      closeBrowser: async (id: string) => void closed.push(id),
+    };
+    const index = async () => (heard ? 1 : Promise.reject(new Error("the tenant is away")));
+    const outside = () => ({ engine, tenant: () => ({ index }) });
+    const removal = createRemoval(storage, { reset: () => undefined } as never, outside as never);
+    removal.begin(state as never, { ledger: { since: 1 } } as never);
+    const tries = [await removal.finish()];
+    heard = true;
+    return [...tries, await removal.finish()];
+  });
+  expect([left, closed]).toEqual([[false, true], ["b1"]]);
+});

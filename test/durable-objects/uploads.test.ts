@@ -100,3 +100,24 @@ test("AP-45 AP-8: no name, no file, an unknown field, a broken form, over 8 MiB:
   const long = form({ file: textFile("x".repeat(most + 1)) });
   expect(await refusal(upload(session, "", long))).toEqual([413, "payload_too_large", undefined]);
 });
+
+test("★ AP-45: what is refused of an upload with a path changes no file: its name, its type, a session that is full", async () => {
+  const session = await create("files");
+  const typed = (type: string, query: string) => raw(session, "x", query, { "Content-Type": type });
+  expect(await refusal(raw(session, "x", "?name=&path=a"))).toEqual([400, "invalid_request", "/name"]);
+  expect(await refusal(raw(session, "x", "?path=a"))).toEqual([400, "invalid_request", "/name"]);
+  expect(await refusal(raw(session, "x", `?name=${"n".repeat(256)}&path=a`))).toEqual([
+    400,
+    "invalid_request",
+    "/name",
+  ]);
+  expect(await refusal(typed(`text/${"p".repeat(300)}`, "?name=a&path=a"))).toEqual([
+    400,
+    "invalid_request",
+    "/media_type",
+  ]);
+  for (let count = 0; count < 100; count += 1) expect((await raw(session, "x")).status).toBe(201);
+  expect(await refusal(raw(session, "x", "?name=a&path=a"))).toEqual([409, "conflict", undefined]);
+  expect((await session.events()).filter(({ type }) => type === "file_change")).toEqual([]);
+  expect(await line("asked", session)).toBe(0);
+});

@@ -65,6 +65,10 @@ const attackOn = (target: string, host: string): string => `
     fetch("/own").then((own) => own.text()).then((text) => { seen.textContent = "own data: " + text });
   </script>`;
 
+/** A script that keeps the scripts of the tools from cutting anything. */
+const uncut = `String.prototype.slice = function () { return String(this); };
+  Map.prototype.values = () => Array.from({ length: 5_000 }, () => ({ title: "t".repeat(5_000), url: "u".repeat(5_000) }));`;
+
 let inner: Site;
 let site: Site;
 let other: Site;
@@ -86,6 +90,9 @@ const pages: Readonly<Record<string, (url: URL) => string>> = {
   "/forbidden": () => `<title>Forbidden</title>`,
   "/attack": () => attackOn(inner.url, inner.host),
   "/own": () => "yes",
+  "/huge": () => `<script>${uncut}
+    document.title = "x".repeat(3_000_000); history.replaceState(null, "", "/huge?" + "y".repeat(20_000));
+  </script><button>Go</button>`,
   "/peers": () => `<p></p><iframe srcdoc="<p>inner</p>"></iframe><script>
     const frame = document.createElement("iframe"); document.body.append(frame);
     const kinds = [self, frame.contentWindow].map((each) => typeof each.RTCPeerConnection);
@@ -95,14 +102,16 @@ const pages: Readonly<Record<string, (url: URL) => string>> = {
   "/framed": () =>
     `<title>Framed</title><iframe src="${other.url.replace("127.0.0.1", "localhost")}/framed"></iframe>`,
   "/search": (url) =>
-    url.searchParams.get("q") === "captcha"
-      ? `<form action="/captcha"><p>Are you a human?</p></form>`
-      : `<a href="/about"><h3>About us</h3></a>` +
-        Array.from(
-          { length: 40 },
-          (_, at) =>
-            `<article class="result"><h3><a href="https://r${at}.example/">Result ${at} for ${url.searchParams.get("q")}</a></h3><p>Snippet ${at}</p></article>`,
-        ).join(""),
+    url.searchParams.get("q") === "huge"
+      ? `<script>${uncut}</script><a href="https://r.example/"><h3>Result</h3></a>`
+      : url.searchParams.get("q") === "captcha"
+        ? `<form action="/captcha"><p>Are you a human?</p></form>`
+        : `<a href="/about"><h3>About us</h3></a>` +
+          Array.from(
+            { length: 40 },
+            (_, at) =>
+              `<article class="result"><h3><a href="https://r${at}.example/">Result ${at} for ${url.searchParams.get("q")}</a></h3><p>Snippet ${at}</p></article>`,
+          ).join(""),
 };
 
 const answerSite: Answer = (request, response) => {
@@ -385,6 +394,24 @@ const imagesIn = (output: unknown): readonly object[] =>
     .filter(({ type }) => type === "image")
     .map(({ media_type, name }) => ({ media_type, name }));
 
+test("★ TB-20: what a page says of itself is cut, although it changed the functions that cut it there", async () => {
+  const session = await api.create({ agent: "open" });
+  const [page, click, found] = await browse(
+    session,
+    navigate("/huge"),
+    ["browser_click", { selector: "button" }],
+    ["browser_search", { query: "huge" }],
+  );
+  for (const each of [page, click]) {
+    const { url, title } = shown(each);
+    expect([url, String(title).length]).toEqual([`${site.url}/`, 1_000]);
+  }
+  const results = JSON.parse(String(found?.output)) as readonly { readonly title: string }[];
+  expect([results.length, results[0]?.title.length]).toEqual([30, 300]);
+  const { body } = await api.get(`/v1/sessions/${session}`);
+  expect(body["status"]).toBe("idle");
+});
+
 test("TB-20: text is cut at 100 KB and marked, and a dialog holds up nothing", async () => {
   const session = await api.create({ agent: "open" });
   const [, dialog] = await browse(session, navigate("/long"), navigate("/dialog"));
@@ -403,7 +430,10 @@ test("TB-20: a page that was busy for ever, or lost with its browser, is opened 
     ["browser_extract", {}],
     ["browser_extract", {}],
   );
-  expect(ended[1]?.output).toMatch(/^(timeout|unavailable)/);
+  expect(ended[1]).toMatchObject({
+    outcome: "unknown",
+    output: expect.stringMatching(/^unknown: .*before repeating it/),
+  });
   expect(String(ended[2]?.output)).toMatch(/^\[The page was lost and has been opened again at .*\/busy;/);
   expect(shown(ended[2])["title"]).toBe("Busy");
   expect(String(ended[3]?.output)).toMatch(/^\{/);
@@ -439,6 +469,16 @@ test("TB-20: a browser is closed when its session has no run any more", async ()
   const ask = await openAsk(session);
   expect(cache.running()).toHaveLength(1);
   await answer(session, ask, "deny");
+  await until("its browser is closed", () => (cache.running().length === 0 ? true : null));
+});
+
+test("★ TB-20 RE-P14: a session that is deleted in mid-run leaves no browser open", async () => {
+  const session = await api.create({ agent: "careful" });
+  const content = play([[["browser_search", { query: "limpets" }]], [navigate("/")]]);
+  await api.post(`/v1/sessions/${session}/messages`, { content });
+  await openAsk(session);
+  expect(cache.running()).toHaveLength(1);
+  await api.delete(`/v1/sessions/${session}`);
   await until("its browser is closed", () => (cache.running().length === 0 ? true : null));
 });
 

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/chat/json.ts";
 import type { DevtoolsSocket } from "../../src/toolboxes/browser/devtools.ts";
 import type { Bench } from "../support/bench.ts";
 import { scripted } from "../support/scripts.ts";
-import { benchOf, lastEvent, lastText } from "../engine/harness.ts";
+import { benchOf, eventsOf, lastEvent, lastText } from "../engine/harness.ts";
 
 /** How long a connection with the platform's browsers lives, with browsers that answer by a script. */
 
@@ -195,4 +195,70 @@ test("TB-20: a search does not forget the address of a page whose browser was lo
   const bench = await benchOf(yaml, { env: { ...env } }, {});
   await finish(bench);
   expect(lastText(bench, "tool")).toMatch(/^\[The page was lost .* https:\/\/a\.example\/;/);
+});
+
+const clicking = "browser_click, args: { selector: '#buy' }";
+const typing = "browser_type, args: { selector: '#buy', text: one, submit: true }";
+
+/** A page with one element in view, which takes text. */
+const withElement: Command = (method, params) =>
+  method === "Runtime.evaluate"
+    ? { result: { value: { x: 1, y: 1, width: 9, height: 9, focused: true, url: "https://a.example/" } } }
+    : working(method, params);
+
+const failAt =
+  (broken: string, nth: number): Command =>
+  (method, params) =>
+    method === broken && (nth -= 1) === 0 ? new Error("Target closed") : withElement(method, params);
+
+test.each([
+  ["a press", clicking, failAt("Input.dispatchMouseEvent", 2)],
+  ["a release", clicking, failAt("Input.dispatchMouseEvent", 3)],
+  ["a look at where the click led", clicking, failAt("Runtime.evaluate", 3)],
+  ["typing", typing, failAt("Input.insertText", 1)],
+  ["the key that submits", typing, failAt("Input.dispatchKeyEvent", 1)],
+])(
+  "★ TB-20 RE-P5: a call that is cut at %s has an unknown outcome and invites nobody to repeat it",
+  async (_, call, second) => {
+    const { env } = platform({
+      POST: [opening("b1")],
+      "GET /b1": [() => upgraded(openSocket(working)), () => upgraded(openSocket(second))],
+    });
+    const bench = await start(env, navigate, call);
+    await finish(bench);
+    expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "unknown" });
+    expect(lastText(bench, "tool")).toMatch(/^unknown: .*look at the page before repeating it\.$/);
+  },
+);
+
+test.each([
+  ["before it moved the mouse", clicking, failAt("Input.dispatchMouseEvent", 1)],
+  ["while it looked for the element", clicking, failAt("Runtime.evaluate", 2)],
+])("TB-20: a click that is cut %s may be made again", async (_, call, second) => {
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": [() => upgraded(openSocket(working)), () => upgraded(openSocket(second))],
+  });
+  const bench = await start(env, navigate, call);
+  await finish(bench);
+  expect(lastText(bench, "tool")).toBe("unavailable: the browser did not answer; try again");
+});
+
+test("★ SE-16 RE-P5: an unsafe call that runs out of time has an unknown outcome; one that only reads a time-out", async () => {
+  const stuck = () => upgraded(openSocket(stalling("Target.attachToTarget")));
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": [() => upgraded(openSocket(working)), stuck, stuck],
+  });
+  const bench = await start(env, navigate, clicking);
+  bench.send("Look");
+  await vi.waitFor(
+    async () => {
+      await bench.tick(200);
+      expect(eventsOf(bench, "tool_call_start")).toHaveLength(2);
+    },
+    { interval: 20, timeout: 8_000 },
+  );
+  await seconds(bench, 31);
+  expect(lastText(bench, "tool")).toMatch(/^unknown: browser_click took longer than 30 s/);
 });

@@ -57,17 +57,22 @@ const mediaTypeOf = (type: string): string => {
   return /^[\w.+-]+\/[\w.+-]+$/.test(bare) ? bare : "application/octet-stream";
 };
 
+const headSchema = uploadOperation.params.pick({ name: true, media_type: true });
+
 /** Keeps a file; with a path it is put into the workspace first, so that a refused path keeps nothing. */
 export async function uploadFile(context: SessionRequestContext): Promise<Response> {
   const { name, path, type, bytes } = await readFile(context);
   const key = readIdempotencyKey(context.request, {});
-  if (path !== undefined && name !== undefined && name !== "") {
-    const params = { path, ...(key === undefined ? {} : { key: `upload ${key}` }) };
+  const head = parseParams(headSchema, {
+    ...(name === undefined ? {} : { name }),
+    media_type: mediaTypeOf(type),
+  });
+  if (path !== undefined) {
+    const params = { path, upload: true, ...(key === undefined ? {} : { key: `upload ${key}` }) };
     await putFile(context, params, { content: bytes, size: bytes.length });
   }
   return answerOperation(context, uploadOperation, {
-    ...(name === undefined ? {} : { name }),
-    media_type: mediaTypeOf(type),
+    ...head,
     data: toBase64(bytes),
     size: bytes.length,
     sha256: await digestOf(bytes),

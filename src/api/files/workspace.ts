@@ -38,17 +38,30 @@ const entered = z.object({ path: z.string(), exists: z.boolean() });
 const refuseMissing = (path: string): never =>
   refuseField("not_found", "/path", `${path} does not exist in the workspace`);
 
-const readQuerySchema = z.strictObject({ ...pageQueryFields, format: z.literal("tar").optional() });
+const readQuerySchema = z.strictObject({
+  ...pageQueryFields,
+  // A cursor names a file, whose name may be as long as a path.
+  cursor: z.string().max(32_768).optional(),
+  format: z.literal("tar").optional(),
+});
 
 type ReadQuery = z.output<typeof readQuerySchema>;
+
+const folderResponse = (
+  entries: Awaited<ReturnType<Files["list"]>>,
+  path: string,
+  query: ReadQuery,
+): Response => {
+  const shown = entries.map(({ name, type, size }) => ({ name, type, size }));
+  return jsonResponse(pageOfList(shown, ({ name }) => name, ["workspace", path], query));
+};
 
 /** Lists a folder; a path that leads through a file is missing. */
 async function listFolder(context: SessionRequestContext, path: string, query: ReadQuery): Promise<Response> {
   const entries = await orProblem(filesOf(context).list(path));
   if (entries instanceof ProblemError)
     return entries.problem.code === "conflict" ? refuseMissing(path) : Promise.reject(entries);
-  const shown = entries.map(({ name, type, size }) => ({ name, type, size }));
-  return jsonResponse(pageOfList(shown, ["workspace", context.session, path], query));
+  return folderResponse(entries, path, query);
 }
 
 /** Returns the range that a client asks for; one that has a condition, or that is none of bytes, is ignored. */
@@ -87,7 +100,7 @@ const endOfArchive = 1024;
 const emptyFolder = (query: ReadQuery): Response =>
   query.format === "tar"
     ? archiveResponse({ body: new Uint8Array(endOfArchive) })
-    : jsonResponse(pageOfList([], ["workspace"], query));
+    : folderResponse([], ".", query);
 
 /** Answers with an archive, the bytes of a file or the list of a folder. */
 export const readWorkspace =
@@ -190,7 +203,7 @@ export const digestOf = async (content: FileBody["content"]): Promise<string> =>
 /** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
 export async function putFile(
   context: SessionRequestContext,
-  params: { readonly path?: string; readonly key?: string },
+  params: { readonly path?: string; readonly key?: string; readonly upload?: boolean },
   body: FileBody,
 ): Promise<Response> {
   const first = await begin(context, "write_file", params);

@@ -15,7 +15,7 @@ export type DirectoryHandler<Op extends string> = (
 ) => DirectoryReply | Promise<DirectoryReply>;
 
 export interface DirectoryOperations<Op extends string> {
-  readonly scopes: Readonly<Record<Op, Scope>>;
+  readonly scopes: Readonly<Record<Op, Scope | readonly Scope[]>>;
   readonly handlers: Readonly<Record<Op, DirectoryHandler<Op>>>;
 }
 
@@ -33,10 +33,11 @@ export const performDirectoryCall = async <Op extends string>(
   call: DirectoryCall<Op>,
   now: number,
 ): Promise<DirectoryReply> => {
-  const scope = scopes[call.op];
+  const allowed: readonly Scope[] = [scopes[call.op]].flat();
   const { principal } = call;
   try {
-    if (!principal.scopes.includes(scope)) refuse("scope_missing", `This needs the scope ${scope}.`);
+    if (!allowed.some((scope) => principal.scopes.includes(scope)))
+      refuse("scope_missing", `This needs the scope ${allowed.join(" or ")}.`);
     if (principal.session !== undefined && call.op !== "mint_token") {
       refuse("scope_missing", "A browser token opens its own session only.");
     }

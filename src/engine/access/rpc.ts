@@ -32,11 +32,11 @@ export const teamOperationScopes = {
   mint_token: "tokens:mint",
 } as const satisfies Record<string, Scope>;
 
-/** Maps the operations of a tenant's object to their scopes. */
+/** Maps the operations of a tenant's object to their scopes, of which a caller needs one. */
 export const tenantOperationScopes = {
   list_sessions: "sessions:read",
   list_usage: "usage:read",
-  list_asks: "asks:answer",
+  list_asks: ["asks:answer", "approvals:decide"],
   list_audit: "admin",
   list_grants: "approvals:decide",
   revoke_grant: "approvals:decide",
@@ -44,7 +44,7 @@ export const tenantOperationScopes = {
   forget_subject: "sessions:manage",
   list_mcp_servers: "admin",
   approve_mcp_server: "admin",
-} as const satisfies Record<string, Scope>;
+} as const satisfies Record<string, Scope | readonly [Scope, ...Scope[]]>;
 
 export type TeamOperation = keyof typeof teamOperationScopes;
 export type TenantOperation = keyof typeof tenantOperationScopes;

@@ -18,6 +18,7 @@ import type { CommandAnswer, WriteContext } from "../command.ts";
 import { refuseAnswer, acceptedAnswer, wellFormedText } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
 import { refuse } from "../problems.ts";
+import { answerScopeOf } from "../rpc.ts";
 import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
 
@@ -197,12 +198,10 @@ const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "a
   settleCovered(context);
 };
 
-const decidingKinds: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
-
 /** Finds the ask that an answer names, if its sender may answer asks of that kind. */
 const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
   const ask = ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
-  const scope = decidingKinds.includes(ask.kind) ? "approvals:decide" : "asks:answer";
+  const scope = answerScopeOf(ask.kind);
   return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
 };
 

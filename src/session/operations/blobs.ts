@@ -16,6 +16,10 @@ const isBase64 = (text: string): boolean => {
 export const base64Of = (data: string, pointer: string): string => {
   const bytes = data.replace(dataUrlPattern, "").replace(/\s+/g, "");
   if (isBase64(bytes)) return bytes;
+  if (bytes.includes("[secret:"))
+    return refuseField("invalid_request", pointer, "it holds a secret of this deployment; send it without", {
+      rule: "secret",
+    });
   return refuseField("invalid_request", pointer, "not base64", { rule: "base64" });
 };
 

@@ -51,14 +51,19 @@ const uploadSchema = z.strictObject({
   sha256: z.string().describe("Of the bytes, as the router found it."),
 });
 
+/** Refuses a file that the session cannot keep beside those that it has. */
+export const requireUploadSpace = (context: WriteContext): void => {
+  requireStorage(context);
+  if (context.draft.moment.entries.heads("files").length >= mostUploads)
+    refuse("conflict", `a session keeps at most ${mostUploads} files; use another session`);
+};
+
 const keepUpload = (
   context: WriteContext,
   { data, ...fields }: z.output<typeof uploadSchema>,
 ): CommandAnswer => {
   const { draft } = context;
-  requireStorage(context);
-  if (draft.moment.entries.heads("files").length >= mostUploads)
-    return refuse("conflict", `a session keeps at most ${mostUploads} files; use another session`);
+  requireUploadSpace(context);
   const id = `file_${draft.state.nextBlob}`;
   const blob = storeBlob(draft, data && base64Of(data, "/data"));
   const upload = { id, ...fields, created_at: draft.moment.now, blob };

@@ -14,6 +14,7 @@ import { defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseIfProblem } from "../problems.ts";
 import type { FileChangeReport, SessionReply } from "../rpc.ts";
 import { insidePath, writablePath } from "./initial-files.ts";
+import { requireUploadSpace } from "./uploads.ts";
 
 /**
  * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself; the
@@ -67,6 +68,8 @@ interface GivenChange {
   readonly key: string | undefined;
   /** What a repetition must have in common with the first request; null if the caller has not said it yet. */
   readonly fingerprint: string | null;
+  /** Whether the file is to be kept with the session as well. */
+  readonly isUpload?: boolean;
 }
 
 /** Answers a change that was made before under its key, whatever its body if only the sandbox told of it, or asks for what it must have in common with the first. */
@@ -99,6 +102,7 @@ const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer =
     return refuse("rate_limited", `${mostChanges} changes of files are under way; send it again`, {
       retryAfterMs: 1_000,
     });
+  if (given.isUpload === true) requireUploadSpace(context);
   return okAnswer({ change: beginFileChange(draft, { path, answerKey, fingerprint }).id, path });
 };
 
@@ -112,10 +116,11 @@ export const writeFileOperation = defineWrite({
     path: pathField,
     key: keyField,
     sha256: digestField,
+    upload: z.boolean().default(false).describe("Whether the session is to keep the file, too."),
   }),
   entersWorkspace: true,
-  run: (context, { path, key, sha256 = null }) =>
-    beginChange(context, { op: "write_file", path, key, fingerprint: sha256 }),
+  run: (context, { path, key, sha256 = null, upload }) =>
+    beginChange(context, { op: "write_file", path, key, fingerprint: sha256, isUpload: upload }),
 });
 
 export const unpackOperation = defineWrite({

@@ -4,7 +4,7 @@ import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import type { AttachedPage } from "./page.ts";
 import { callTimeout } from "./parameters.ts";
-import { findResults } from "./search-results.ts";
+import { findResults, readResults } from "./search-results.ts";
 import { openBriefly } from "./session-page.ts";
 
 const noSearchPage =
@@ -31,7 +31,7 @@ const search = async (page: AttachedPage, url: string) => {
       "unavailable",
       `${host} answered with status ${page.progress.status}; browser.search_url names it`,
     );
-  return { content: JSON.stringify(results ?? []) };
+  return { content: JSON.stringify(readResults(results)) };
 };
 
 export const browserSearch = defineTool({

@@ -46,20 +46,19 @@ export const clickElement = async (page: AttachedPage, selector: string): Promis
   const place = { x: x + width / 2, y: y + height / 2 };
   const button = { ...place, button: "left", clickCount: 1 };
   await page.send("Input.dispatchMouseEvent", { type: "mouseMoved", ...place });
-  await page.send("Input.dispatchMouseEvent", { type: "mousePressed", ...button });
-  await page.send("Input.dispatchMouseEvent", { type: "mouseReleased", ...button });
+  await page.act("Input.dispatchMouseEvent", { type: "mousePressed", ...button });
+  await page.act("Input.dispatchMouseEvent", { type: "mouseReleased", ...button });
 };
 
-/** Chooses the option of a list by its label or value, or selects the text of a field so that typing replaces it. */
+const longestLabel = 100;
+
+/** Finds the option of a list by its label or value, or selects the text of a field so that typing replaces it. */
 const takeFocus = (text: string): string => `
   if (element instanceof HTMLSelectElement) {
     const wanted = ${JSON.stringify(text)};
-    const option = [...element.options].find((each) => each.label.trim() === wanted || each.value === wanted);
-    if (option === undefined) return { options: [...element.options].slice(0, 50).map((each) => each.label.trim()) };
-    element.value = option.value;
-    element.dispatchEvent(new Event("input", { bubbles: true }));
-    element.dispatchEvent(new Event("change", { bubbles: true }));
-    return { chosen: true };
+    const options = [...element.options];
+    const chosen = options.findIndex((each) => each.label.trim() === wanted || each.value === wanted);
+    return { chosen, options: options.slice(0, 50).map((each) => each.label.trim().slice(0, ${longestLabel})) };
   }
   element.scrollIntoView({ block: "center", behavior: "instant" });
   element.focus();
@@ -67,24 +66,33 @@ const takeFocus = (text: string): string => `
   else element.select?.();
   return { focused: document.activeElement === element };`;
 
+const chooseOption = (selector: string, index: number): string => `(() => {
+  const element = document.querySelector(${JSON.stringify(selector)});
+  element.selectedIndex = ${index};
+  element.dispatchEvent(new Event("input", { bubbles: true }));
+  element.dispatchEvent(new Event("change", { bubbles: true }));
+})()`;
+
 /** Types a text into a field in place of what is there. */
 export const typeInto = async (page: AttachedPage, selector: string, text: string): Promise<void> => {
   const { focused, chosen, options } = await onElement(page, selector, takeFocus(text));
-  if (chosen === true) return;
-  if (Array.isArray(options))
-    throw new BrowserFailure(
-      "no_match",
-      `${selector} has no option "${text}"; it has: ${options.join(", ")}`,
-    );
+  if (typeof chosen === "number" && chosen >= 0) {
+    await page.act("Runtime.evaluate", { expression: chooseOption(selector, chosen) });
+    return;
+  }
+  if (Array.isArray(options)) {
+    const labels = options.slice(0, 50).map((each) => String(each).slice(0, longestLabel));
+    throw new BrowserFailure("no_match", `${selector} has no option "${text}"; it has: ${labels.join(", ")}`);
+  }
   if (focused !== true) throw new BrowserFailure("failed", `${selector} takes no text`);
-  if (text !== "") await page.send("Input.insertText", { text });
+  if (text !== "") await page.act("Input.insertText", { text });
   else await pressKey(page, { key: "Backspace", code: "Backspace", windowsVirtualKeyCode: 8 });
 };
 
 const pressKey = async (page: AttachedPage, key: JsonObject): Promise<void> => {
-  await page.send("Input.dispatchKeyEvent", { type: "keyDown", ...key });
+  await page.act("Input.dispatchKeyEvent", { type: "keyDown", ...key });
   const { key: name = "", code = "" } = key;
-  await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: name, code });
+  await page.act("Input.dispatchKeyEvent", { type: "keyUp", key: name, code });
 };
 
 export const pressEnter = (page: AttachedPage): Promise<void> =>

@@ -17,6 +17,8 @@ export interface Progress {
   asking: number;
   /** When something last happened. */
   at: number;
+  /** Whether the call has clicked or typed something. */
+  hasActed: boolean;
   /** Where the page wanted to go but may not; it stayed. */
   refused: string | null;
   /** The newest address that it wanted to show in another window. */
@@ -159,6 +161,7 @@ export const followPage = ({ context, url, ...page }: FollowedPage): Progress =>
     loading: false,
     asking: 0,
     at: context.now(),
+    hasActed: false,
     refused: null,
     window: null,
     problem: null,

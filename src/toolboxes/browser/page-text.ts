@@ -1,4 +1,5 @@
 import { fieldsOf } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { textIn } from "./devtools.ts";
@@ -9,9 +10,15 @@ import type { AttachedPage } from "./page.ts";
 
 const longestHtml = 2_000_000;
 const longestText = 100_000;
+const longestTitle = 1_000;
+const longestAddress = 8_192;
 
 /** More than the text, since links come with it. */
 export const pageLimit = 140_000;
+
+/** A page can make its address as long as it likes; of a longer one only the origin is left, which calls are judged by. */
+export const shortAddress = (url: string): string =>
+  url.length <= longestAddress ? url : `${URL.parse(url)?.origin ?? ""}/`;
 
 /** The first bytes of a text, without half a character at the end. */
 const cutText = (text: string): { readonly text: string; readonly cut: boolean } => {
@@ -30,11 +37,17 @@ const scriptFor = (selector: string | undefined): string =>
 const allMatching = (selector: string): string =>
   `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
 
+/** Where a page says that it is. Scripts of the page can change what it answers, so all of it is cut here. */
+const placeIn = (found: JsonObject) => ({
+  url: shortAddress(textIn(found, "url")),
+  title: textIn(found, "title").slice(0, longestTitle),
+});
+
 /** Reads the page's text and links, or those of the elements that match a selector. */
 export const readPage = async (page: AttachedPage, selector?: string): Promise<ToolOutput> => {
   const found = fieldsOf(await page.evaluate(scriptFor(selector)));
-  const html = textIn(found, "html");
-  const url = textIn(found, "url");
+  const html = textIn(found, "html").slice(0, longestHtml);
+  const { url, title } = placeIn(found);
   if (selector !== undefined && html === "")
     return toolError("no_match", `nothing on the page matches ${selector}`);
   // The parser is loaded with the first page.
@@ -44,7 +57,7 @@ export const readPage = async (page: AttachedPage, selector?: string): Promise<T
   const isCut = cut || read.cut || html.length === longestHtml;
   const content = {
     url,
-    title: textIn(found, "title"),
+    title,
     ...(page.progress.status >= 400 ? { status: page.progress.status } : {}),
     text,
     links: read.links.map(({ text, url }) => ({ text, url })),
@@ -59,12 +72,12 @@ export const requireArrival = (page: AttachedPage): void => {
   if (refused === null) return;
   throw new BrowserFailure(
     "not_permitted",
-    `the page leads to ${refused}, which needs a permission of its own; the page stayed where it was. Open the address with browser_navigate.`,
+    `the page leads to ${shortAddress(refused)}, which needs a permission of its own; the page stayed where it was. Open the address with browser_navigate.`,
   );
 };
 
 /** Where an action left the page. */
 export const describePlace = async (page: AttachedPage): Promise<ToolOutput> => {
   const place = await page.evaluate("({ url: location.href, title: document.title })");
-  return { content: JSON.stringify(place) };
+  return { content: JSON.stringify(placeIn(fieldsOf(place))) };
 };

@@ -16,6 +16,8 @@ export interface AttachedPage {
   /** Runs a script in the page and returns its value. */
   readonly evaluate: (script: string) => Promise<Json>;
   readonly send: (method: string, params?: JsonObject) => Promise<JsonObject>;
+  /** Sends a command that may have effects elsewhere: if the call fails afterwards, it is not known what it did. */
+  readonly act: AttachedPage["send"];
   /** Waits until the page has loaded and asks for nothing more, for a while at most. */
   readonly settle: () => Promise<void>;
   /** Opens here what the page wanted to show in a window of its own, which a session does not have. */
@@ -33,6 +35,9 @@ const stepMs = 50;
 /** Time that is left for reading the page when its deadline is near. */
 const reserveMs = 4_000;
 
+/** What a page threw is of its own words. */
+const longestThrown = 500;
+
 const delay = (ms: number): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>();
   setTimeout(resolve, ms);
@@ -49,7 +54,8 @@ const waitForQuiet = async (progress: Progress, { now, deadline, signal }: ToolC
 const valueOf = (answer: JsonObject): Json => {
   const thrown = fieldsOf(answer["exceptionDetails"]);
   const said = textIn(fieldsOf(thrown["exception"]), "description") || textIn(thrown, "text");
-  if (said !== "") throw new BrowserFailure("failed", `the page threw ${said.split("\n")[0] ?? ""}`);
+  if (said !== "")
+    throw new BrowserFailure("failed", `the page threw ${said.slice(0, longestThrown).split("\n")[0] ?? ""}`);
   return fieldsOf(answer["result"])["value"] ?? null;
 };
 
@@ -90,6 +96,10 @@ export const attachPage = async (
     target,
     open,
     send,
+    act: (method, params) => {
+      progress.hasActed = true;
+      return send(method, params);
+    },
     settle,
     evaluate: async (expression) =>
       valueOf(await send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true })),

@@ -1,9 +1,29 @@
+import { fieldsOf } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import { textIn } from "./devtools.ts";
+
+const mostResults = 30;
+const longestTitle = 300;
+const longestAddress = 2_000;
+const longestSnippet = 500;
+
+/** Reads what the script found, none of it longer than it should be: the page can change what the script does. */
+export const readResults = (found: Json | undefined) =>
+  (Array.isArray(found) ? found : []).slice(0, mostResults).map((each) => {
+    const fields = fieldsOf(each);
+    return {
+      title: textIn(fields, "title").slice(0, longestTitle),
+      url: textIn(fields, "url").slice(0, longestAddress),
+      snippet: textIn(fields, "snippet").slice(0, longestSnippet),
+    };
+  });
+
 /**
  * A script that runs in a search page: it finds the links to other hosts that are headings, each with the text beside it,
  * and says whether the page asks for a captcha instead. It knows no search engine in particular.
  */
 export const findResults = String.raw`(() => {
-  const most = 30;
+  const most = ${mostResults};
   const clean = (text, length) => (text ?? "").replace(/\s+/g, " ").trim().slice(0, length);
   const isWeb = (url) => url !== null && /^https?:$/.test(url.protocol);
   /* Some pages lead to results by way of an address of their own that names the real one. */
@@ -27,10 +47,10 @@ export const findResults = String.raw`(() => {
   const found = new Map();
   for (const link of headings) {
     const url = addressOf(link);
-    const title = clean(link.querySelector("h1, h2, h3, h4, [role=heading]")?.textContent ?? link.textContent, 300);
-    if (url === null || title === "" || found.has(url.href)) continue;
+    const title = clean(link.querySelector("h1, h2, h3, h4, [role=heading]")?.textContent ?? link.textContent, ${longestTitle});
+    if (url === null || url.href.length > ${longestAddress} || title === "" || found.has(url.href)) continue;
     const around = headings.length === 1 ? (link.closest("article, li, div") ?? link) : partOf(link);
-    const snippet = clean(clean(around.innerText, 2000).replace(title, ""), 500);
+    const snippet = clean(clean(around.innerText, 2000).replace(title, ""), ${longestSnippet});
     found.set(url.href, { title, url: url.href, snippet });
     if (found.size === most) break;
   }

@@ -11,7 +11,7 @@ import { BrowserFailure } from "./failure.ts";
 import { attachPage } from "./page.ts";
 import type { AttachedPage } from "./page.ts";
 import type { MayOpen } from "./page-events.ts";
-import { requireArrival } from "./page-text.ts";
+import { requireArrival, shortAddress } from "./page-text.ts";
 
 /** Connects a call with the page of its session, which is opened, or opened again, where needed. */
 
@@ -112,7 +112,7 @@ const closeWindows = async ({ devtools, page }: Connected): Promise<void> => {
 const addressOf = async ({ devtools, page }: Connected, before: string): Promise<string> => {
   const { targetInfo } = await devtools.send("Target.getTargetInfo", { targetId: page.target });
   const { url } = fieldsOf(targetInfo);
-  return isWebAddress(url) ? url : before;
+  return isWebAddress(url) ? shortAddress(url) : before;
 };
 
 interface Use {
@@ -176,6 +176,17 @@ const errorOf = (error: unknown): ToolOutput => {
   return toolError("unavailable", "the browser did not answer; try again");
 };
 
+/** Whether it is known what came of a click: the page was kept where it was. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof BrowserFailure && error.code === "not_permitted";
+
+/** What a call comes to that failed after it had clicked or typed: that may have taken effect, so nothing invites a repetition. */
+const unknownOutput = (error: unknown): ToolOutput => {
+  const reason = error instanceof BrowserFailure ? error.message : "the browser did not answer any more";
+  const sentence = `${reason}. What was clicked or typed may have taken effect: look at the page before repeating it.`;
+  return { ...toolError("unknown", sentence), status: "unknown" };
+};
+
 /** Gives a call the browser for itself; its connections are closed when it ends, however it ends. */
 const useBrowser = (
   context: ToolContext,
@@ -199,11 +210,17 @@ const usePage = (
 ): Promise<ToolOutput> =>
   useBrowser(context, async (call) => {
     const connected = await connectPage(call, use);
-    const output = await work(connected.page);
-    await closeWindows(connected);
-    const { browser = "", url = blank } = context.page.get() ?? {};
-    context.page.set({ browser, target: connected.page.target, url: await addressOf(connected, url) });
-    return withNote(output, connected.note);
+    const { page, note } = connected;
+    try {
+      const output = await work(page);
+      await closeWindows(connected);
+      const { browser = "", url = blank } = context.page.get() ?? {};
+      context.page.set({ browser, target: page.target, url: await addressOf(connected, url) });
+      return withNote(output, note);
+    } catch (error) {
+      if (page.progress.hasActed && !isRefusal(error)) return unknownOutput(error);
+      throw error;
+    }
   });
 
 /** Uses the session's page to open an address that the call names. */

@@ -100,7 +100,7 @@ describe("SE-15 SE-16: each call for itself", () => {
     probe.calls[0]?.context.show("noise");
     await bench.steps();
     expect(bench.events()).toHaveLength(before);
-    expect(results(bench)[0]).toMatch(/^error: timeout/);
+    expect(results(bench)[0]).toMatch(/^unknown: unknown: fire took longer than/);
     expect(bench.deltas.filter(({ kind }) => kind === "tool_output_delta")).toEqual([]);
   });
 

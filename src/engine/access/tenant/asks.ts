@@ -2,14 +2,19 @@ import * as z from "zod";
 import type { Ask } from "../../../agent/state/ask.ts";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
+import { refuse } from "../../../session/problems.ts";
+import { answerScopeOf } from "../../../session/rpc.ts";
+import type { Principal } from "../../../session/rpc.ts";
 import type { DatabaseRow, RunQuery, Tables } from "../database.ts";
 
 /** This file keeps what a tenant's sessions wait for people to answer. */
 
+const kinds = ["question", "approval", "client_tool", "authorization", "budget"] as const;
+
 /** Defines the query of `GET /asks`, which lists open asks only: a session lists its others. */
 export const listAsksSchema = z.strictObject({
   status: z.literal("open").default("open"),
-  kind: z.enum(["question", "approval", "client_tool", "authorization", "budget"]).optional(),
+  kind: z.enum(kinds).optional(),
   ...pageQueryFields,
 });
 
@@ -36,22 +41,33 @@ const toListedAsk = (row: DatabaseRow): ListedAsk => ({
   ...(JSON.parse(String(row["json"])) as Ask),
 });
 
-/** Lists the open asks of a tenant, the oldest first; one that has expired is open no more, whoever said so yet. */
+/** Returns the kinds that are asked for and that the caller may answer. */
+const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): readonly Ask["kind"][] => {
+  if (kind === undefined) return kinds.filter((each) => scopes.includes(answerScopeOf(each)));
+  const scope = answerScopeOf(kind);
+  return scopes.includes(scope) ? [kind] : refuse("scope_missing", `This kind needs the scope ${scope}.`);
+};
+
+/**
+ * Lists the open asks of a tenant that the caller may answer, the oldest first; one that has expired is open no more,
+ * whoever said so yet.
+ */
 export function listAsks(
   tables: Tables,
-  tenant: string,
+  principal: Principal,
   query: z.output<typeof listAsksSchema>,
   now: number,
 ): Page<ListedAsk> {
-  const { cursor, limit, kind = null } = query;
-  const binding = cursorBindingOf({ asks: tenant, kind });
+  const { cursor, limit } = query;
+  const listed = JSON.stringify(listedKinds(principal, query.kind));
+  const binding = cursorBindingOf({ asks: principal.tenant, listed });
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "opened_at", false, limit);
   const rows = tables.read(
-    `SELECT * FROM open_asks WHERE expires_at > ?1 AND ifnull(?2, json ->> 'kind') = json ->> 'kind'
+    `SELECT * FROM open_asks WHERE expires_at > ? AND json ->> 'kind' IN (SELECT value FROM json_each(?))
        ${page.where} ${page.tail}`,
     now,
-    kind,
+    listed,
     ...page.values,
   );
   return pageOf(rows, { position, column: "opened_at", limit, binding }, toListedAsk);

@@ -22,7 +22,7 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
     list_usage: (tables, { principal, params }, now) =>
       createReply(200, listUsage(tables, principal.tenant, parseParams(listUsageSchema, params), now)),
     list_asks: (tables, { principal, params }, now) =>
-      createReply(200, listAsks(tables, principal.tenant, parseParams(listAsksSchema, params), now)),
+      createReply(200, listAsks(tables, principal, parseParams(listAsksSchema, params), now)),
     list_audit: (tables, { principal, params }, now) =>
       createReply(200, listAudit(tables, principal.tenant, parseParams(listAuditSchema, params), now)),
     list_notes: (tables, { params }) =>

@@ -2,14 +2,16 @@ import { expect, test } from "vitest";
 import { listAsks, listAsksSchema } from "../../../../src/engine/access/tenant/asks.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
+import { allScopes } from "../../../../src/session/rpc.ts";
+import type { Principal, Scope } from "../../../../src/session/rpc.ts";
 import type { Ask } from "../../../../src/agent/state/ask.ts";
 import { memoryTables } from "../tables.ts";
 
 const now = 1_800_000_000_000;
 
-const ask = (id: string, expires_at = now + 1_000): Ask => ({
+const ask = (id: string, expires_at = now + 1_000, kind: Ask["kind"] = "question"): Ask => ({
   id,
-  kind: "question",
+  kind,
   thread: "main",
   run: "run_1",
   call: "call_1",
@@ -17,6 +19,13 @@ const ask = (id: string, expires_at = now + 1_000): Ask => ({
   opened_at: now - 1_000,
   seq: 5,
   expires_at,
+});
+
+const callerWith = (...scopes: readonly Scope[]): Principal => ({
+  tenant: "acme",
+  jurisdiction: null,
+  by: "k_1",
+  scopes,
 });
 
 const summary = (more: Partial<SessionSummary>): SessionSummary => ({
@@ -38,7 +47,7 @@ const summary = (more: Partial<SessionSummary>): SessionSummary => ({
 test("AP-5: an ask that has expired is not listed, and an older report brings back none", () => {
   const { tables } = memoryTables();
   const ids = (at = now): readonly string[] =>
-    listAsks(tables, "acme", listAsksSchema.parse({}), at).data.map(({ id }) => id);
+    listAsks(tables, callerWith(...allScopes), listAsksSchema.parse({}), at).data.map(({ id }) => id);
   expect(ids()).toEqual([]);
   indexSession(tables, summary({ asks: [ask("ask_a"), ask("ask_b", now + 9_000)] }));
   expect(ids()).toEqual(["ask_a", "ask_b"]);
@@ -48,4 +57,17 @@ test("AP-5: an ask that has expired is not listed, and an older report brings ba
   expect(ids()).toEqual(["ask_b"]);
   indexSession(tables, summary({ head_seq: 8, status: "deleted" }));
   expect(ids()).toEqual([]);
+});
+
+test("AP-13: a key lists the asks that it may answer: approvals, authorisations and raises are for approvals:decide", () => {
+  const { tables } = memoryTables();
+  const kinds = ["question", "approval", "client_tool", "authorization", "budget"] as const;
+  indexSession(tables, summary({ asks: kinds.map((kind) => ask(`ask_${kind}`, now + 1_000, kind)) }));
+  const listed = (query: object, ...scopes: readonly Scope[]) =>
+    listAsks(tables, callerWith(...scopes), listAsksSchema.parse(query), now).data.map(({ kind }) => kind);
+  expect(listed({}, "asks:answer").toSorted()).toEqual(["client_tool", "question"]);
+  expect(listed({}, "approvals:decide").toSorted()).toEqual(["approval", "authorization", "budget"]);
+  expect(listed({}, "asks:answer", "approvals:decide").toSorted()).toEqual(kinds.toSorted());
+  expect(listed({ kind: "approval" }, "approvals:decide")).toEqual(["approval"]);
+  expect(() => listed({ kind: "approval" }, "asks:answer")).toThrow("approvals:decide");
 });
