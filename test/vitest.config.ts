@@ -22,6 +22,12 @@ const testsIn = (folder: string, isDeep: boolean, exclude: readonly string[] = [
 
 const elsewhere = ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"];
 
+/** The tests in plain Node: those below `test/`, and the teams' own beside their team files. */
+const unitTests = (isDeep: boolean) => {
+  const { include, exclude } = testsIn("test", isDeep, elsewhere);
+  return { include: isDeep ? include : [...include, "config/*/*.test.ts"], exclude };
+};
+
 export const createConfig = (isDeep: boolean) =>
   defineConfig({
     test: {
@@ -31,7 +37,7 @@ export const createConfig = (isDeep: boolean) =>
         {
           test: {
             name: "unit",
-            ...testsIn("test", isDeep, elsewhere),
+            ...unitTests(isDeep),
             isolate: false,
             ...common,
           },

@@ -1,14 +1,11 @@
-/** This file reads from `wrangler.toml` which bindings a team's environment has. */
+/** This file reads from `wrangler.toml` what a team's environment has. */
 
 /** Returns the text of the tables that belong to a team: its environment, or for `default` all that is in none. */
-const tablesOf = (toml: string, team: string): string =>
-  toml
-    .split(/^(?=\s*\[)/m)
-    .filter((table) => {
-      const [, environment] = /^\s*\[+\s*env\s*\.\s*"?([\w-]+)/.exec(table) ?? [];
-      return team === "default" ? environment === undefined : environment === team;
-    })
-    .join("");
+const tablesOf = (toml: string, team: string): readonly string[] =>
+  toml.split(/^(?=\s*\[)/m).filter((table) => {
+    const [, environment] = /^\s*\[+\s*env\s*\.\s*"?([\w-]+)/.exec(table) ?? [];
+    return team === "default" ? environment === undefined : environment === team;
+  });
 
 /** Stands for a binding that a deployment will have. */
 const bound = { fetch: () => Promise.reject(new Error("nothing is deployed here")) };
@@ -19,7 +16,51 @@ export const readBindings = (
   team: string,
   names: readonly string[],
 ): Readonly<Record<string, unknown>> => {
-  const tables = tablesOf(toml, team);
+  const tables = tablesOf(toml, team).join("");
   const found = names.filter((name) => new RegExp(String.raw`binding\s*=\s*["']${name}["']`).test(tables));
   return Object.fromEntries(found.map((name) => [name, bound]));
+};
+
+/** Returns the name of the Worker that is bound as the team's sandbox; null if none is. */
+export const readSandboxName = (toml: string, team: string): string | null => {
+  // A binding is a table of its own, or stands in braces.
+  const entries = tablesOf(toml, team).flatMap((table) => table.match(/\{[^{}]*\}/g) ?? [table]);
+  const entry = entries.find((text) => /binding\s*=\s*["']SANDBOX["']/.test(text));
+  return /service\s*=\s*["']([^"']+)["']/.exec(entry ?? "")?.[1] ?? null;
+};
+
+/** Returns the line at which a team's environment begins, in any notation; null if the file has none. */
+export const findEnvironment = (toml: string, team: string): number | null => {
+  const table = new RegExp(String.raw`^[^\S\n]*\[+\s*env\s*\.\s*"?${team}"?\s*[.\]]`, "m");
+  const key = new RegExp(String.raw`^[^\S\n]*env\s*\.\s*"?${team}"?\s*[.=]`, "m");
+  const at = [table, key].map((pattern) => toml.search(pattern)).find((found) => found >= 0);
+  return at === undefined ? null : toml.slice(0, at).split("\n").length;
+};
+
+/** Defines the names that a team's environment declares. */
+interface EnvironmentNames {
+  /** Names the secrets that must be set; null if the environment does not say, so that wrangler reads any. */
+  readonly secrets: ReadonlySet<string> | null;
+  readonly variables: ReadonlySet<string>;
+}
+
+const keysOf = (text: string): readonly string[] =>
+  Array.from(text.matchAll(/([A-Za-z_]\w*)\s*=/g), ([, key = ""]) => key);
+
+/** Returns the variables that a table declares, as `[vars]` or as `vars = { … }`. */
+const variablesIn = (table: string): readonly string[] => {
+  const [head = "", ...lines] = table.split("\n");
+  if (/^\s*\[(?:.*\.)?\s*vars\s*\]/.test(head)) return lines.flatMap((line) => keysOf(line).slice(0, 1));
+  return keysOf(/^\s*vars\s*=\s*\{([^}]*)\}/m.exec(table)?.[1] ?? "");
+};
+
+/** Reads which secrets and variables a team's environment declares. */
+export const readDeclaredNames = (toml: string, team: string): EnvironmentNames => {
+  const tables = tablesOf(toml, team);
+  const [, required] = /\brequired\s*=\s*\[([^\]]*)\]/.exec(tables.join("")) ?? [];
+  const names = required?.match(/[A-Za-z_]\w*/g) ?? [];
+  return {
+    secrets: required === undefined ? null : new Set(names),
+    variables: new Set(tables.flatMap(variablesIn)),
+  };
 };

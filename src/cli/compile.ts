@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CompiledTeam } from "../config/build/compile.ts";
 import { compileTeam } from "../config/build/compile.ts";
@@ -5,8 +6,10 @@ import type { Diagnostic } from "../config/document/diagnostics.ts";
 import { childOf, itemsOf } from "../config/document/located.ts";
 import { extensionOffset } from "../config/extension-agents.ts";
 import { formatDiagnostics, maximumShown } from "../config/document/diagnostics.ts";
+import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { readTeamFiles, teamFolder } from "../config/build/files.ts";
+import { findEnvironment, readDeclaredNames } from "./bindings.ts";
 import { placeInExtensions } from "./extension-places.ts";
 import { loadExtensions } from "./load-extensions.ts";
 import type { Terminal } from "./usage.ts";
@@ -22,9 +25,28 @@ interface CompiledFolder extends CompiledTeam {
 const countOwnAgents = ({ draft }: CompiledTeam): number =>
   itemsOf(childOf(draft?.root, "agents")).filter(({ at }) => at !== extensionOffset).length;
 
+/** Returns the text of `wrangler.toml`; empty if there is none. */
+export const readWranglerFile = (root: string): string => {
+  const file = join(root, "wrangler.toml");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+};
+
+/** Reads what the team's environment declares; undefined if it leaves wrangler to read any name. */
+const readDeclared = (root: string, team: string): DeclaredNames | undefined => {
+  const toml = readWranglerFile(root);
+  const { secrets, variables } = readDeclaredNames(toml, team);
+  if (secrets === null) return undefined;
+  const line = findEnvironment(toml, team) ?? 1;
+  return { place: { file: "wrangler.toml", line, column: 1 }, names: new Set([...secrets, ...variables]) };
+};
+
 export const compileFolder = async (root: string, name: string): Promise<CompiledFolder> => {
   const extensions = await loadExtensions(root, name);
-  const compiled = compileTeam(readTeamFiles(root, name), { name, extensions });
+  const compiled = compileTeam(readTeamFiles(root, name), {
+    name,
+    extensions,
+    declared: readDeclared(root, name),
+  });
   const file = join(teamFolder(root, name), "extensions.ts");
   const diagnostics = await placeInExtensions(compiled.diagnostics, file, countOwnAgents(compiled));
   return { ...compiled, diagnostics, extensions };

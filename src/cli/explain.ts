@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { ExplainedValue } from "../config/explain/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain/explain.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
@@ -11,7 +9,7 @@ import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readBindings } from "./bindings.ts";
-import { compileFolder, printDiagnostics } from "./compile.ts";
+import { compileFolder, printDiagnostics, readWranglerFile } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
@@ -79,11 +77,8 @@ const printRows = (
 };
 
 /** Reads the bindings that the team's environment has. */
-const bindingsOf = (root: string, team: string): Readonly<Record<string, unknown>> => {
-  const file = join(root, "wrangler.toml");
-  const toml = existsSync(file) ? readFileSync(file, "utf8") : "";
-  return readBindings(toml, team, ["SANDBOX", "BROWSER"]);
-};
+const bindingsOf = (root: string, team: string): Readonly<Record<string, unknown>> =>
+  readBindings(readWranglerFile(root), team, ["SANDBOX", "BROWSER"]);
 
 const unservedRows = ({ unserved }: Engine, name: string): readonly ExplainedValue[] =>
   unserved

@@ -1,6 +1,7 @@
 import { teamNameProblem } from "../config/build/files.ts";
 import { runBuild } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
+import { runDeploy } from "./deploy.ts";
 import { runExplain } from "./explain.ts";
 import { runNewTeam } from "./new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
@@ -15,16 +16,19 @@ const commands: Readonly<Record<string, CliCommand>> = {
   "build-shell": buildShell,
   "new-team": runNewTeam,
   explain: runExplain,
+  deploy: runDeploy,
 };
 
 /** Returns whether `explain` describes the product and not a team. */
 const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
   kinds === true || effects === true;
 
+const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
+
 /** Says what is wrong with the names that a command was given; null if nothing is. */
 const namesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
-  if (command === "new-team" && names.length !== 1) return "new-team needs one name";
+  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
   if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
     return "explain needs a team, and may name one of its agents";
   }

@@ -15,6 +15,8 @@ export const usageText = `limpet <command>
   explain <team> [agent] [--json]          what a team comes to, each value with its origin
   explain --kinds                          known kinds and built-in toolboxes
   explain --effects                        effects with their parameters, as the table of the documentation
+  deploy <team> [--dry-run]                check a team and its secrets, then deploy its sandbox and its Worker;
+                                           --dry-run stops before anything leaves this machine
 
 Exit codes: 0 fine, 1 diagnostics, 2 usage, 3 files could not be read or written.`;
 
@@ -40,6 +42,7 @@ const flagOptions = {
   "lock-mcp": { type: "boolean" },
   from: { type: "string" },
   import: { type: "string" },
+  "dry-run": { type: "boolean" },
   help: { type: "boolean", short: "h" },
 } as const;
 
@@ -57,6 +60,7 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   build: ["all", "json", "lock-mcp"],
   "new-team": ["from", "import"],
   explain: ["kinds", "effects", "json"],
+  deploy: ["dry-run"],
 };
 
 export type ParsedCommandLine =

@@ -1,54 +1,24 @@
 import { spawnSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
-import { environmentText, hasEnvironment } from "../../src/cli/new-team.ts";
+import { findEnvironment } from "../../src/cli/bindings.ts";
+import { environmentText } from "../../src/cli/new-team.ts";
 import { team } from "../config/support.ts";
+import { createShippedPlace } from "../support/shipped-place.ts";
+import type { ShippedPlace } from "../support/shipped-place.ts";
 
 const project = resolve(import.meta.dirname, "../..");
-const folders: string[] = [];
+const places: ShippedPlace[] = [];
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const { remove } of places) remove();
 });
 
-interface Place {
-  readonly root: string;
-  readonly write: (path: string, content: string) => void;
-  readonly read: (path: string) => string;
-  readonly call: (...given: string[]) => Promise<{ code: number; lines: string[] }>;
-}
-
-/** A copy of the project's teams in a folder of its own. */
-const place = (): Place => {
-  const root = mkdtempSync(join(tmpdir(), "limpet-cli-"));
-  folders.push(root);
-  cpSync(join(project, "config"), join(root, "config"), { recursive: true });
-  cpSync(join(project, "wrangler.toml"), join(root, "wrangler.toml"));
-  return {
-    root,
-    write: (path, content) => {
-      mkdirSync(join(root, path, ".."), { recursive: true });
-      writeFileSync(join(root, path), content);
-    },
-    read: (path) => readFileSync(join(root, path), "utf8"),
-    call: async (...given) => {
-      const lines: string[] = [];
-      const code = await run(given, { root, print: (line) => lines.push(...line.split("\n")) });
-      return { code, lines };
-    },
-  };
+const place = (): ShippedPlace => {
+  const made = createShippedPlace();
+  places.push(made);
+  return made;
 };
 
 /** Every file below a folder with its content. */
@@ -287,14 +257,14 @@ test("CF-37: new-team copies a team, keeps comments, and the copy is valid", asy
   const { code, lines } = await call("new-team", "acme", "--from", "assistant");
   expect(code).toBe(0);
   expect(lines.slice(1)).toEqual([
+    "  echo ANTHROPIC_API_KEY=… >> .dev.vars.acme",
     "  npm start -- --env acme",
-    "  npx wrangler deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox-acme",
-    "  npx wrangler deploy --env acme",
-    "  npx wrangler secret put LIMPET_ADMIN_KEY --env acme",
-    "  npx wrangler secret put ANTHROPIC_API_KEY --env acme",
+    "  npx limpet deploy acme",
   ]);
   expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
-  expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environmentText("acme")}`);
+  const environment = environmentText("acme", ["ANTHROPIC_API_KEY"]);
+  expect(environment).toContain('secrets = { required = ["LIMPET_ADMIN_KEY", "ANTHROPIC_API_KEY"] }');
+  expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment}`);
   expect((await call("build", "acme")).code).toBe(0);
 });
 
@@ -337,11 +307,11 @@ test("CF-37: an environment is found in every notation", () => {
       "[env.acme.vars]",
       "[[env.acme.services]]",
       "env.acme = {}",
-    ].filter((toml) => !hasEnvironment(toml, "acme")),
+    ].filter((toml) => findEnvironment(toml, "acme") === null),
   ).toEqual([]);
   expect(
-    ["[env.acme2]", "# [env.acme]", "[acme]", 'x = "[env.acme]"'].filter((toml) =>
-      hasEnvironment(toml, "acme"),
+    ["[env.acme2]", "# [env.acme]", "[acme]", 'x = "[env.acme]"'].filter(
+      (toml) => findEnvironment(toml, "acme") !== null,
     ),
   ).toEqual([]);
 });

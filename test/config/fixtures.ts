@@ -95,7 +95,7 @@ export const fixtures: readonly Fixture[] = [
   {
     code: "yaml_syntax",
     bad: team({ top: "sessions:\n\ton_busy: queue" }),
-    says: ["team.yaml:10:1 error yaml_syntax: Tabs are not allowed as indentation"],
+    says: ["team.yaml:10:1 error yaml_syntax: a tab stands in the indentation; indent with spaces"],
     good: team({ top: "sessions:\n  on_busy: queue" }),
   },
   {

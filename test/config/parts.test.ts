@@ -305,7 +305,7 @@ test("CF-4: what is wrong with a skill is said at its own file", async () => {
   expect(said.map((line) => line.replace("config/acme/skills/", ""))).toEqual([
     'a/SKILL.md:3:1 warning key_ignored version: the frontmatter key "version" has no effect',
     'b/SKILL.md:1:1 error duplicate_name: the skill "same" stands in skills/a/SKILL.md too',
-    "c/SKILL.md:3:1 error skill_invalid: Missing closing 'quote",
+    "c/SKILL.md:2:7 error skill_invalid: a quote is opened here and never closed",
     "d/SKILL.md:2:1 error skill_invalid: the frontmatter must be a map with name and description",
     "e/SKILL.md:1:1 warning key_ignored: the frontmatter has no closing ---; all of the file is the skill's text",
     "f/notes.md:1:1 warning unused_file: skills/f/ has no SKILL.md, so this file is not used",

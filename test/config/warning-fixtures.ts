@@ -2,6 +2,9 @@ import type { Fixture } from "./fixtures.ts";
 import { team } from "./support.ts";
 
 const second = "  - name: helper";
+const declares = (...names: readonly string[]): Fixture["badOptions"] & object => ({
+  declared: { place: { file: "wrangler.toml", line: 8, column: 1 }, names: new Set(names) },
+});
 
 /** A fixture for each code of a warning. */
 export const warnings: readonly Fixture[] = [
@@ -171,9 +174,19 @@ export const warnings: readonly Fixture[] = [
   },
   {
     code: "unused_file",
-    bad: { "team.yaml": team(), "guide.test.ts": "x" },
-    says: ["guide.test.ts:1:1 warning unused_file: this release does not run a team's own tests"],
-    good: { "team.yaml": team() },
+    bad: { "team.yaml": team(), "tests/guide.test.ts": "x" },
+    says: ["tests/guide.test.ts:1:1 warning unused_file: nothing reads this file"],
+    good: { "team.yaml": team(), "guide.test.ts": "x" },
+  },
+  {
+    code: "undeclared_secret",
+    bad: team(),
+    badOptions: declares("LIMPET_ADMIN_KEY"),
+    says: [
+      'wrangler.toml:8:1 warning undeclared_secret: the team needs KEY, which its environment does not declare, so wrangler does not read it from .dev.vars\n  write there: secrets = { required = ["LIMPET_ADMIN_KEY", "KEY"] }',
+    ],
+    good: team(),
+    goodOptions: declares("LIMPET_ADMIN_KEY", "KEY"),
   },
   {
     code: "rule_gap",

@@ -64,7 +64,7 @@ describe.each(teams)("the bundle of %s", (team) => {
 
 test("TB-1: no Worker finds its bindings in process.env, in no environment, a new team's neither", () => {
   const config = join(folder, "wrangler.toml");
-  writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + environmentText("acme"));
+  writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + environmentText("acme", []));
   const flagsOf = (file: string, env?: string): unknown =>
     unstable_readConfig({ config: file, ...(env === undefined ? {} : { env }) }).compatibility_flags;
   const flags = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"];

@@ -8,6 +8,9 @@ import type { Team } from "../../src/config/team.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
+/** The teams that come with the project; others are their owner's. */
+export const shippedTeams: readonly string[] = ["assistant", "default", "dev-team"];
+
 /** `team.yaml` of a shipped team as text. */
 export const shippedYaml = (name: string): string =>
   new TextDecoder().decode(readTeamFiles(root, name).get("team.yaml") as Uint8Array);

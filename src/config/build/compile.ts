@@ -1,5 +1,7 @@
 import { findUnavailable } from "../availability.ts";
 import { checkReferencesAndAddresses } from "../checks/addresses.ts";
+import type { DeclaredNames } from "../checks/declared-secrets.ts";
+import { checkDeclaredSecrets, neededSecrets } from "../checks/declared-secrets.ts";
 import { checkAnswers } from "../checks/answers.ts";
 import { checkInert } from "../checks/inert.ts";
 import { checkModels } from "../checks/models.ts";
@@ -10,7 +12,7 @@ import { checkSettings } from "../checks/settings.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
 import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
-import { arrangeDiagnostics, hasErrors, formatPath } from "../document/diagnostics.ts";
+import { arrangeDiagnostics, hasErrors } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
 import type { TeamDraft } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
@@ -33,6 +35,8 @@ export interface CompileOptions {
   readonly name: string;
   /** The loaded `extensions.ts`, if there is one. */
   readonly extensions?: ExtensionModule | undefined;
+  /** What the team's environment declares for wrangler; absent if it declares nothing, so that wrangler reads any name. */
+  readonly declared?: DeclaredNames | undefined;
 }
 
 export interface CompiledTeam {
@@ -40,7 +44,7 @@ export interface CompiledTeam {
   readonly team: Team | null;
   /** The diagnostics, sorted by position. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Names of references that an agent can reach, with the fields that use them. */
+  /** Names of the secrets that the team's agents and tools need, with the fields and tools that use them. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
   /** The draft that was checked, for `limpet explain`; null if nothing could be read. */
   readonly draft: TeamDraft | null;
@@ -128,14 +132,12 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   const context = readContext(report, files, draft.sections.context.max_chars);
   const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
-  if (!hasErrors(report.found)) checkRuleGaps(draft);
+  const secrets = neededSecrets(draft, reachableSecrets(draft));
+  if (!hasErrors(report.found)) {
+    checkRuleGaps(draft);
+    checkDeclaredSecrets(report, Object.keys(secrets), options.declared);
+  }
   const diagnostics = arrangeDiagnostics(withoutFollowUps(report.found));
-  const secrets = Object.fromEntries(
-    [...reachableSecrets(draft)].map(([reference, paths]) => [
-      reference,
-      paths.map((path) => formatPath([...draft.prefix, ...path])),
-    ]),
-  );
   const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context, lock });
   return { team, diagnostics, secrets, draft };
 };

@@ -36,6 +36,7 @@ const usedFiles = [
   /^scripts\/[^/]+\.yaml$/,
   /^mcp\.lock\.json$/,
   /^extensions\.ts$/,
+  /^[^/]+\.test\.ts$/,
 ];
 
 /** Says why a file of the team folder has no use; null if it has one. */
@@ -43,10 +44,7 @@ const unusedText = (path: string, files: TeamFiles): string | null => {
   const folder = /^skills\/[^/]+\//.exec(path)?.[0];
   if (folder !== undefined && !files.has(`${folder}SKILL.md`))
     return `${folder} has no SKILL.md, so this file is not used`;
-  if (usedFiles.some((pattern) => pattern.test(path))) return null;
-  return /^[^/]+\.test\.ts$/.test(path)
-    ? "this release does not run a team's own tests"
-    : "nothing reads this file";
+  return usedFiles.some((pattern) => pattern.test(path)) ? null : "nothing reads this file";
 };
 
 /** Warns about files that nothing uses. */

@@ -73,6 +73,7 @@ export const warningCodes = [
   "effect_inert",
   "verify_inert",
   "rule_gap",
+  "undeclared_secret",
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

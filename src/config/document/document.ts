@@ -3,6 +3,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, Parser } from "yaml";
 import type { ErrorCode, SourcePlace } from "./diagnostics.ts";
 import { createPlacer } from "./place.ts";
 import type { DocumentFinding } from "./safety.ts";
+import { explainSyntax } from "./syntax-faults.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
 /** This file reads one YAML file as plain values that know where they were written. */
@@ -215,6 +216,8 @@ const tagRefusal = "this tag is not allowed; write the plain value";
 const problemOf = (
   document: Document.Parsed,
   another: Document.Parsed | undefined,
+  text: string,
+  lexemes: readonly string[],
 ): DocumentFinding | null => {
   const [error] = document.errors;
   if (error === undefined && another !== undefined)
@@ -222,6 +225,7 @@ const problemOf = (
   const problem = error ?? document.warnings[0];
   if (problem === undefined) return null;
   const code = yamlCodes[problem.code] ?? "yaml_syntax";
+  if (code === "yaml_syntax") return { code, ...explainSyntax(problem, text, lexemes) };
   return { code, offset: problem.pos[0], message: code === "yaml_tag" ? tagRefusal : problem.message };
 };
 
@@ -267,7 +271,7 @@ export const readDocument = (
   if (unsafe !== null) return only(unsafe.code, unsafe.offset, unsafe.message);
   const [document, another] = parseDocuments(text, lexemes);
   if (document === undefined) return only("yaml_syntax", 0, "the file could not be read as YAML");
-  const problem = problemOf(document, another);
+  const problem = problemOf(document, another, text, lexemes);
   if (problem !== null) return only(problem.code, problem.offset, problem.message);
   const walk: DocumentWalk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
   try {

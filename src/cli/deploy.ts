@@ -1,0 +1,101 @@
+import { hasErrors } from "../config/document/diagnostics.ts";
+import { secretCommand } from "../config/document/references.ts";
+import { findEnvironment, readDeclaredNames, readSandboxName } from "./bindings.ts";
+import { compileFolder, printDiagnostics, readWranglerFile } from "./compile.ts";
+import { environmentText } from "./new-team.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes } from "./usage.ts";
+import { deployWorker, runWrangler } from "./wrangler.ts";
+
+/** This file implements `limpet deploy`: a team's sandbox and then its Worker, once its secrets are set. */
+
+/** The flag by which wrangler knows a team; `default` is no environment. */
+const environmentFlag = (team: string): string => `--env=${team === "default" ? "" : team}`;
+
+/** Lists the secrets that are set at the team's Worker; null, with wrangler's words printed, if nobody knows. */
+const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySet<string> | null> => {
+  const args = ["secret", "list", environmentFlag(team), "--format=json"];
+  const { code, output } = await runWrangler(args, { root: terminal.root, captures: true });
+  if (code === 0) {
+    const listed = JSON.parse(output.slice(output.indexOf("["))) as readonly { readonly name: string }[];
+    return new Set(listed.map(({ name }) => name));
+  }
+  // A Worker that was never deployed has no secrets yet.
+  if (/Worker "[^"]*".* not found/.test(output)) return new Set();
+  terminal.print(output.trim());
+  terminal.print("wrangler cannot say which secrets are set; if you are not logged in: npx wrangler login");
+  return null;
+};
+
+/** Asks wrangler for the secrets and prints how to set those that are missing; true if none is. */
+const checkSecrets = async (
+  terminal: Terminal,
+  team: string,
+  needed: readonly string[],
+): Promise<boolean> => {
+  const set = await listSecrets(terminal, team);
+  if (set === null) return false;
+  const missing = needed.filter((name) => !set.has(name));
+  if (missing.length === 0) return true;
+  terminal.print(`${team} needs ${missing.length === 1 ? "a secret that is" : "secrets that are"} not set:`);
+  for (const name of missing) terminal.print(`  npx ${secretCommand(name, team)}`);
+  terminal.print(`then: npx limpet deploy ${team}`);
+  return false;
+};
+
+const printNextCall = (terminal: Terminal, team: string, targets: readonly string[]): void => {
+  const [target] = targets;
+  if (target === undefined) {
+    terminal.print(`${team} is deployed; its environment in wrangler.toml gives it no address`);
+    return;
+  }
+  const [host = ""] = target.replace(/^https:\/\//, "").split(" ");
+  terminal.print(`${team} is at https://${host}; make a key for its first customer:`);
+  terminal.print(
+    `  curl -s https://${host}/v1/keys -H "Authorization: Bearer $LIMPET_ADMIN_KEY" -H 'Content-Type: application/json' -d '{"tenant": "first-customer"}'`,
+  );
+};
+
+/** Deploys a team that is valid: its sandbox first, because its Worker is bound to it. */
+const deployTeam = async (
+  terminal: Terminal,
+  team: string,
+  sandbox: string | null,
+  dryRun: readonly string[],
+): Promise<ExitCode> => {
+  const { root } = terminal;
+  if (sandbox !== null) {
+    const args = ["-c", "src/sandbox/worker/wrangler.toml", "--name", sandbox, ...dryRun];
+    if ((await deployWorker(args, root)) === null) return exitCodes.diagnostics;
+  }
+  const targets = await deployWorker([environmentFlag(team), ...dryRun], root);
+  if (targets === null) return exitCodes.diagnostics;
+  if (dryRun.length === 0) printNextCall(terminal, team, targets);
+  return exitCodes.fine;
+};
+
+/** Runs `limpet deploy`, which stops before anything is deployed if the team or a secret is not in order. */
+export const runDeploy = async (
+  terminal: Terminal,
+  { names, flags }: CommandArguments,
+): Promise<ExitCode> => {
+  const team = names[0] ?? "";
+  const { diagnostics, secrets } = await compileFolder(terminal.root, team);
+  printDiagnostics(terminal, diagnostics, false);
+  if (hasErrors(diagnostics)) return exitCodes.diagnostics;
+  const toml = readWranglerFile(terminal.root);
+  if (team !== "default" && findEnvironment(toml, team) === null) {
+    terminal.print(
+      `wrangler.toml has no environment ${team}; add:\n${environmentText(team, Object.keys(secrets))}`,
+    );
+    return exitCodes.diagnostics;
+  }
+  const variables = readDeclaredNames(toml, team).variables;
+  const needed = ["LIMPET_ADMIN_KEY", ...Object.keys(secrets)].filter((name) => !variables.has(name));
+  if (flags["dry-run"] === true) {
+    terminal.print(`${team} needs the secrets ${needed.join(", ")}`);
+    return deployTeam(terminal, team, readSandboxName(toml, team), ["--dry-run"]);
+  }
+  if (!(await checkSecrets(terminal, team, needed))) return exitCodes.diagnostics;
+  return deployTeam(terminal, team, readSandboxName(toml, team), []);
+};

@@ -1,0 +1,65 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+
+/** This file runs wrangler: the one on the path, else the project's own. */
+
+interface WranglerResult {
+  readonly code: number;
+  /** What it printed; empty if it wrote to the terminal itself. */
+  readonly output: string;
+}
+
+interface WranglerOptions {
+  /** The project's folder. */
+  readonly root: string;
+  /** Keeps what it prints from the terminal and returns it. */
+  readonly captures?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs wrangler to its end. */
+export const runWrangler = async (
+  args: readonly string[],
+  { root, captures = false, env = {} }: WranglerOptions,
+): Promise<WranglerResult> => {
+  const path = [process.env["PATH"], join(root, "node_modules/.bin")].join(delimiter);
+  const child = spawn("wrangler", args, {
+    cwd: root,
+    env: { ...process.env, ...env, PATH: path },
+    stdio: captures ? ["ignore", "pipe", "pipe"] : "inherit",
+    // Only a shell finds the scripts that packages bring to Windows.
+    shell: process.platform === "win32",
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => (output += text));
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code: code ?? 1, output };
+};
+
+/** Deploys with wrangler, which writes to the terminal; gives the addresses of the Worker, null if it failed. */
+export const deployWorker = async (
+  args: readonly string[],
+  root: string,
+): Promise<readonly string[] | null> => {
+  const folder = mkdtempSync(join(tmpdir(), "limpet-deploy-"));
+  const file = join(folder, "output.jsonl");
+  try {
+    const env = { WRANGLER_OUTPUT_FILE_PATH: file };
+    const { code } = await runWrangler(["deploy", ...args], { root, env });
+    return code === 0 ? readTargets(file) : null;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+const readTargets = (file: string): readonly string[] =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { readonly type: string; readonly targets?: readonly string[] })
+    .flatMap(({ type, targets = [] }) => (type === "deploy" ? targets : []));

@@ -1,0 +1,108 @@
+import type { YAMLParseError } from "yaml";
+
+/** This file says in plain words what is wrong where YAML's parser gives up. */
+
+/** Defines a fault of the syntax: where it begins, and what its author does about it. */
+export interface SyntaxFault {
+  readonly offset: number;
+  readonly message: string;
+}
+
+type ParseError = Pick<YAMLParseError, "code" | "message" | "pos">;
+
+/** The longest line that is looked at: the patterns below take more than linear time. */
+const maximumLine = 400;
+
+const lineAround = (text: string, offset: number): string => {
+  const start = offset === 0 ? 0 : text.lastIndexOf("\n", offset - 1) + 1;
+  const [line = ""] = text.slice(start, start + maximumLine).split("\n", 1);
+  return line;
+};
+
+/** Matches a plain text behind a key that has a colon and a blank in it, or ends with a colon. */
+const valueWithColon = /^\s*(?:- )*(?:[\w-]+:\s+)([^\s"'[{|>#&*!][^#]*?:(?:\s.*)?)$/;
+
+/** The same inside of braces, where the text ends before a comma or the brace. */
+const flowValueWithColon = /[{,]\s*[\w-]+:\s+([^\s"'[{,}][^,}]*?:\s[^,}]*?)\s*[,}]/;
+
+const quote = (value: string): string => {
+  const text = value.trim();
+  return text.length > 60 ? `"${text.slice(0, 57)}…"` : `"${text}"`;
+};
+
+/** Says that a text with a colon needs quotes; null if the line has no such text. */
+const explainColon = (line: string): string | null => {
+  const value = valueWithColon.exec(line)?.[1] ?? flowValueWithColon.exec(line)?.[1];
+  return value === undefined ? null : `quote the text: it contains a colon; write ${quote(value)}`;
+};
+
+/** Says that a colon needs a blank behind it; null if the line has none without. */
+const explainMissingSpace = (line: string): string | null => {
+  const [, key, value] = /^\s*(?:- )?([A-Za-z_][\w-]*):([^\s/].*)$/.exec(line) ?? [];
+  return key === undefined ? null : `put a space behind the colon: ${key}: ${value}`;
+};
+
+const indentation =
+  "the indentation does not fit: keys of one map begin in the same column, and so do the items of a list";
+
+/** Lists what the parser says, and what its reader is told; the first that fits counts. */
+const sentences: readonly (readonly [RegExp, string])[] = [
+  [/^Tabs are not allowed/, "a tab stands in the indentation; indent with spaces"],
+  [
+    /must be sufficiently indented and end with a ([\]}])/,
+    "a bracket that is opened before is not closed; close it with $1",
+  ],
+  [/cannot start with \S.*?(\S)$/, "a text cannot begin with $1; quote it"],
+  [/^Implicit map keys need/, 'a key and its value are expected here, like "name: value"'],
+  [
+    /^Implicit keys need/,
+    "this line is neither a key with a value nor part of the text before; quote a text of several lines, or indent it",
+  ],
+  [
+    /^(Block scalar header|Not a YAML token)/,
+    "a text that begins with | or > stands in the lines below, indented",
+  ],
+  [
+    /^Invalid escape sequence/,
+    "a backslash in double quotes begins an escape; use single quotes, or write it twice",
+  ],
+  [/^Comments must be separated/, "put a space before the #"],
+  [/^Unexpected (block-seq-ind|seq-item-ind)/, "a list begins in the line below its key, not behind it"],
+  [
+    /^Unexpected scalar at node end/,
+    "text follows where the value has ended; quote all of it, and write '' for a ' in single quotes",
+  ],
+  [
+    /^(Sequence item without|All (mapping|sequence|collection) items|A block sequence|Nested mappings)/,
+    indentation,
+  ],
+  [/^Block collections are not allowed/, "a text in brackets that contains a colon needs quotes"],
+];
+
+/** Finds where the quote is opened that is not closed when the file ends. */
+const findOpenQuote = (text: string, lexemes: readonly string[], end: number): number => {
+  const open = lexemes.findLast((lexeme) => /^["']/.test(lexeme));
+  return open === undefined ? end : text.lastIndexOf(open);
+};
+
+/** Explains an error of the parser; `lexemes` is what its lexer read. */
+export const explainSyntax = (
+  { message, pos }: ParseError,
+  text: string,
+  lexemes: readonly string[],
+): SyntaxFault => {
+  const [at] = pos;
+  const line = lineAround(text, at);
+  if (/^Missing closing ["']/.test(message)) {
+    const offset = findOpenQuote(text, lexemes, at);
+    return { offset, message: "a quote is opened here and never closed" };
+  }
+  const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
+  const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
+  if (ofColons !== null) return { offset: at, message: ofColons };
+  const [pattern, sentence] = sentences.find(([known]) => known.test(message)) ?? [];
+  if (pattern === undefined || sentence === undefined)
+    return { offset: at, message: `this is no YAML: ${message}` };
+  const [, word = ""] = pattern.exec(message) ?? [];
+  return { offset: at, message: sentence.replace("$1", word) };
+};

@@ -1,0 +1,197 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createShippedPlace } from "../support/shipped-place.ts";
+import type { ShippedPlace } from "../support/shipped-place.ts";
+
+/** `limpet deploy` against a wrangler on the path that notes what it is asked and answers as a test says. */
+
+interface FakeAnswers {
+  /** What `secret list` prints; absent: the Worker does not exist. */
+  readonly secrets?: string;
+  readonly targets?: readonly string[];
+  /** Commands that begin with this fail. */
+  readonly fails?: string;
+}
+
+const fakeWrangler = ({ secrets, targets = [], fails }: FakeAnswers): string => `#!/usr/bin/env node
+const { appendFileSync } = require("node:fs");
+const line = process.argv.slice(2).join(" ");
+appendFileSync("asked.txt", line + "\\n");
+if (${JSON.stringify(fails ?? null)} !== null && line.startsWith(${JSON.stringify(fails ?? "")})) {
+  console.error("You are not logged in.");
+  process.exit(1);
+}
+if (line.startsWith("secret list")) {
+  const secrets = ${JSON.stringify(secrets ?? null)};
+  if (secrets === null) {
+    console.error('✘ [ERROR] Worker "limpet-acme" (env: acme) not found.');
+    process.exit(1);
+  }
+  console.log(secrets);
+}
+const output = process.env.WRANGLER_OUTPUT_FILE_PATH;
+if (line.startsWith("deploy") && output !== undefined) {
+  const targets = line.includes("-c ") ? undefined : ${JSON.stringify(targets)};
+  appendFileSync(output, JSON.stringify({ type: "wrangler-session" }) + "\\n");
+  appendFileSync(output, JSON.stringify({ type: "deploy", targets }) + "\\n");
+}
+`;
+
+let place: ShippedPlace;
+const path = process.env["PATH"];
+beforeEach(() => {
+  place = createShippedPlace();
+});
+afterEach(() => {
+  process.env["PATH"] = path;
+  place.remove();
+});
+
+const useWrangler = (answers: FakeAnswers): void => {
+  const folder = join(place.root, "bin");
+  mkdirSync(folder, { recursive: true });
+  place.write("bin/wrangler", fakeWrangler(answers));
+  chmodSync(join(folder, "wrangler"), 0o755);
+  process.env["PATH"] = [folder, path].join(delimiter);
+};
+
+const asked = (): readonly string[] => {
+  const file = join(place.root, "asked.txt");
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+};
+
+const sandbox = "deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox-acme";
+
+const bothSecrets = JSON.stringify([
+  { name: "LIMPET_ADMIN_KEY", type: "secret_text" },
+  { name: "ANTHROPIC_API_KEY", type: "secret_text" },
+]);
+
+test("AP-71: deploy brings up the sandbox, then the team, and prints the address and the next call", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  useWrangler({ secrets: bothSecrets, targets: ["https://limpet-acme.example.workers.dev"] });
+  const { code, lines } = await place.call("deploy", "acme");
+  expect(asked()).toEqual(["secret list --env=acme --format=json", sandbox, "deploy --env=acme"]);
+  expect(code).toBe(0);
+  expect(lines[0]).toBe(
+    "acme is at https://limpet-acme.example.workers.dev; make a key for its first customer:",
+  );
+  expect(lines[1]).toMatch(/^ {2}curl -s https:\/\/limpet-acme\.example\.workers\.dev\/v1\/keys .*tenant/);
+});
+
+test("AP-71: a secret that is not set stops the deploy with the command that sets it", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  useWrangler({ secrets: `[{ "name": "LIMPET_ADMIN_KEY", "type": "secret_text" }]` });
+  expect(await place.call("deploy", "acme")).toEqual({
+    code: 1,
+    lines: [
+      "acme needs a secret that is not set:",
+      "  npx wrangler secret put ANTHROPIC_API_KEY --env acme",
+      "then: npx limpet deploy acme",
+    ],
+  });
+  expect(asked()).toEqual(["secret list --env=acme --format=json"]);
+});
+
+test("AP-71: a Worker that was never deployed has no secrets", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  useWrangler({});
+  const { code, lines } = await place.call("deploy", "acme");
+  expect([code, lines]).toEqual([
+    1,
+    [
+      "acme needs secrets that are not set:",
+      "  npx wrangler secret put LIMPET_ADMIN_KEY --env acme",
+      "  npx wrangler secret put ANTHROPIC_API_KEY --env acme",
+      "then: npx limpet deploy acme",
+    ],
+  ]);
+});
+
+test("AP-71: secrets that the team's own tools read are needed, too; a variable of wrangler.toml is none", async () => {
+  await place.call("new-team", "acme");
+  const tool = join(import.meta.dirname, "../../src/tools/define-tool.ts");
+  const zod = join(import.meta.dirname, "../../node_modules/zod/index.js");
+  place.write(
+    "config/acme/extensions.ts",
+    `import * as z from ${JSON.stringify(zod)};
+import { defineTool } from ${JSON.stringify(tool)};
+const pilot = defineTool({
+  name: "call_pilot", description: "Calls the pilot.", params: z.strictObject({}), safety: "read",
+  secrets: ["HARBOUR_TOKEN"], hosts: ["https://harbour.example"], run: () => ({ content: "" }),
+});
+export const toolboxes = [{ name: "sea", description: "The sea.", tools: [pilot] }];\n`,
+  );
+  const yaml = place.read("config/acme/team.yaml");
+  place.write("config/acme/team.yaml", yaml.replace("toolboxes: [", "toolboxes: [sea, "));
+  useWrangler({ secrets: bothSecrets });
+  const stopped = await place.call("deploy", "acme");
+  expect(stopped.code).toBe(1);
+  expect(stopped.lines).toContain("  npx wrangler secret put HARBOUR_TOKEN --env acme");
+  expect(stopped.lines.slice(0, 2)).toEqual([
+    expect.stringMatching(/^wrangler\.toml:\d+:1 warning undeclared_secret: the team needs HARBOUR_TOKEN/),
+    '  write there: secrets = { required = ["LIMPET_ADMIN_KEY", "HARBOUR_TOKEN"] }',
+  ]);
+  const toml = place.read("wrangler.toml").split("[env.acme]");
+  place.write(
+    "wrangler.toml",
+    toml.join("[env.acme]").replace(/(\[env\.acme\][^]*vars = \{)/, '$1 HARBOUR_TOKEN = "t",'),
+  );
+  expect(await place.call("deploy", "acme")).toMatchObject({ code: 0 });
+});
+
+test("AP-71: a dry run asks nobody, and leaves nothing but what wrangler's own dry runs write", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  useWrangler({});
+  expect(await place.call("deploy", "acme", "--dry-run")).toEqual({
+    code: 0,
+    lines: ["acme needs the secrets LIMPET_ADMIN_KEY, ANTHROPIC_API_KEY"],
+  });
+  expect(asked()).toEqual([`${sandbox} --dry-run`, "deploy --env=acme --dry-run"]);
+});
+
+test("AP-71: the team default is no environment", async () => {
+  useWrangler({ secrets: bothSecrets, targets: ["limpet.example (custom domain)"] });
+  const { code, lines } = await place.call("deploy", "default");
+  expect([code, lines[0]]).toEqual([
+    0,
+    "default is at https://limpet.example; make a key for its first customer:",
+  ]);
+  expect(asked()).toEqual([
+    "secret list --env= --format=json",
+    "deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox",
+    "deploy --env=",
+  ]);
+});
+
+test("AP-71: what stops it says why, and nothing is deployed after it", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  useWrangler({ secrets: bothSecrets, fails: "secret list" });
+  const loggedOut = await place.call("deploy", "acme");
+  expect(loggedOut).toEqual({
+    code: 1,
+    lines: [
+      "You are not logged in.",
+      "wrangler cannot say which secrets are set; if you are not logged in: npx wrangler login",
+    ],
+  });
+  useWrangler({ secrets: bothSecrets, fails: sandbox });
+  expect((await place.call("deploy", "acme")).code).toBe(1);
+  expect(asked().filter((line) => line === "deploy --env=acme")).toEqual([]);
+  const yaml = place.read("config/acme/team.yaml");
+  place.write("config/acme/team.yaml", yaml.replace("toolboxes:", "toolboxs:"));
+  const before = asked().length;
+  const wrong = await place.call("deploy", "acme");
+  expect([wrong.code, wrong.lines[0]]).toEqual([1, expect.stringContaining("unknown_key")]);
+  expect(asked()).toHaveLength(before);
+});
+
+test("AP-71: a team without an environment is told what to write", async () => {
+  place.write("config/acme/team.yaml", place.read("config/assistant/team.yaml"));
+  useWrangler({ secrets: bothSecrets });
+  const { code, lines } = await place.call("deploy", "acme");
+  expect([code, lines.slice(0, 2)]).toEqual([1, ["wrangler.toml has no environment acme; add:", ""]]);
+  expect(lines).toContain("[env.acme]");
+  expect(asked()).toEqual([]);
+});

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { readDocument } from "../../src/config/document/document.ts";
+
+/** What an author reads who knows no YAML. */
+
+const findingOf = (text: string): string => {
+  const { findings, place } = readDocument("team.yaml", text);
+  const [found] = findings;
+  if (found === undefined) throw new Error("nothing was found");
+  const { line, column } = place(found.offset);
+  return `${line}:${column} ${found.code} ${found.message}`;
+};
+
+const indentation =
+  "the indentation does not fit: keys of one map begin in the same column, and so do the items of a list";
+
+const faults: readonly (readonly [string, string, string])[] = [
+  [
+    "a colon in a text",
+    "agents:\n  - name: a\n    instructions: Help: be brief\n",
+    '3:19 yaml_syntax quote the text: it contains a colon; write "Help: be brief"',
+  ],
+  [
+    "a colon in the first key of an item",
+    "agents:\n  - description: Note: it is so\n    name: a\n",
+    '2:18 yaml_syntax quote the text: it contains a colon; write "Note: it is so"',
+  ],
+  [
+    "a colon in a text in braces",
+    "rules:\n  - { act: delete, reason: Ask: first }\n",
+    '2:28 yaml_syntax quote the text: it contains a colon; write "Ask: first"',
+  ],
+  ["a colon without a blank", "a: 1\nb:2\n", "2:1 yaml_syntax put a space behind the colon: b: 2"],
+  ["a colon without a blank at the top", "a:1\nb: 2\n", "1:1 yaml_syntax put a space behind the colon: a: 1"],
+  ["a tab", "agents:\n\t- name: a\n", "2:1 yaml_syntax a tab stands in the indentation; indent with spaces"],
+  ["a key too far left", "agents:\n  - name: a\n   instructions: b\n", `3:1 yaml_syntax ${indentation}`],
+  ["a key too far right", "agents:\n  - name: a\n      instructions: b\n", `2:11 yaml_syntax ${indentation}`],
+  ["a list among keys", "a:\n  c: d\n  - b\n", `3:1 yaml_syntax ${indentation}`],
+  ["an open quote", 'a: "open\nb: 1\n', "1:4 yaml_syntax a quote is opened here and never closed"],
+  [
+    "an apostrophe in quotes",
+    "a: 'it's'\nb: 1\n",
+    "1:8 yaml_syntax text follows where the value has ended; quote all of it, and write '' for a ' in single quotes",
+  ],
+  [
+    "an open brace",
+    "a: { b: 1\nc: 2\n",
+    "2:1 yaml_syntax a bracket that is opened before is not closed; close it with }",
+  ],
+  [
+    "an open bracket",
+    "a: [1, 2\nb: 3\n",
+    "2:1 yaml_syntax a bracket that is opened before is not closed; close it with ]",
+  ],
+  ["an at sign", "a: @x\n", "1:4 yaml_syntax a text cannot begin with @; quote it"],
+  ["a backtick", "a: `x`\n", "1:4 yaml_syntax a text cannot begin with `; quote it"],
+  ["a percent sign", "a: %x\n", "1:4 yaml_syntax a text cannot begin with %; quote it"],
+  [
+    "a key without a value",
+    "a: 1\nb\nc: 3\n",
+    '2:1 yaml_syntax a key and its value are expected here, like "name: value"',
+  ],
+  [
+    "text behind a bar",
+    "a: > text here\n",
+    "1:6 yaml_syntax a text that begins with | or > stands in the lines below, indented",
+  ],
+  [
+    "a path in double quotes",
+    'a: "C:\\Users"\n',
+    "1:7 yaml_syntax a backslash in double quotes begins an escape; use single quotes, or write it twice",
+  ],
+  ["a comment at a text", 'a: "x"#c\n', "1:7 yaml_syntax put a space before the #"],
+  [
+    "an item behind its key",
+    "a: - b\n",
+    "1:4 yaml_syntax a list begins in the line below its key, not behind it",
+  ],
+];
+
+test.each(faults)("CF-30: %s is explained in plain words", (_, text, said) => {
+  expect(findingOf(text)).toBe(said);
+});
+
+test("CF-9: a long line of colons is explained within two seconds", () => {
+  const begun = performance.now();
+  for (const piece of ["{a: ", ": ", "a: b: ", "{ a: b, c: d: "]) findingOf(`a: ${piece.repeat(20_000)}\n`);
+  expect(performance.now() - begun).toBeLessThan(8_000);
+});

@@ -1,0 +1,142 @@
+import { basename, dirname } from "node:path";
+import type * as z from "zod";
+import { compileFolder } from "../../src/cli/compile.ts";
+import { formatDiagnostics } from "../../src/config/document/diagnostics.ts";
+import type { Team } from "../../src/config/team.ts";
+import { createEngine } from "../../src/engine/create.ts";
+import type { Extensions } from "../../src/index.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
+import { checkScript } from "../../src/model/scripted/check.ts";
+import type { ModelRequest } from "../../src/model/completer.ts";
+import { scriptSchema } from "../../src/model/scripted/schema.ts";
+import { openBench } from "./bench.ts";
+import { engineOptions } from "./teams.ts";
+import { workspaceWith } from "./workspace.ts";
+
+/**
+ * This file is `limpet/testing`: a session of a team in plain Node, for the tests beside its team file. Everything is real
+ * (configuration, tools, permissions, effects, the workspace and its shell) except the models, which play a script, and
+ * the network, which a test stands in for.
+ */
+
+export interface SessionOptions {
+  /** What the models say, in the form of `scripts/*.yaml`; omitted: what the team's own scripts say. */
+  readonly script?: Omit<z.input<typeof scriptSchema>, "script">;
+  /** The agent that the session is opened with; omitted: the team's entry agent. */
+  readonly agent?: string;
+  /** The files of the workspace, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Values of secrets; those that are omitted have a made-up one. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Answers the requests of tools; omitted: a request fails. */
+  readonly fetch?: (request: Request) => Promise<Response> | Response;
+}
+
+/** A question or an approval that a session waits for, as `GET …/asks` shows it. */
+export interface OpenAsk {
+  readonly id: string;
+  readonly kind: string;
+  readonly [field: string]: unknown;
+}
+
+export interface TestSession {
+  /** Sends an input and waits until its run has ended or waits for an answer. */
+  send(content: string): Promise<void>;
+  /** Lists what the session waits for. */
+  asks(): readonly OpenAsk[];
+  /** Answers the oldest open ask with the body of `POST …/asks/{id}`, and waits as `send` does. */
+  answer(decision: { readonly decision: string; readonly [field: string]: unknown }): Promise<void>;
+  /** Moves the clock, on which nothing else moves, and lets happen what is due. */
+  pass(milliseconds: number): Promise<void>;
+  /** Lists all events so far. */
+  events(): readonly StoredEvent[];
+  /** Lists the data of the events of a type. */
+  eventsOf<T extends EventType>(type: T): readonly DataOf<T>[];
+  /** Returns what the agent said at the end of its newest run. */
+  answerText(): string;
+  /** Lists what the models were sent: system prompt, messages, tools. */
+  readonly requests: readonly ModelRequest[];
+  /** Reads a file of the workspace; null if there is none. */
+  readFile(path: string): Promise<string | null>;
+}
+
+const compile = async (folder: string) => {
+  const compiled = await compileFolder(dirname(dirname(folder)), basename(folder));
+  if (compiled.team === null || compiled.draft === null)
+    throw new Error(`the team has errors:\n${formatDiagnostics(compiled.diagnostics).join("\n")}`);
+  const { extensions } = compiled;
+  const own: Extensions = extensions !== undefined && "exports" in extensions ? extensions.exports : {};
+  return { team: compiled.team, draft: compiled.draft, own };
+};
+
+/** The window of a model whose provider says none. */
+const contextWindow = 200_000;
+
+/** The team with a script in the place of its models. */
+const withScript = (
+  { team, draft }: Awaited<ReturnType<typeof compile>>,
+  given: NonNullable<SessionOptions["script"]>,
+): Team => {
+  const script = scriptSchema.parse({ script: 1, ...given });
+  const names = {
+    agents: new Set(team.agents.map(({ name }) => name)),
+    tools: draft.tools,
+    servers: new Set(team.mcp_servers.map(({ name }) => name)),
+  };
+  const [problem] = checkScript(script, names);
+  if (problem !== undefined) throw new Error(`script ${problem.path.join(".")}: ${problem.message}`);
+  const providers = team.providers.map((provider) => ({
+    ...provider,
+    kind: "scripted",
+    script,
+    context_window: provider.context_window ?? contextWindow,
+  }));
+  return { ...team, providers };
+};
+
+const refuseRequest = ({ url }: Request): never => {
+  throw new Error(`a test reaches nothing outside (${url}); answer it with the option fetch`);
+};
+
+/** Opens a session of the team in `folder`, which is `import.meta.dirname` of a test beside `team.yaml`. */
+export const openSession = async (folder: string, options: SessionOptions = {}): Promise<TestSession> => {
+  const compiled = await compile(folder);
+  const { own } = compiled;
+  const team = options.script === undefined ? compiled.team : withScript(compiled, options.script);
+  const secrets = Object.fromEntries(team.secrets.map((name) => [name, `made-up-value-of-${name}`]));
+  const workspace = await workspaceWith(options.files);
+  const answerRequest = options.fetch ?? refuseRequest;
+  const engine = createEngine(
+    engineOptions(team, {
+      env: { ...secrets, ...options.secrets, ...workspace.env },
+      ...own,
+      profiles: own.providers ?? [],
+      fetch: async (input, init) => answerRequest(new Request(input, init)),
+    }),
+  );
+  const bench = openBench({ engine });
+  bench.ok("create", options.agent === undefined ? {} : { agent: options.agent });
+  const asks = (): readonly OpenAsk[] =>
+    bench.ok("asks", { status: "open" })["data"] as unknown as readonly OpenAsk[];
+  const eventsOf = <T extends EventType>(type: T): readonly DataOf<T>[] =>
+    bench.events().flatMap((event) => (event.type === type ? [event.data as DataOf<T>] : []));
+  return {
+    send: async (content) => {
+      bench.send(content);
+      await bench.idle();
+    },
+    asks,
+    answer: async (decision) => {
+      const [oldest] = asks();
+      if (oldest === undefined) throw new Error("the session waits for no answer");
+      bench.ok("answer", { ask: oldest.id, ...decision });
+      await bench.idle();
+    },
+    pass: (milliseconds) => bench.pass(milliseconds),
+    events: () => bench.events(),
+    eventsOf,
+    answerText: () => eventsOf("run_end").at(-1)?.result.text ?? "",
+    requests: bench.requests,
+    readFile: (path) => workspace.text(path),
+  };
+};
