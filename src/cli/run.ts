@@ -1,7 +1,7 @@
 import { teamNameProblem } from "../config/build/files.ts";
 import { runBuild } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
-import { runDeploy } from "./deploy.ts";
+import { runDeploy } from "./deploy/deploy.ts";
 import { runExplain } from "./explain.ts";
 import { runNewTeam } from "./new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";

@@ -10,7 +10,7 @@ import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, expect, test } from "vitest";
-import { createFront } from "../../src/cli/front.ts";
+import { createFront } from "../../src/cli/serve/front.ts";
 import { sendRaw } from "../support/raw-http.ts";
 
 /** What `npm start` puts before wrangler (AP-14): it passes everything on but what a client says about itself. */

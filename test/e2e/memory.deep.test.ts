@@ -24,7 +24,7 @@ beforeAll(async () => {
   const port = await freePort();
   const configs = ["-c", "wrangler.toml", "-c", "src/sandbox/worker/wrangler.toml"];
   const options = [`--port=${port}`, "--inspector-port=0", `--persist-to=${storage}`];
-  const args = ["src/cli/start.ts", ...configs, ...options, "--show-interactive-dev-session=false"];
+  const args = ["src/cli/serve/start.ts", ...configs, ...options, "--show-interactive-dev-session=false"];
   group = startGroup(process.execPath, args, { cwd: project.folder });
   url = `http://localhost:${port}`;
   api = createApi(url);

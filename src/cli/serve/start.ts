@@ -15,7 +15,7 @@ import type { FrontOptions } from "./front.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 
 interface Option {
   /** Holds the last value given, or null if there is none. */

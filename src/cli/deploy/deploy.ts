@@ -1,10 +1,10 @@
-import { hasErrors } from "../config/document/diagnostics.ts";
-import { secretCommand } from "../config/document/references.ts";
-import { findEnvironment, readDeclaredNames, readSandboxName } from "./bindings.ts";
-import { compileFolder, printDiagnostics, readWranglerFile } from "./compile.ts";
-import { environmentText } from "./new-team.ts";
-import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes } from "./usage.ts";
+import { hasErrors } from "../../config/document/diagnostics.ts";
+import { secretCommand } from "../../config/document/references.ts";
+import { findEnvironment, readDeclaredNames, readSandboxName } from "../bindings.ts";
+import { compileFolder, printDiagnostics, readWranglerFile } from "../compile.ts";
+import { environmentText } from "../new-team.ts";
+import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
 import { deployWorker, runWrangler } from "./wrangler.ts";
 
 /** This file implements `limpet deploy`: a team's sandbox and then its Worker, once its secrets are set. */
