@@ -7,8 +7,8 @@ import { createDriver } from "../src/driver/drive.ts";
 import { gateEmbedders } from "../src/driver/embedding.ts";
 import type { Host, TenantDay } from "../src/driver/host.ts";
 import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
-import type { TenantStores } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { TenantServerStore } from "../src/engine/tools/pinned-servers.ts";
 import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import type { Clock } from "./alarms/clock.ts";
@@ -53,8 +53,8 @@ export interface LiveSessionParts {
   readonly reflections: SharedReflections;
   /** Holds what the tenant's sessions remember. */
   readonly memory: SharedMemory;
-  /** Tells the tenant what was seen of an MCP server. */
-  readonly sawServer: TenantStores["sawServer"];
+  /** Holds what the tenant keeps of MCP servers. */
+  readonly serverStore: TenantServerStore;
   /** Returns the notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Returns the team's `retention.session_days`; null means that sessions are kept. */
@@ -87,19 +87,11 @@ const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries
 });
 
 /** Returns what a session asks of its tenant and its team, and of MCP servers. */
-const tenantPartsOf = ({
-  engine,
-  lease,
-  migration,
-  reflections,
-  memory,
-  notes,
-  sawServer,
-}: LiveSessionParts): Pick<
-  Host,
-  "tenant" | "migration" | "reflections" | "memory" | "notes" | "servers"
-> => ({
-  servers: createPinnedServers(engine.servers, sawServer),
+const tenantPartsOf = (
+  { engine, lease, migration, reflections, memory, notes, serverStore }: LiveSessionParts,
+  session: string,
+): Pick<Host, "tenant" | "migration" | "reflections" | "memory" | "notes" | "servers"> => ({
+  servers: createPinnedServers(engine.servers, serverStore, session),
   tenant: { bounds: engine.budgets.tenant, lease },
   migration,
   reflections,
@@ -141,7 +133,7 @@ export const createLiveSession = (
     ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
-    ...tenantPartsOf(parts),
+    ...tenantPartsOf(parts, initial.id),
     embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
     sandbox: sandboxOf(engine, { ...committer, media: rows.media }),
     closeBrowser: engine.closeBrowser,

@@ -7,6 +7,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Json } from "../src/chat/message.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import { createAuthorizer } from "../src/engine/tools/pinned-servers.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { shareInFlight } from "./serialize.ts";
@@ -69,7 +70,9 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
 /** Names the others that hold something of a session. */
 interface RemovalContext {
   readonly engine: Engine;
-  readonly tenant: (address: TenantAddress) => Pick<TenantDirectory, "index" | "wasDeleted">;
+  readonly tenant: (
+    address: TenantAddress,
+  ) => Pick<TenantDirectory, "index" | "wasDeleted" | "authorizeServer">;
 }
 
 const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
@@ -130,14 +133,21 @@ const endServersMs = 5_000;
 
 /** Asks the browser and the MCP servers once to end what the session left there; what does not answer ends by itself in time. */
 const endRemotes = async (
-  { engine }: RemovalContext,
-  { servers = "{}", browser = null, tries }: PendingRemoval,
+  { engine, tenant: find }: RemovalContext,
+  { servers = "{}", browser = null, tries, tenant, jurisdiction }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
   const signal = AbortSignal.timeout(endServersMs);
   const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
+  const address = { tenant, jurisdiction };
+  const authorizerOf = createAuthorizer(
+    (asked) => find(address).authorizeServer({ ...asked, address }),
+    null,
+  );
   await Promise.allSettled([
-    ...connections.map(([name, connection]) => engine.servers.end(name, connection, signal)),
+    ...connections.map(([name, connection]) =>
+      engine.servers.end(name, connection, { signal, authorize: authorizerOf(name) }),
+    ),
     ...(browser === null ? [] : [engine.closeBrowser(browser)]),
   ]);
 };

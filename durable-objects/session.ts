@@ -6,12 +6,14 @@ import type { Archive } from "../src/session/command.ts";
 import { perform, problemReply } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
 import { abandonChange, performFileChangeReport } from "../src/session/operations/workspace.ts";
+import { settleLogins } from "../src/session/settle-logins.ts";
 import { workspaceProblem } from "../src/session/workspace-problems.ts";
 import type {
   FileChangeReport,
   ForkSourceReply,
   ForkSourceRequest,
   ForkSourceRpc,
+  LoginSettlement,
   Principal,
   SessionCall,
   SessionReply,
@@ -166,6 +168,12 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     const reply = performFileChangeReport(live, report);
     this.#pump();
     return reply;
+  }
+
+  async settleLogin(settlement: LoginSettlement): Promise<void> {
+    const live = await this.#loader.wake();
+    live?.update((draft) => settleLogins(draft, settlement));
+    this.#pump();
   }
 
   async forkSource(request: ForkSourceRequest): Promise<ForkSourceReply> {

@@ -59,14 +59,18 @@ export const keepDefinition = async (
 
 /** Creates what a session uses of its team and its tenant while it runs. */
 export const createTeamServices = (
-  { engines, tenant }: TeamParts,
+  { engines, tenant: find }: TeamParts,
   address: TenantAddress,
-): Pick<LiveSessionParts, "notes" | "sawServer" | "reflections" | "memory" | "lease" | "sessionDays"> => {
-  const own = (): TenantDirectory => tenant(address);
+): Pick<LiveSessionParts, "notes" | "serverStore" | "reflections" | "memory" | "lease" | "sessionDays"> => {
+  const own = (): TenantDirectory => find(address);
+  const { tenant, jurisdiction } = address;
   return {
     notes: (owner) => createSharedNotes(own, owner),
     memory: createSharedMemory(own),
-    sawServer: (sighting) => own().sawServer(sighting),
+    serverStore: {
+      sawServer: (sighting) => own().sawServer(sighting),
+      authorizeServer: (asked) => own().authorizeServer({ ...asked, address: { tenant, jurisdiction } }),
+    },
     reflections: createSharedReflections(own),
     lease: (request) => own().lease(request),
     sessionDays: () => engines().deployed().team.retention.session_days,

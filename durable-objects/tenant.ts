@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import type { AuthorizationAnswer } from "../src/tools/egress/server-authorization.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -32,6 +33,11 @@ import type {
   TenantDirectory,
   TenantOperation,
 } from "../src/engine/access/rpc.ts";
+import { sealerOf } from "../src/engine/secrets/seal.ts";
+import type { Bindings } from "../src/engine/secrets/secrets.ts";
+import type { Engines } from "../src/engine/engines.ts";
+import { createTenantLogins } from "../src/engine/access/tenant/logins.ts";
+import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/access/tenant/logins.ts";
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
 import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
@@ -49,11 +55,28 @@ interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
 }
 
-/** Holds one tenant's index of sessions, runs under way, daily spending, grants, notes and memories. */
-export class TenantObject extends DurableObject<unknown> implements TenantDirectory {
+/** Holds one tenant's index of sessions, runs under way, daily spending, grants, notes, memories and credentials. */
+export class TenantShell extends DurableObject<unknown> implements TenantDirectory {
+  readonly #logins: () => TenantLogins;
   readonly #tables = openTables(databaseOf(this.ctx.storage), tenantMigrations);
   readonly #runs = createActiveRuns(this.#tables);
   readonly #waitForBatch = createBatchWindow(reportBatchMs);
+
+  constructor(ctx: DurableObjectState, env: unknown, engines: () => Engines) {
+    super(ctx, env);
+    let logins: TenantLogins | null = null;
+    this.#logins = () => {
+      const { servers, redactor } = engines().deployed();
+      const sealer = sealerOf(env as Bindings);
+      return (logins ??= createTenantLogins({
+        tables: this.#tables,
+        sealer,
+        logins: servers.logins,
+        redactor,
+        now: Date.now,
+      }));
+    };
+  }
 
   async perform(call: DirectoryCall<TenantOperation>): Promise<DirectoryReply> {
     if (tenantObjectName(call.principal) !== this.ctx.id.name)
@@ -140,6 +163,14 @@ export class TenantObject extends DurableObject<unknown> implements TenantDirect
 
   async sawServer(sighting: ServerSighting): ReturnType<TenantDirectory["sawServer"]> {
     return recordSighting(this.#tables, sighting, Date.now());
+  }
+
+  async authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer> {
+    return this.#logins().authorize(asked);
+  }
+
+  async finishLogin(answered: Parameters<TenantLogins["finish"]>[0]): Promise<LoginEnd> {
+    return this.#logins().finish(answered);
   }
 
   #team(): TeamDirectory {

@@ -13,7 +13,7 @@ import type { McpClient } from "./toolboxes/mcp/port.ts";
 import { ProviderGate } from "../durable-objects/provider-gate.ts";
 import { SessionShell } from "../durable-objects/session.ts";
 import { TeamObject } from "../durable-objects/team.ts";
-import { TenantObject } from "../durable-objects/tenant.ts";
+import { TenantShell } from "../durable-objects/tenant.ts";
 import type { Toolbox } from "./tools/define-tool.ts";
 
 /** What a team exports from `config/<team>/extensions.ts`. */
@@ -61,7 +61,11 @@ export const createLimpet = (team: Team, extensions: Extensions = {}, mcp: McpCl
       }
     },
     TeamObject,
-    TenantObject,
+    TenantObject: class TenantObject extends TenantShell {
+      constructor(ctx: DurableObjectState, env: unknown) {
+        super(ctx, env, () => enginesOf(env));
+      }
+    },
     ProviderGate,
   };
 };

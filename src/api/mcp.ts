@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { getTenantObject } from "../engine/access/names.ts";
 import { createPinnedServers } from "../engine/tools/pinned-servers.ts";
+import type { TenantServerStore } from "../engine/tools/pinned-servers.ts";
 import { parseParams } from "../session/command.ts";
 import { refuse } from "../session/problems.ts";
 import { jsonResponse } from "./answers.ts";
@@ -26,12 +27,22 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
   if (!known.includes(name))
     refuse("not_found", `The team has no MCP server of this name. It has: ${known.join(", ") || "none"}.`);
   const tenant = getTenantObject(objects.TenantObject, principal);
-  const servers = createPinnedServers(router.servers, (sighting) => tenant.sawServer(sighting));
+  const { tenant: owner, jurisdiction } = principal;
+  const store: TenantServerStore = {
+    sawServer: (sighting) => tenant.sawServer(sighting),
+    authorizeServer: (asked) =>
+      tenant.authorizeServer({ ...asked, address: { tenant: owner, jurisdiction } }),
+  };
+  const servers = createPinnedServers(router.servers, store, null);
   const outside = { signal: AbortSignal.timeout(connectMs), sandbox: noSandbox };
   const answer = await servers.list(name, null, outside);
-  if (!answer.ok) return jsonResponse({ name, state: answer.state, error: answer.reason });
+  if (!answer.ok) {
+    const { state, reason, login } = answer;
+    return jsonResponse({ name, state, error: reason, ...(login === undefined ? {} : { url: login }) });
+  }
   // No session uses what the server keeps for this connection.
-  await router.servers.end(name, answer.connection, AbortSignal.timeout(endMs)).catch(() => undefined);
+  const reach = { signal: AbortSignal.timeout(endMs), authorize: servers.authorize(name) };
+  await router.servers.end(name, answer.connection, reach).catch(() => undefined);
   const { tools, changes, omitted } = answer;
   return jsonResponse({
     name,

@@ -17,6 +17,7 @@ import {
 } from "./descriptions.ts";
 import { findDevPrincipal } from "./access/development.ts";
 import { connectServer } from "./mcp.ts";
+import { oauthRoutes } from "./oauth.ts";
 import { readQuery } from "./query.ts";
 import { directoryRoute } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -75,6 +76,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/readyz", scope: "open", handle: answerReady },
   ...documentRoutes,
   ...consoleRoutes,
+  ...oauthRoutes,
   descriptionRoute("/v1/capabilities", ({ router }) => describeTeam(router)),
   listRoute(
     "/v1/agents",

@@ -10,11 +10,11 @@ import { exitCodes } from "./usage.ts";
 
 /** Compiles a team; with `locks` its MCP servers are locked first, and it is compiled again with the new lock. */
 const compileLocked = async (terminal: Terminal, name: string, locks: boolean) => {
-  const compiled = await compileFolder(terminal.root, name);
+  const compiled = await compileFolder(terminal.root, name, terminal.serving);
   if (!locks || compiled.team === null) return { compiled, isLocked: true };
   const { lockServers } = await import("./lock-mcp.ts");
   const isLocked = await lockServers(terminal, compiled.team);
-  return { compiled: await compileFolder(terminal.root, name), isLocked };
+  return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked };
 };
 
 /**

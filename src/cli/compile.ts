@@ -40,12 +40,17 @@ const readDeclared = (root: string, team: string): DeclaredNames | undefined => 
   return { place: { file: "wrangler.toml", line, column: 1 }, names: new Set([...secrets, ...variables]) };
 };
 
-export const compileFolder = async (root: string, name: string): Promise<CompiledFolder> => {
+export const compileFolder = async (
+  root: string,
+  name: string,
+  isServed = false,
+): Promise<CompiledFolder> => {
   const extensions = await loadExtensions(root, name);
   const compiled = compileTeam(readTeamFiles(root, name), {
     name,
     extensions,
     declared: readDeclared(root, name),
+    isServed,
   });
   const file = join(teamFolder(root, name), "extensions.ts");
   const diagnostics = await placeInExtensions(compiled.diagnostics, file, countOwnAgents(compiled));

@@ -19,6 +19,13 @@ const environmentOf = ({ secrets }: Team): Readonly<Record<string, string>> =>
     }),
   );
 
+const noTokens = async () =>
+  ({
+    kind: "failure",
+    reason:
+      "nobody can sign in here; leave this server out of the lock and approve its tools after the first login",
+  }) as const;
+
 const noSandbox = (): never => {
   throw new Error("there is no sandbox here");
 };
@@ -36,7 +43,11 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     if (before !== undefined) lock[name] = before;
     if (url === undefined) continue;
     const signal = AbortSignal.timeout(listMs);
-    const answer = await servers.list(name, null, { signal, sandbox: noSandbox });
+    const answer = await servers.list(name, null, {
+      signal,
+      sandbox: noSandbox,
+      authorize: noTokens,
+    });
     if (answer.ok) lock[name] = Object.fromEntries(answer.tools.map((tool) => [tool.name, tool.hash]));
     else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);
     isWhole &&= answer.ok;

@@ -37,12 +37,6 @@ const unavailableForTeam: readonly UnavailablePart[] = [
     instead: "use openai-compatible with the address of its gateway",
   },
   { path: "providers.*.binding", cannot: "speak to Workers AI" },
-  {
-    path: "mcp_servers.*.auth",
-    used: isOtherThan("none"),
-    cannot: "sign in at MCP servers",
-    instead: "use a token in the server's headers",
-  },
   { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
   { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },
   {

@@ -53,6 +53,7 @@ export const definitionOf = (team: Definable): Json => {
         "headers",
         "protocol",
         "auth",
+        "credentials",
         "allow_literal_secrets",
       ]),
     ),

@@ -17,6 +17,7 @@ import type { Json } from "../chat/message.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
+import type { AuthorizeServer } from "../tools/egress/server-authorization.ts";
 
 /** Gives access to the rate limits and the health of one provider. */
 export interface Gate {
@@ -41,6 +42,8 @@ export interface ServerLister {
     connection: Json,
     outside: { readonly signal: AbortSignal; readonly sandbox: () => Sandbox },
   ): Promise<ServerAnswer>;
+  /** Obtains the tenant's tokens for a server. */
+  authorize(server: string): AuthorizeServer;
 }
 
 /** Defines everything that the core needs from outside: storage, clock, watchers and bindings. */

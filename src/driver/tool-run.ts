@@ -71,9 +71,12 @@ const timeoutOf = (
 };
 
 /** Returns what is stored about the MCP server of a call's tool; null if it is of no server. */
-const serverOf = (session: Session, { tools }: Agent, { call }: Call): ToolContext["server"] => {
-  const link = session.serverLinks?.[tools.get(call.name)?.toolbox ?? ""];
-  return link === undefined ? null : { connection: link.connection, retryAt: link.retryAt };
+const serverOf = ({ host }: WorkContext, { tools }: Agent, { call }: Call): ToolContext["server"] => {
+  const name = tools.get(call.name)?.toolbox ?? "";
+  const link = host.read().serverLinks?.[name];
+  if (link === undefined) return null;
+  const { connection, retryAt } = link;
+  return { connection, retryAt, authorize: host.servers.authorize(name) };
 };
 
 /** Lets a call see and change the page of the session's browser while the call is running. */
@@ -149,7 +152,7 @@ const createToolContext = (
             callOf(draft, threadId, call.call.id).memo = host.redactor.value(memo);
         }),
     },
-    server: serverOf(session, agent, call),
+    server: serverOf(work, agent, call),
     sees: agent.targets[0]?.media ?? { images: false, documents: false },
     keep: attachments.keep,
     show: createLiveOutput(host, threadId, call, live),

@@ -89,11 +89,19 @@ export interface FileChangeReport {
   readonly outcome: ChangeOutcome | null;
 }
 
+/** Tells that somebody has signed in at an MCP server, or has refused to. */
+export interface LoginSettlement {
+  readonly server: string;
+  readonly granted: boolean;
+}
+
 /** Defines SessionObject's RPC. `fetch` upgrades to its WebSocket; `limpet-principal` (JSON) holds the caller. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
   /** Answers the caller of the change; 204 without JSON if nothing of it is known. */
   reportFileChange(report: FileChangeReport): Promise<SessionReply>;
+  /** Answers the session's open asks to sign in at a server. */
+  settleLogin(settlement: LoginSettlement): Promise<void>;
 }
 
 /** Defines what SessionObject answers to the objects of its forks. */

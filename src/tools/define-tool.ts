@@ -5,6 +5,7 @@ import type { Act, CallAct } from "./acts.ts";
 import type { SessionPage } from "./egress/browser-page.ts";
 import { reachProblem } from "./reach.ts";
 import type { DeclaredReach, ToolReach } from "./reach.ts";
+import type { AuthorizeServer } from "./egress/server-authorization.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest, StartChildren } from "./session-request.ts";
 
@@ -56,10 +57,15 @@ export interface QuestionSpec {
   readonly strict: boolean;
 }
 
+/** An address of an MCP server that a person is to open; with `login` the ask ends by itself when they have signed in there. */
+export interface AuthorizationSpec {
+  readonly server: string;
+  readonly url: string;
+  readonly login?: true;
+}
+
 /** What a person is asked on behalf of a tool: a question, or to open an address of the server. */
-type AnswerSubject =
-  | { readonly question: QuestionSpec }
-  | { readonly authorization: { readonly server: string; readonly url: string } };
+type AnswerSubject = { readonly question: QuestionSpec } | { readonly authorization: AuthorizationSpec };
 
 /** What a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
@@ -117,7 +123,11 @@ export interface ToolContext extends ToolReach {
    */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
   /** Of tools of an MCP server: how to reach it, and until when it is left alone; null for other tools. */
-  readonly server: { readonly connection: Json; readonly retryAt: number } | null;
+  readonly server: {
+    readonly connection: Json;
+    readonly retryAt: number;
+    readonly authorize: AuthorizeServer;
+  } | null;
   /** What the model of the calling agent accepts besides text. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };
   /**

@@ -37,7 +37,9 @@ const parkSchema = z.discriminatedUnion("on", [
     on: z.literal("answer"),
     subject: z.union([
       z.object({ question }),
-      z.object({ authorization: z.object({ server: z.string(), url: z.string() }) }),
+      z.object({
+        authorization: z.object({ server: z.string(), url: z.string(), login: z.literal(true).optional() }),
+      }),
     ]),
     memo: z.json(),
   }),

@@ -157,7 +157,29 @@ export const mcpServerSchema = z
       .enum(["auto", "2025", "2026"])
       .default("auto")
       .describe("Revision of MCP: the newest that the server knows, or one."),
-    auth: z.enum(["none", "oauth", "client_credentials"]).default("none").describe("How to authorise."),
+    auth: z
+      .enum(["none", "oauth", "client_credentials"])
+      .default("none")
+      .describe("How to authorise: a person signs in for the tenant, or the team's own client asks."),
+    credentials: z
+      .strictObject({
+        client_id: text(2_000, 1).describe("Id of the client."),
+        client_secret: z.string().optional().describe("Secret of the client, as a reference."),
+        private_key: z
+          .string()
+          .optional()
+          .describe("Private key of the client (PKCS #8), as a reference, in place of a secret."),
+        issuer: text(2_000, 1)
+          .optional()
+          .describe(
+            "Issuer of the only authorisation server that gets the secret; omitted: the one the server names.",
+          ),
+        scope: text(2_000, 1)
+          .optional()
+          .describe("Scopes to ask for if the server names none, separated by spaces."),
+      })
+      .optional()
+      .describe("Client that the team registered; omitted with oauth: Limpet registers one."),
     tools: z.array(text(128, 1)).optional().describe("Its tools to offer; omitted: all."),
     trust: z.boolean().default(false).describe("Believe what the server says about its tools."),
     new_tools: z

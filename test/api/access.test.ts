@@ -29,7 +29,7 @@ const init = (
   ...(route.method === "POST" || route.method === "PATCH" ? { body: "{}" } : {}),
 });
 
-test("AP-11: the open routes are the two probes, the documents and the console's files, all others name a scope", () => {
+test("AP-11: the open routes are the two probes, the documents, the console's files and those of OAuth, all others name a scope", () => {
   expect(routes.filter((route) => route.scope === "open").map(({ path }) => path)).toEqual([
     "/healthz",
     "/readyz",
@@ -38,6 +38,8 @@ test("AP-11: the open routes are the two probes, the documents and the console's
     "/console",
     "/console/console.js",
     "/console/console.css",
+    "/v1/oauth/callback",
+    "/v1/oauth/client.json",
   ]);
   const known = ["any", ...allScopes];
   expect(closed.flatMap(scopesOf).filter((scope) => !known.includes(scope))).toEqual([]);

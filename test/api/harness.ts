@@ -1,5 +1,11 @@
 import { allScopes } from "../../src/session/rpc.ts";
-import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
+import type {
+  FileChangeReport,
+  LoginSettlement,
+  Principal,
+  SessionCall,
+  SessionReply,
+} from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
@@ -74,6 +80,7 @@ export interface SessionDouble {
   /** What was said of changes of files. */
   readonly reports: FileChangeReport[];
   reportFileChange: (report: FileChangeReport) => Promise<SessionReply>;
+  settleLogin: (settlement: LoginSettlement) => Promise<void>;
 }
 
 export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true }> = {}): SessionReply => ({
@@ -119,6 +126,8 @@ const tenantOf = (now: () => number) => {
     addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now: now() }),
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now: now() }),
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
+    authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
+    finishLogin: async () => ({ kind: "unknown" }),
   };
   return { tables, directory };
 };
@@ -128,6 +137,7 @@ const noServers: Engine["servers"] = {
   sessionOf: () => null,
   end: async () => undefined,
   pinning: () => ({ lock: null, allowNew: false }),
+  logins: { authorize: () => Promise.reject(new Error("none")), finish: async () => null },
   list: async (server) => ({ server, ok: false, state: "failed", reason: "the team has none" }),
 };
 
@@ -164,6 +174,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     perform: async () => unknown,
     fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
     reportFileChange: async () => unknown,
+    settleLogin: async () => undefined,
   };
   const sandbox = createLocalWorkspace();
   const ctx: RouterContext = {
@@ -243,6 +254,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
           double.reports.push(report);
           return accepted({ path: report.path });
         },
+        settleLogin: async () => undefined,
       };
       sessions.set(sessionObjectName({ tenant, jurisdiction: null }, id), double);
       return double;

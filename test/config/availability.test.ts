@@ -11,9 +11,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     }),
   ],
   "providers.*.binding": [team({ provider: "    binding: AI" })],
-  "mcp_servers.*.auth": [
-    team({ top: "mcp_servers: [{ name: a, url: 'https://a.example/mcp', auth: oauth }]" }),
-  ],
   "webhooks.*": [team({ top: "webhooks: [{ name: a, url: 'https://a.example', events: [run_end] }]" })],
   "schedules.*": [team({ top: "schedules: [{ name: a, cron: '0 8 * * 1', input: Hi }]" })],
   "browser.endpoint": [team({ top: "browser: { endpoint: 'wss://a.example' }" })],

@@ -43,6 +43,7 @@ async function setUp() {
   const known: SessionStub = {
     perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     reportFileChange: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
+    settleLogin: async () => undefined,
     fetch: async (request) => {
       upgrades.push(request);
       const pair = new WebSocketPair();
@@ -58,6 +59,7 @@ async function setUp() {
   const absent: SessionStub = {
     perform: (call) => known.perform(call),
     reportFileChange: (report) => known.reportFileChange(report),
+    settleLogin: async () => undefined,
     fetch: async () => Response.json({ code: "not_found", detail: "" }, { status: 404 }),
   };
   const directory = {

@@ -36,6 +36,7 @@ export const benchOf = async (yaml: string, extras: BenchExtras = {}, create?: o
   const bench = openBench({
     engine: createEngine(engineOptions(team, extras)),
     ...(tables === undefined ? {} : { tables }),
+    ...(extras.env === undefined ? {} : { env: extras.env }),
   });
   if (create !== undefined) bench.ok("create", create);
   return bench;

@@ -12,6 +12,10 @@ import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
 import type { Decision } from "../../src/session/decisions.ts";
+import type { LoginEnd, ServerAuthorization } from "../../src/engine/access/tenant/logins.ts";
+import { createLogins } from "./logins.ts";
+import type { Bindings } from "../../src/engine/secrets/secrets.ts";
+import { settleLogins } from "../../src/session/settle-logins.ts";
 import { perform } from "../../src/session/perform.ts";
 import type { OperationContext } from "../../src/session/perform.ts";
 import type { OperationName } from "../../src/session/operations.ts";
@@ -112,6 +116,8 @@ export interface Bench {
   forkSource(request: ForkSourceRequest): ForkSourceReply;
   /** Stores a transition that no operation offers, and lets the session go on. */
   change(change: (draft: Draft) => void): void;
+  /** Ends a login by the query of the address that a person was sent back to, and says what became of it. */
+  finishLogin(query: string): Promise<LoginEnd["kind"]>;
   /** The value of an operation that must succeed. */
   ok(op: OperationName, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
@@ -179,6 +185,8 @@ export interface Bench {
 
 export interface BenchOptions {
   readonly engine: Engine;
+  /** Bindings of the tenant's object. */
+  readonly env?: Bindings;
   readonly id?: string;
   readonly tenant?: string;
   /** Tables of the team, for sessions that share them. */
@@ -250,6 +258,7 @@ const observed = (engine: Engine, sent: Sent): Engine => {
 
 export const openBench = ({
   engine: given,
+  env = {},
   id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
   tenant = "t1",
   tables = memoryTables().tables,
@@ -269,8 +278,10 @@ export const openBench = ({
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     sawServer: async (sighting) => recordSighting(tables, sighting, now),
+    authorizeServer: (asked) => logins.authorize(asked),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
   };
+  const logins = createLogins(given, env, tables, () => now);
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
@@ -350,7 +361,11 @@ export const openBench = ({
     ),
     notes: (owner: NotesOwner) => createSharedNotes(() => team, owner),
     memory: createSharedMemory(() => team),
-    sawServer: (sighting: ServerSighting) => team.sawServer(sighting),
+    serverStore: {
+      sawServer: (sighting: ServerSighting) => team.sawServer(sighting),
+      authorizeServer: (asked: Omit<ServerAuthorization, "address">) =>
+        team.authorizeServer({ ...asked, address }),
+    },
     reflections: createSharedReflections(() => team),
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
@@ -484,6 +499,12 @@ export const openBench = ({
     change: (change) => {
       wake()?.update(change);
       pump();
+    },
+    finishLogin: async (query) => {
+      const end = await logins.finish(query);
+      if (end.kind === "signed_in" || end.kind === "refused")
+        bench.change((draft) => settleLogins(draft, { ...end, granted: end.kind === "signed_in" }));
+      return end.kind;
     },
     ok: (op, params, key) => {
       const reply = bench.perform(op, params, key);

@@ -1,4 +1,6 @@
 import { viewPlaceOf } from "../../chat/message.ts";
+import { askerOf, mostOpenAsks, openAsk } from "../asks/asks.ts";
+import { pauseStep } from "../calls/model-call.ts";
 import type { LocalizedFile } from "../../sandbox/contract.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { Memory, MemoryRules } from "../definition/memory.ts";
@@ -10,9 +12,9 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
 import { localizeNote } from "./localize.ts";
-import { startPreparing, preparingPhaseOf } from "./preparing.ts";
+import { keepMemo, startPreparing, preparingPhaseOf } from "./preparing.ts";
 import type { ServerAnswer } from "./servers.ts";
-import { applyServerAnswers, wantedServers } from "./servers.ts";
+import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServers } from "./servers.ts";
 
 /**
  * The briefing fetches what a run is told before its first turn and what only other systems know: it is a stored intent
@@ -131,6 +133,59 @@ const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly Loca
   emit(draft, threadId, "localization_done", { files: note.files });
 };
 
+/** A run asks so often that somebody signs in at a server: once, and for wider scopes. */
+const mostLogins = 4;
+
+/** Each ask of a run to sign in at a server keeps its answer under a key of its own, in order. */
+const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly string[] =>
+  Object.keys(preparingPhaseOf(runOf(draft, threadId))?.memo ?? {}).filter((key) =>
+    key.startsWith(`login ${server} `),
+  );
+
+/** It tells whether somebody is asked to sign in at a server: not if they were and did not. */
+const mayAskForLogin = (draft: Draft, threadId: string, server: string): boolean => {
+  const { interactive, asks } = draft.state;
+  if (!interactive || Object.keys(asks).length >= mostOpenAsks) return false;
+  if (serverLinkOf(draft.state, server).declined === true) return false;
+  const keys = loginKeysOf(draft, threadId, server);
+  const answer = preparingPhaseOf(runOf(draft, threadId))?.memo[keys.at(-1) ?? ""];
+  if (keys.length === 0 || (answer === "approve" && keys.length < mostLogins)) return true;
+  declineLogin(draft, server);
+  return false;
+};
+
+/** Somebody is asked to sign in, and the run asks the servers again once they have. */
+const askForLogin = (draft: Draft, threadId: string, server: string, url: string): void => {
+  const { timeoutMs } = agentOf(draft, threadId).asks;
+  const asker = askerOf(threadOf(draft, threadId));
+  const authorization = { server, url, login: true } as const;
+  const ask = openAsk(draft, threadId, timeoutMs, {
+    kind: "authorization",
+    ...asker,
+    call: "",
+    authorization,
+  });
+  const key = `login ${server} ${loginKeysOf(draft, threadId, server).length}`;
+  keepMemo(draft, threadId, key, "");
+  pauseStep(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+  reportLogin(draft, threadId, server);
+};
+
+/** What the servers answered is kept; false if somebody has to sign in at one of them before the run goes on. */
+const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
+  const waiting = answers.find(
+    (answer) => !answer.ok && answer.login !== undefined && mayAskForLogin(draft, threadId, answer.server),
+  );
+  applyServerAnswers(
+    draft,
+    threadId,
+    answers.filter((answer) => answer !== waiting),
+  );
+  if (waiting === undefined || waiting.ok) return true;
+  askForLogin(draft, threadId, waiting.server, waiting.login ?? "");
+  return false;
+};
+
 /** The fetched briefing is added to the chat, and the run goes on. */
 export const applyBriefing = (
   draft: Draft,
@@ -148,8 +203,11 @@ export const applyBriefing = (
     insertBeforeInput(draft, threadId, formatReflections(reflections));
   if (memory !== undefined) insertMemoryNote(draft, threadId, memory);
   if (localize != null) insertLocalizeNote(draft, threadId, localize);
-  if (servers !== undefined) applyServerAnswers(draft, threadId, servers);
   const run = runOf(draft, threadId);
+  if (servers !== undefined && !settleServers(draft, threadId, servers)) {
+    run.wants = ["servers"];
+    return;
+  }
   run.wants = [];
   run.phase = { at: "ready" };
 };

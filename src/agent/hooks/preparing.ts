@@ -80,8 +80,10 @@ export const startOverflowCompaction = (
 export const resumePreparing = (draft: Draft, threadId: string): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
-  const { epoch } = draft.moment;
-  changePreparing(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
+  const { epoch, now } = draft.moment;
+  // The time in which a person was asked does not count.
+  const startedAt = phase.why === "ask" ? now : phase.startedAt;
+  changePreparing(draft, threadId, { epoch, startedAt, until: null, ask: null, round: phase.round + 1 });
 };
 
 /** A call or question of the effect has its reply, or the number of its tries so far. */

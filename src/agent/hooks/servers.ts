@@ -67,7 +67,13 @@ export type ServerAnswer = {
       /** These tools are quarantined. */
       readonly changes: readonly ToolChange[];
     }
-  | { readonly ok: false; readonly state: "failed" | "auth_needed"; readonly reason: string }
+  | {
+      readonly ok: false;
+      readonly state: "failed" | "auth_needed";
+      readonly reason: string;
+      /** A person who signs in at this address changes that. */
+      readonly login?: string;
+    }
 );
 
 /** This is what the session knows of reaching a server. */
@@ -169,6 +175,14 @@ const applyFailure = (
   setLink(draft, server, failedLink(link, draft.moment.now));
   if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
 };
+
+/** The server waits for somebody to sign in. */
+export const reportLogin = (draft: Draft, threadId: string, server: string): void =>
+  reportStatus(draft, threadId, { server, state: "auth_needed", error: "somebody has to sign in first" });
+
+/** Somebody was asked to sign in and did not. */
+export const declineLogin = (draft: Draft, server: string): void =>
+  setLink(draft, server, { ...serverLinkOf(draft.state, server), declined: true });
 
 /** The servers of a run have answered or not; it goes on without those that did not, unless it requires them. */
 export const applyServerAnswers = (

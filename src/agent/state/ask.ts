@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import type { QuestionSpec } from "../../tools/define-tool.ts";
+import type { AuthorizationSpec, QuestionSpec } from "../../tools/define-tool.ts";
 import type { RaiseQuestion } from "./budget.ts";
 import type { Approval } from "./call.ts";
 
@@ -27,7 +27,7 @@ export interface Ask {
   readonly question?: QuestionSpec;
   readonly approval?: Approval;
   /** A person opens this address, and the server goes on. */
-  readonly authorization?: { readonly server: string; readonly url: string };
+  readonly authorization?: AuthorizationSpec;
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;
   readonly resolution?: {

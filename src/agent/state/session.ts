@@ -65,6 +65,8 @@ export interface ServerLink {
   readonly failures: number;
   /** The server is not asked again before this. */
   readonly retryAt: number;
+  /** Somebody was asked to sign in and did not: nobody is asked again before the server can be used. */
+  readonly declined?: true;
 }
 
 export type ServerLinks = Readonly<Record<string, ServerLink>>;

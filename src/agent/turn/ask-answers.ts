@@ -10,6 +10,7 @@ import type { EffectQuestion } from "../definition/effect.ts";
 import type { PlanDecision } from "../hooks/plan.ts";
 import { settlePlan } from "../hooks/plan.ts";
 import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
+import { reportLogin } from "../hooks/servers.ts";
 import type { Ask, AskDecision } from "../state/ask.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import { limitKindOf } from "../state/budget.ts";
@@ -52,6 +53,7 @@ export const parkCallOnAnswer = (
   memo: Json,
 ): void => {
   assign(callOf(draft, threadId, call.call.id), { memo, resumes: true });
+  if (subject.authorization?.login === true) reportLogin(draft, threadId, subject.authorization.server);
   parkCallOnAsk(
     draft,
     threadId,

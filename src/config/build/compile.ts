@@ -8,6 +8,7 @@ import { checkModels } from "../checks/models.ts";
 import { checkNames } from "../checks/names.ts";
 import { checkRuleGaps } from "../checks/rule-gaps.ts";
 import { checkSecrets } from "../checks/secrets.ts";
+import { checkServers } from "../checks/servers.ts";
 import { checkSettings } from "../checks/settings.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
@@ -37,6 +38,8 @@ export interface CompileOptions {
   readonly extensions?: ExtensionModule | undefined;
   /** What the team's environment declares for wrangler; absent if it declares nothing, so that wrangler reads any name. */
   readonly declared?: DeclaredNames | undefined;
+  /** The team is served on this machine, so that it needs no host of its own. */
+  readonly isServed?: boolean;
 }
 
 export interface CompiledTeam {
@@ -116,7 +119,7 @@ const draftChecks = [
 
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
 export const compileTeam = (files: TeamFiles, options: CompileOptions): CompiledTeam => {
-  const { name } = options;
+  const { name, isServed = false } = options;
   const report = createFolderReport(`config/${name}`);
   checkUnusedFiles(report, files);
   const draft = readDraft(files, options, report);
@@ -132,6 +135,7 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   const context = readContext(report, files, draft.sections.context.max_chars);
   const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
+  checkServers(draft, isServed);
   const secrets = neededSecrets(draft, reachableSecrets(draft));
   if (!hasErrors(report.found)) {
     checkRuleGaps(draft);

@@ -11,6 +11,7 @@ import type {
   RecallExclusions,
 } from "../../agent/definition/memory.ts";
 import type { Json } from "../../chat/message.ts";
+import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { Reflection } from "../../agent/state/records.ts";
 import type { Decision } from "../../session/decisions.ts";
@@ -18,6 +19,8 @@ import type { Problem } from "../../session/problems.ts";
 import type { Principal, RpcReply, Scope } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./tenant/notes.ts";
+import type { AuthorizationAnswer } from "../../tools/egress/server-authorization.ts";
+import type { LoginEnd, ServerAuthorization } from "./tenant/logins.ts";
 import type { ServerSighting } from "./tenant/tool-pins.ts";
 
 /** This file defines what sessions and the router ask of the team's object and of a tenant's. */
@@ -163,6 +166,8 @@ export interface TenantStores {
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
   /** Records what was seen of an MCP server; returns its tools that nobody has approved as they are now. */
   sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
+  /** Returns a token for an MCP server, the address at which somebody has to sign in first, or why neither can be had. */
+  authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer>;
 }
 
 /** Defines the whole RPC surface of TenantObject. */
@@ -183,6 +188,8 @@ export interface TenantDirectory extends TenantStores {
   grants(told: GrantsReport): Promise<GrantsUpdate>;
   /** Pins a definition at the team before the first session needs it, for a day and while any session does. */
   keepDefinition(revision: string, json: string): Promise<void>;
+  /** Ends a login by what its authorization server sent, once for each state. */
+  finishLogin(answered: { address: TenantAddress; state: string; query: string }): Promise<LoginEnd>;
   /** Leases a share of the tenant's day. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

@@ -6,7 +6,7 @@ import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 
 /** Lists the exact `host:port` targets that the operator opens. */
-const privateTargets = (env: Bindings): readonly string[] =>
+export const privateTargets = (env: Bindings): readonly string[] =>
   (bindingTextOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
     .split(",")
     .map((each) => each.trim())

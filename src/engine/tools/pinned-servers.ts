@@ -1,9 +1,12 @@
 import type { ServerAnswer } from "../../agent/hooks/servers.ts";
+import type { Json } from "../../chat/message.ts";
+import type { AuthorizationAnswer, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { ServerSighting } from "../access/tenant/tool-pins.ts";
+import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
-import type { Servers } from "./servers.ts";
+import type { ServerReach, Servers } from "./servers.ts";
 
-/** This file compares what a server offers with what its tenant or the team's lock has approved. */
+/** This file gives a session its tenant's part in MCP servers: what was approved of their tools, and tokens for them. */
 
 type Sighting = Omit<ServerSighting, "lock" | "allowNew">;
 
@@ -15,23 +18,58 @@ const sightingOf = (answer: ServerAnswer): Sighting => {
   return { server, tools, state: "connected", error };
 };
 
-/** Wraps the listing of servers: a tool that nobody has approved as it is now comes back quarantined. */
+/** What a tenant keeps of its servers. */
+export interface TenantServerStore {
+  readonly sawServer: TenantStores["sawServer"];
+  readonly authorizeServer: (asked: Omit<ServerAuthorization, "address">) => Promise<AuthorizationAnswer>;
+}
+
+/** Reaches servers on behalf of a tenant. */
+interface PinnedServers {
+  readonly list: (
+    name: string,
+    connection: Json,
+    outside: Omit<Parameters<Servers["list"]>[2], keyof Pick<ServerReach, "authorize">>,
+  ) => Promise<ServerAnswer>;
+  /** Obtains the tenant's tokens for a server. */
+  readonly authorize: (server: string) => AuthorizeServer;
+}
+
+/** Creates what obtains a tenant's tokens by server, for one of its sessions or for nobody in particular (null). */
+export const createAuthorizer =
+  (authorizeServer: TenantServerStore["authorizeServer"], session: string | null) =>
+  (server: string): AuthorizeServer =>
+  (request) =>
+    authorizeServer({ server, session, request }).catch(() => ({
+      kind: "failure",
+      reason: "the tenant's credentials could not be read",
+    }));
+
+/**
+ * Wraps the servers for a tenant and one of its sessions, or for an administrator (null): a tool that nobody has approved
+ * as it is now comes back quarantined.
+ */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
-  sawServer: TenantStores["sawServer"],
-): Pick<Servers, "list"> => ({
-  list: async (name, connection, outside) => {
-    const answer = await list(name, connection, outside);
-    const seen = await sawServer({ ...sightingOf(answer), ...pinning(name) }).catch(() => null);
-    if (!answer.ok) return answer;
-    if (seen === null) {
-      const reason = "what was approved of its tools could not be read";
-      return { server: name, ok: false, state: "failed", reason };
-    }
-    const changed = new Set(seen.map(({ tool }) => tool));
-    const tools = answer.tools.map((tool) =>
-      changed.has(tool.name) ? { ...tool, quarantined: true as const } : tool,
-    );
-    return { ...answer, tools, changes: seen };
-  },
-});
+  { sawServer, authorizeServer }: TenantServerStore,
+  session: string | null,
+): PinnedServers => {
+  const authorize = createAuthorizer(authorizeServer, session);
+  return {
+    authorize,
+    list: async (name, connection, outside) => {
+      const answer = await list(name, connection, { ...outside, authorize: authorize(name) });
+      const seen = await sawServer({ ...sightingOf(answer), ...pinning(name) }).catch(() => null);
+      if (!answer.ok) return answer;
+      if (seen === null) {
+        const reason = "what was approved of its tools could not be read";
+        return { server: name, ok: false, state: "failed", reason };
+      }
+      const changed = new Set(seen.map(({ tool }) => tool));
+      const tools = answer.tools.map((tool) =>
+        changed.has(tool.name) ? { ...tool, quarantined: true as const } : tool,
+      );
+      return { ...answer, tools, changes: seen };
+    },
+  };
+};

@@ -21,7 +21,7 @@ const requestSchema = z.object({
 type ServerRequest = z.output<typeof requestSchema>["params"];
 
 /** What a call keeps while its server waits: the questions, the server's own state, and the answers so far. */
-const waitSchema = z.object({
+export const waitSchema = z.object({
   requests: z.record(z.string(), z.json()),
   state: z.string().nullable(),
   answers: z.record(z.string(), z.json()),

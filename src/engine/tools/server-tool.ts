@@ -6,9 +6,10 @@ import type { McpCall, McpCallReport, McpClient, McpEndpoint } from "../../toolb
 import type { Parked, Safety, Tool, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { parkCallOn } from "../../tools/define-tool.ts";
 import { errorMessageOf, errorText, toolError } from "../../tools/errors.ts";
+import type { AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import { schemaMisfits } from "../../tools/schema/json-schema.ts";
 import type { NextQuestion, ServerWait } from "./server-question.ts";
-import { continueQuestions, startQuestions } from "./server-question.ts";
+import { continueQuestions, startQuestions, waitSchema } from "./server-question.ts";
 
 /** This file makes a tool of what an MCP server offers. */
 
@@ -38,6 +39,29 @@ const refusedQuestion = toolError(
   "the server asks for something that nobody here may be asked, or the answers never fitted",
 );
 
+/** A call asks so often that somebody signs in: once, and for wider scopes. */
+const mostLogins = 4;
+
+const loginSchema = z.object({
+  asked: z.object({ login: z.object({ count: z.number(), wait: waitSchema.nullable() }) }),
+  answer: z.string().nullable(),
+});
+
+/** What a call goes on with: the answers that its server waits for, and how often somebody was asked to sign in for it. */
+interface CallProgress {
+  readonly wait: ServerWait | null;
+  readonly logins: number;
+}
+
+const askForLogin = (server: string, url: string, { wait, logins }: CallProgress): ToolOutput | Parked => {
+  if (logins >= mostLogins) return unreachable(server, "it refuses what people signed in for");
+  const memo = { login: { count: logins + 1, wait } } as unknown as Json;
+  return parkCallOn({ on: "answer", subject: { authorization: { server, url, login: true } }, memo });
+};
+
+const declinedOutput = (server: string): ToolOutput =>
+  toolError("denied", `nobody signed in at the MCP server ${server}; go on without it`);
+
 /** Asks a person, or gives up; null if there is nothing left to ask. */
 const carryOut = (next: NextQuestion): ToolOutput | Parked | null => {
   if (next.do === "ask") return parkCallOn(next.park);
@@ -48,9 +72,12 @@ const carryOut = (next: NextQuestion): ToolOutput | Parked | null => {
 const outputOf = (
   { name }: McpServer,
   { end, connection, listChanged }: McpCallReport,
-  rounds: number,
+  progress: CallProgress,
 ): ToolOutput | Parked => {
   const server = { connection, listChanged, failure: null };
+  const { wait } = progress;
+  const rounds = wait === null ? 0 : wait.rounds + 1;
+  if (end.kind === "login") return askForLogin(name, end.url, progress);
   if (end.kind === "question") return carryOut(startQuestions(name, { ...end, rounds })) ?? refusedQuestion;
   if (end.kind === "output") return { ...end.output, server };
   const failed = { ...server, failure: end.reason };
@@ -64,6 +91,9 @@ const withheldText = (name: string): string =>
     `${name} is not what was approved of its server; go on without it until an administrator approves it`,
   );
 
+/** Stands where no server is known: its tools then need no token. */
+const noTokens: AuthorizeServer = async () => ({ kind: "token", token: null });
+
 interface ServerCall {
   readonly client: McpClient;
   readonly endpoint: McpEndpoint;
@@ -71,7 +101,7 @@ interface ServerCall {
   readonly tool: ServerTool;
   readonly args: unknown;
   readonly answers: McpCall["answers"] | undefined;
-  readonly context: ToolContext;
+  readonly context: McpCall["context"];
 }
 
 /** Calls once; a call that may be repeated is sent again if its answer was lost. */
@@ -98,33 +128,44 @@ export const createServerTool = (
   server: McpServer,
   tool: ServerTool,
   client: McpClient | null,
-  endpointOf: () => Promise<McpEndpoint>,
+  endpointOf: (authorize: AuthorizeServer) => Promise<McpEndpoint>,
 ): Tool => {
   const { name, description, schema, quarantined } = tool;
   const safety = safetyOf(server, tool);
   const callServer = async (
     args: unknown,
     context: ToolContext,
-    wait: ServerWait | null,
+    progress: CallProgress,
   ): Promise<ToolOutput | Parked> => {
     const pause = pauseOf(server, context);
     if (pause !== null) return pause;
+    const { connection = null, authorize = noTokens } = context.server ?? {};
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
     let endpoint: McpEndpoint;
     try {
-      endpoint = await endpointOf();
+      endpoint = await endpointOf(authorize);
     } catch (error) {
       return unreachable(server.name, errorMessageOf(error));
     }
+    const { wait } = progress;
     const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };
-    const { connection = null } = context.server ?? {};
-    const report = await send(safety, { client, endpoint, connection, tool, args, answers, context });
-    return outputOf(server, report, wait === null ? 0 : wait.rounds + 1);
+    const { redact } = endpoint;
+    const { signal, keep, sees } = context;
+    const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
+    const call = { client, endpoint, connection, tool, args, answers, context: shown };
+    return outputOf(server, redact(await send(safety, call)), progress);
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
-    const next = continueQuestions(server.name, context.memo.get());
+    const memo = context.memo.get();
+    const login = loginSchema.safeParse(memo).data;
+    if (login !== undefined) {
+      const { count, wait } = login.asked.login;
+      if (login.answer !== "approve") return declinedOutput(server.name);
+      return callServer(args, context, { wait, logins: count });
+    }
+    const next = continueQuestions(server.name, memo);
     const asked = next === null ? null : carryOut(next);
-    return asked ?? callServer(args, context, next?.do === "call" ? next.wait : null);
+    return asked ?? callServer(args, context, { wait: next?.do === "call" ? next.wait : null, logins: 0 });
   };
   return {
     name,

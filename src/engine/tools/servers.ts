@@ -11,13 +11,24 @@ import type { Toolbox } from "../../tools/define-tool.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import { errorMessageOf } from "../../tools/errors.ts";
 import type { Redactor } from "../../tools/redaction.ts";
+import { createRedactor } from "../../tools/redaction.ts";
+import type { AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import type { ServerSighting } from "../access/tenant/tool-pins.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
+import type { ServerLogins } from "./server-login.ts";
+import { createServerLogins } from "./server-login.ts";
 import { createServerTool } from "./server-tool.ts";
 
 /** This file connects sessions with the MCP servers of their team. */
+
+/** What a request to a server has from whoever makes it. */
+export interface ServerReach {
+  readonly signal: AbortSignal;
+  /** Obtains the tenant's tokens for the server. */
+  readonly authorize: AuthorizeServer;
+}
 
 /** Lists servers for a session. */
 export interface Servers {
@@ -27,14 +38,15 @@ export interface Servers {
   readonly list: (
     name: string,
     connection: Json,
-    outside: { readonly signal: AbortSignal; readonly sandbox: () => Sandbox },
+    outside: ServerReach & { readonly sandbox: () => Sandbox },
   ) => Promise<ServerAnswer>;
   /** Returns what of a connection ends the session that its server keeps; null if it keeps none. */
   readonly sessionOf: (connection: Json) => Json;
   /** Ends what a server keeps for a deleted session; rejects if the server does not answer. */
-  readonly end: (name: string, connection: Json, signal: AbortSignal) => Promise<void>;
+  readonly end: (name: string, connection: Json, outside: ServerReach) => Promise<void>;
   /** Returns what the team's file says about changes of a server's tools. */
   readonly pinning: (name: string) => Pick<ServerSighting, "lock" | "allowNew">;
+  readonly logins: ServerLogins;
 }
 
 export interface ServerParts {
@@ -87,13 +99,36 @@ const createSender =
     return egress(to, { ...init, headers, redirects: "follow", maxBytes: null, secrets });
   };
 
-const endpointOf = async (parts: ServerParts, server: McpServer): Promise<McpEndpoint> => {
+/** Keeps the tokens that it passes on out of what the server says. */
+const createTokenKeeper = (
+  { name, auth }: McpServer,
+  authorize: AuthorizeServer,
+): Pick<McpEndpoint, "authorize" | "redact"> => {
+  const tokens = createRedactor();
+  if (auth === "none") return { authorize: null, redact: tokens.value };
+  return {
+    redact: tokens.value,
+    authorize: async (request) => {
+      const answer = await authorize(request);
+      if (answer.kind === "token" && answer.token !== null) tokens.learn(`token of ${name}`, answer.token);
+      return answer;
+    },
+  };
+};
+
+const endpointOf = async (
+  parts: ServerParts,
+  server: McpServer,
+  obtain: AuthorizeServer,
+): Promise<McpEndpoint> => {
   const opened = await openServer(parts, server);
   const { transport, protocol } = server;
   const shown = new URL(opened.url);
   shown.search = "";
   const send = createSender(parts.egress, opened, shown.href);
-  return { url: shown.href, transport, protocol, send, redact: parts.redactor.value };
+  const { authorize, redact: withoutTokens } = createTokenKeeper(server, obtain);
+  const redact = <T>(value: T): T => withoutTokens(parts.redactor.value(value));
+  return { url: shown.href, transport, protocol, send, authorize, redact };
 };
 
 /** Lists names in the team's file that a server does not offer. */
@@ -152,10 +187,11 @@ const listServer = async (
   parts: ServerParts,
   server: McpServer,
   connection: Json,
-  signal: AbortSignal,
+  { signal, authorize }: ServerReach,
 ): Promise<NamedTools & { readonly connection: Json }> => {
   if (parts.client === null) throw new Error("this deployment contains no MCP client; build it again");
-  const listing = await parts.client.list(await endpointOf(parts, server), connection, signal);
+  const endpoint = await endpointOf(parts, server, authorize);
+  const listing = endpoint.redact(await parts.client.list(endpoint, connection, signal));
   const { tools, omitted } = nameTools(server.name, listing.tools);
   const missing = findMissing(
     parts,
@@ -181,30 +217,38 @@ export const createServers = (parts: ServerParts): Servers => {
         description: `The MCP server ${server.name}.`,
         tools: (lists[server.name] ?? [])
           .filter((tool) => isOffered(server, tool))
-          .map((tool) => createServerTool(server, tool, client, () => endpointOf(parts, server))),
+          .map((tool) =>
+            createServerTool(server, tool, client, (authorize) => endpointOf(parts, server, authorize)),
+          ),
       })),
     sessionOf: (connection) => client?.sessionOf(connection) ?? null,
-    end: async (name, connection, signal) => {
+    end: async (name, connection, { signal, authorize }) => {
       const server = find(name);
       if (client === null || server?.url === undefined) return;
-      await client.end(await endpointOf(parts, server), connection, signal);
+      await client.end(await endpointOf(parts, server, authorize), connection, signal);
     },
     pinning: (name) => ({
       lock: ownEntry(team.mcp_lock, name) ?? null,
       allowNew: find(name)?.new_tools === "allow",
     }),
-    list: async (name, connection, { signal, sandbox }) => {
+    logins: createServerLogins(parts),
+    list: async (name, connection, { sandbox, ...reach }) => {
       const server = find(name);
       const failed = { server: name, ok: false, state: "failed" } as const;
       if (server?.command !== undefined) return { ...failed, reason: await describeProgram(server, sandbox) };
       if (server?.url === undefined) return { ...failed, reason: "the deployed team has no such server" };
       try {
-        const listed = await listServer(parts, server, connection, signal);
+        const listed = await listServer(parts, server, connection, reach);
         return parts.redactor.value({ server: name, ok: true, ...listed, changes: [] });
       } catch (error) {
-        const isAuth = (error as { readonly isAuth?: unknown }).isAuth === true;
+        const { isAuth, login } = error as { readonly isAuth?: unknown; readonly login?: unknown };
         const reason = parts.redactor.text(errorMessageOf(error));
-        return { ...failed, state: isAuth ? "auth_needed" : "failed", reason };
+        return {
+          ...failed,
+          state: isAuth === true ? "auth_needed" : "failed",
+          reason,
+          ...(typeof login === "string" ? { login } : {}),
+        };
       }
     },
   };

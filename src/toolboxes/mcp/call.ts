@@ -9,6 +9,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
 import type { Json } from "../../chat/message.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
+import type { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
 import { resume } from "./connect.ts";
 import { outputOf } from "./content.ts";
@@ -92,7 +93,13 @@ const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   return toolError("failed", `the server refused this call: it answered ${status}`);
 };
 
+/** What a call that could not be sent for want of a token ends as. */
+const refusedEnd = ({ login, message }: AuthorizationError): McpCallEnd =>
+  login === null ? { kind: "unreachable", reason: message } : { kind: "login", url: login };
+
 const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
+  const refusal = wire.refusal();
+  if (refusal !== null) return refusedEnd(refusal);
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
   const isUnreachable = isAuthFailure(error) || isUnsent(error);
@@ -130,7 +137,10 @@ const openFor = async (
   try {
     return await resume(endpoint, wire, connection, signal);
   } catch (error) {
-    return { kind: "unreachable", reason: reasonOf(error, endpoint.redact) };
+    const refusal = wire.refusal();
+    return refusal === null
+      ? { kind: "unreachable", reason: reasonOf(error, endpoint.redact) }
+      : refusedEnd(refusal);
   }
 };
 
@@ -140,7 +150,7 @@ const attempt = async (
   connection: Json,
   call: McpCall,
 ): Promise<McpCallReport | null> => {
-  const wire = createWire(endpoint.send);
+  const wire = createWire(endpoint);
   const open = await openFor(endpoint, wire, connection, call);
   if ("kind" in open) return { end: open, connection: null, listChanged: false };
   let listChanged = false;

@@ -201,7 +201,8 @@ const connectStreamable = async (
   try {
     return await connectModern(endpoint, wire, signal);
   } catch (error) {
-    if (protocol === "2026" || signal.aborted || error instanceof UnauthorizedError) throw error;
+    if (protocol === "2026" || signal.aborted || wire.refusal() !== null) throw error;
+    if (error instanceof UnauthorizedError) throw error;
     return connectLegacy(endpoint, wire, signal);
   }
 };
@@ -220,7 +221,8 @@ export const connect = async (
   try {
     return await connectStreamable(endpoint, wire, signal);
   } catch (error) {
-    if (transport !== "auto" || signal.aborted || !otherTransport.has(wire.lastStatus())) throw error;
+    if (transport !== "auto" || signal.aborted || wire.refusal() !== null) throw error;
+    if (!otherTransport.has(wire.lastStatus())) throw error;
     return connectSse(endpoint, wire, signal);
   }
 };

@@ -7,6 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { firstCharacters } from "../../chat/text.ts";
 import { errorMessageOf } from "../../tools/errors.ts";
+import { AuthorizationError } from "./authorized-send.ts";
 import type { McpEndpoint } from "./port.ts";
 
 /** This file says in a sentence why a server could not be used, without what the server or the network said at length. */
@@ -42,9 +43,18 @@ export const reasonOf = (error: unknown, redact: Redact): string => {
 export class McpFailure extends Error {
   /** The server wants other credentials. */
   readonly isAuth: boolean;
-  constructor(reason: string, isAuth = false) {
+  /** The address at which a person signs in; null if that would not help. */
+  readonly login: string | null;
+  constructor(reason: string, isAuth: boolean, login: string | null) {
     super(reason);
     this.name = "McpFailure";
     this.isAuth = isAuth;
+    this.login = login;
   }
 }
+
+/** Returns the failure of a listing. */
+export const failureOf = (error: unknown, redact: Redact): McpFailure => {
+  const login = error instanceof AuthorizationError ? error.login : null;
+  return new McpFailure(reasonOf(error, redact), login !== null || isAuthFailure(error), login);
+};

@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { OpenClient } from "./connect.ts";
 import { connect, resume, sessionOf } from "./connect.ts";
-import { isAuthFailure, McpFailure, reasonOf } from "./failure.ts";
+import { failureOf } from "./failure.ts";
 import { readListedTool } from "./listed-tool.ts";
 import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from "./port.ts";
 import { createWire } from "./wire.ts";
@@ -52,7 +52,7 @@ export const endSession: McpClient["end"] = async (endpoint, connection, asked) 
   const signal = AbortSignal.any([asked, AbortSignal.timeout(endMs)]);
   // The library aborts this request only when the client is closed.
   const send: SendRequest = (address, init) => endpoint.send(address, { ...init, signal });
-  const open = await resume(endpoint, createWire(send), connection, signal);
+  const open = await resume(endpoint, createWire({ ...endpoint, send }), connection, signal);
   try {
     await open.end();
   } finally {
@@ -62,14 +62,14 @@ export const endSession: McpClient["end"] = async (endpoint, connection, asked) 
 
 /** Lists by a client of its own, since only a handshake tells what the server can do by now; its session takes over. */
 export const listTools: McpClient["list"] = async (endpoint, connection, signal) => {
-  const wire = createWire(endpoint.send);
+  const wire = createWire(endpoint);
   void endSession(endpoint, connection, signal).catch(() => undefined);
   let open: OpenClient | null = null;
   try {
     open = await connect(endpoint, wire, signal);
     return listingOf(await readPages(open.client, endpoint, signal), open);
   } catch (error) {
-    throw new McpFailure(reasonOf(error, endpoint.redact), isAuthFailure(error));
+    throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {
     await open?.close();
   }

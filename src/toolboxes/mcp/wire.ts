@@ -1,5 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
-import type { SendRequest } from "./port.ts";
+import type { AuthorizationError } from "./authorized-send.ts";
+import { createAuthorizedSend } from "./authorized-send.ts";
+import type { McpEndpoint } from "./port.ts";
 
 /** This file stands between the library and the egress: it bounds answers and knows what became of each request. */
 
@@ -11,6 +13,8 @@ export interface McpWire {
   readonly lastStatus: () => number;
   /** Returns whether an answer was longer than is read. */
   readonly isTooLarge: () => boolean;
+  /** Returns why no further request can be sent; null if it can. */
+  readonly refusal: () => AuthorizationError | null;
   /** Resolves when no request is under way, or after a moment. */
   readonly settled: () => Promise<void>;
 }
@@ -39,7 +43,11 @@ const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): Readabl
   return body.pipeThrough(cap);
 };
 
-export const createWire = (send: SendRequest): McpWire => {
+const unrefused = (): null => null;
+
+export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" | "authorize">): McpWire => {
+  const { send, refusal } =
+    authorize === null ? { send: given, refusal: unrefused } : createAuthorizedSend(given, authorize);
   let streams = 0;
   let status = 0;
   let large = false;
@@ -86,6 +94,7 @@ export const createWire = (send: SendRequest): McpWire => {
     },
     lastStatus: () => status,
     isTooLarge: () => large,
+    refusal,
     settled: () => {
       const waits = Promise.withResolvers<void>();
       const timer = setTimeout(waits.resolve, settleMs);

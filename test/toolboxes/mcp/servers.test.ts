@@ -317,9 +317,12 @@ test("TB-21: the headers of a server go to its own origin alone, wherever the cl
       call: () => Promise.reject(new Error("no call")),
       sessionOf: () => null,
       end: async () => undefined,
+      authorize: () => Promise.reject(new Error("no login")),
+      finishLogin: () => Promise.reject(new Error("no login")),
     },
   });
-  const outside = { signal: new AbortController().signal, sandbox: () => ({}) as never };
+  const authorize = () => Promise.reject(new Error("no login"));
+  const outside = { signal: new AbortController().signal, sandbox: () => ({}) as never, authorize };
   expect(await servers.list("sea", null, outside)).toMatchObject({ ok: true });
   expect(sent).toEqual(["https://sea.example/token canary-token-0001", "https://land.example/token null"]);
 });

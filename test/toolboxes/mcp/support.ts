@@ -52,7 +52,7 @@ export const servedBench = ({
     scripted(
       replies(...turns.map((pieces) => said(...pieces))),
       agent,
-      `egress: { allow_http: true }\nmcp_servers: [${servers.join(", ")}]`,
+      `egress: { allow_http: true }\naccess: { hosts: [agents.example.com] }\nmcp_servers: [${servers.join(", ")}]`,
     )
       .replace("toolboxes: [probe]", `toolboxes: ${toolboxes}`)
       .replace("{ preset: open }", `{ preset: ${preset}, after_untrusted: ${after} }`),

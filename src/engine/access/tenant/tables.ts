@@ -103,4 +103,14 @@ export const tenantMigrations: Migrations = [
   -- approved = 1 for a hash that an administrator approved, 0 for one of a first list, which counts without a lock only.
   ALTER TABLE tool_pins ADD COLUMN approved INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- What authorization servers of MCP servers gave the tenant, encrypted: the client's registration and its tokens.
+  CREATE TABLE mcp_credentials (
+    server TEXT NOT NULL, issuer TEXT NOT NULL, sealed TEXT NOT NULL, PRIMARY KEY (server, issuer)
+  ) WITHOUT ROWID;
+  -- Logins under way by the digest of their state; session is null if an administrator began it, login is encrypted.
+  CREATE TABLE mcp_logins (
+    id TEXT PRIMARY KEY, server TEXT NOT NULL, session TEXT, login TEXT NOT NULL, expires_at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  `,
 ];

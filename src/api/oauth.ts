@@ -1,0 +1,88 @@
+import { getTenantObject } from "../engine/access/names.ts";
+import { readState } from "../engine/access/tenant/logins.ts";
+import { sealerOf } from "../engine/secrets/seal.ts";
+import { callbackPath, clientPath, describeClient } from "../engine/tools/server-login.ts";
+import { getSessionObject } from "../engine/access/names.ts";
+import { refuse } from "../session/problems.ts";
+import { jsonResponse } from "./answers.ts";
+import type { RequestContext } from "./context.ts";
+import { callWithRetry } from "./platform.ts";
+import type { Route } from "./route.ts";
+
+/** This file is where authorization servers meet the deployment: people come back here, and the client is described. */
+
+const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const pageOf = (title: string, text: string, status: number) => ({
+  status,
+  html: `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>`,
+});
+
+/** The pages are fixed texts, since whatever a request brings could be an attacker's. */
+const pages = {
+  signed_in: pageOf("Signed in", "The agent goes on by itself. You can close this page.", 200),
+  refused: pageOf("Not signed in", "The agent goes on without this server. You can close this page.", 200),
+  failed: pageOf(
+    "Signing in failed",
+    "The server's answer could not be used. Approve the request in your session to get a new link.",
+    502,
+  ),
+  unknown: pageOf(
+    "This link cannot be used",
+    "It is older than 10 minutes, was used before, or is not from here. Approve the request in your session to get a new link.",
+    400,
+  ),
+};
+
+const showPage = (kind: keyof typeof pages): Response => {
+  const { status, html } = pages[kind];
+  return new Response(html, {
+    status,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": pagePolicy,
+      "Referrer-Policy": "no-referrer",
+      "Cache-Control": "no-store",
+    },
+  });
+};
+
+/** The longest query that is read, and the longest state; ours has about 150 characters. */
+const longestQuery = 8_192;
+const longestState = 1_024;
+
+/** Ends a login: the state is checked before anything else of the query is read. */
+const finishLogin = async ({ env, url, objects }: RequestContext): Promise<Response> => {
+  const [state = "", ...more] = url.searchParams.getAll("state");
+  const isReadable = more.length === 0 && state.length <= longestState && url.search.length <= longestQuery;
+  const address = isReadable ? await readState(sealerOf(env), state) : null;
+  if (address === null) return showPage("unknown");
+  const query = url.search;
+  const end = await callWithRetry(
+    () => getTenantObject(objects.TenantObject, address).finishLogin({ address, state, query }),
+    false,
+  );
+  if (end.kind === "unknown" || end.kind === "failed") return showPage(end.kind);
+  const { server, session, kind } = end;
+  if (session !== null) {
+    const settlement = { server, granted: kind === "signed_in" };
+    await callWithRetry(
+      () => getSessionObject(objects.SessionObject, address, session).settleLogin(settlement),
+      true,
+    );
+  }
+  return showPage(kind);
+};
+
+/** Shows the document whose address is the client's id at authorization servers. */
+const showClient = ({ env, router }: RequestContext): Response => {
+  const client = describeClient(env, router.team);
+  return client === null
+    ? refuse("not_found", "This deployment has no public address: set access.hosts.")
+    : jsonResponse(client);
+};
+
+export const oauthRoutes: readonly Route[] = [
+  { method: "GET", path: callbackPath, scope: "open", handle: finishLogin },
+  { method: "GET", path: clientPath, scope: "open", handle: showClient },
+];

@@ -1,0 +1,61 @@
+import type { Path } from "../document/diagnostics.ts";
+import type { TeamDraft } from "../draft.ts";
+
+/** This file checks how a team signs in at its MCP servers. */
+
+type ServerShape = TeamDraft["servers"][number]["value"];
+
+const isAuthorization = (name: string): boolean => name.toLowerCase() === "authorization";
+
+/** Says which of a server's keys do not go together; null if all do. */
+const findConflict = ({ auth, url, headers, credentials }: ServerShape): readonly [Path, string] | null => {
+  if (auth === "none")
+    return credentials === undefined
+      ? null
+      : [["credentials"], "credentials need auth: oauth or auth: client_credentials"];
+  if (url === undefined) return [["auth"], "a program cannot be signed in at; give it what it needs in env"];
+  const header = Object.keys(headers).find(isAuthorization);
+  if (header !== undefined)
+    return [["headers", header], `auth: ${auth} sets this header; leave out one of the two`];
+  const { client_secret: secret, private_key: key } = credentials ?? {};
+  if (secret !== undefined && key !== undefined)
+    return [["credentials", "private_key"], "a client has a client_secret or a private_key, not both"];
+  return null;
+};
+
+const checkServer = (draft: TeamDraft, server: ServerShape, path: Path): void => {
+  const conflict = findConflict(server);
+  if (conflict !== null) {
+    const [at, message] = conflict;
+    draft.report("exclusive_keys", [...path, ...at], message, { which: "key" });
+    return;
+  }
+  if (server.auth !== "client_credentials") return;
+  const { credentials } = server;
+  if (credentials === undefined)
+    draft.report("missing_key", [...path, "credentials"], "auth: client_credentials needs credentials", {
+      which: "missing",
+    });
+  else if (credentials.client_secret === undefined && credentials.private_key === undefined)
+    draft.report(
+      "missing_key",
+      [...path, "credentials", "client_secret"],
+      "auth: client_credentials needs a client_secret or a private_key",
+      { which: "missing" },
+    );
+};
+
+/** Checks the servers' keys; `isServed`: the team runs on this machine, where people come back to the local address. */
+export const checkServers = (draft: TeamDraft, isServed: boolean): void => {
+  for (const { index, value } of draft.servers) {
+    const path = ["mcp_servers", index];
+    checkServer(draft, value, path);
+    if (isServed || value.auth !== "oauth" || draft.sections.access.hosts.length > 0) continue;
+    draft.report(
+      "missing_key",
+      [...path, "auth"],
+      "auth: oauth needs access.hosts, whose first host people come back to after they signed in",
+      { hint: "write access: { hosts: [agents.example.com] } with this deployment's host" },
+    );
+  }
+};

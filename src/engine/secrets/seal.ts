@@ -1,0 +1,63 @@
+import { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
+import type { Bindings } from "./secrets.ts";
+import { bindingTextOf } from "./secrets.ts";
+
+/** This file encrypts what the deployment stores for its own use, under a key derived from LIMPET_ADMIN_KEY. */
+
+/** Encrypts texts; `bound` says where a text belongs, and elsewhere it cannot be opened. */
+export interface Sealer {
+  readonly seal: (text: string, bound: string) => Promise<string>;
+  /** Returns null for anything that was not sealed for this place under the key as it is now. */
+  readonly open: (sealed: string, bound: string) => Promise<string | null>;
+}
+
+const utf8 = new TextEncoder();
+
+const ivBytes = 12;
+
+const deriveKey = async (secret: string): Promise<CryptoKey> => {
+  const base = await crypto.subtle.importKey("raw", utf8.encode(secret), "HKDF", false, ["deriveKey"]);
+  const derivation = {
+    name: "HKDF",
+    hash: "SHA-256",
+    salt: new Uint8Array(),
+    info: utf8.encode("limpet stored credentials"),
+  };
+  return crypto.subtle.deriveKey(derivation, base, { name: "AES-GCM", length: 256 }, false, [
+    "encrypt",
+    "decrypt",
+  ]);
+};
+
+const createSealer = (secret: string): Sealer => {
+  let derived: Promise<CryptoKey> | null = null;
+  const keyOf = (): Promise<CryptoKey> => (derived ??= deriveKey(secret));
+  const cipher = (iv: Uint8Array<ArrayBuffer>, bound: string) => ({
+    name: "AES-GCM" as const,
+    iv,
+    additionalData: utf8.encode(bound),
+  });
+  return {
+    seal: async (text, bound) => {
+      const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
+      const sealed = await crypto.subtle.encrypt(cipher(iv, bound), await keyOf(), utf8.encode(text));
+      return toBase64Url(new Uint8Array([...iv, ...new Uint8Array(sealed)]));
+    },
+    open: async (sealed, bound) => {
+      const bytes = fromBase64Url(sealed);
+      if (bytes === null || bytes.length <= ivBytes) return null;
+      const [iv, rest] = [bytes.slice(0, ivBytes), bytes.slice(ivBytes)];
+      const key = await keyOf();
+      return crypto.subtle.decrypt(cipher(iv, bound), key, rest).then(
+        (opened) => new TextDecoder().decode(opened),
+        () => null,
+      );
+    },
+  };
+};
+
+/** Returns what seals with the deployment's key; null if it has none. */
+export const sealerOf = (env: Bindings): Sealer | null => {
+  const secret = bindingTextOf(env, "LIMPET_ADMIN_KEY");
+  return secret === null ? null : createSealer(secret);
+};

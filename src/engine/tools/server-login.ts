@@ -1,0 +1,209 @@
+import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import type { McpServer, Team } from "../../config/team.ts";
+import { fieldsOf } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type {
+  Authorizer,
+  IssuerCredentials,
+  McpClient,
+  McpGrant,
+  SendRequest,
+} from "../../toolboxes/mcp/port.ts";
+import type { Egress } from "../../tools/egress/egress.ts";
+import type { Redactor } from "../../tools/redaction.ts";
+import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
+import { privateTargets } from "../secrets/egress.ts";
+import type { Bindings } from "../secrets/secrets.ts";
+import { bindingTextOf, readSecrets } from "../secrets/secrets.ts";
+
+/** This file says how tokens for a team's MCP servers are obtained; who stores them gives them back at each use. */
+
+type LoginOutcome = Awaited<ReturnType<McpClient["authorize"]>>;
+
+/** Obtains the tokens of servers. Both reject with a sentence if none can be had. */
+export interface ServerLogins {
+  readonly authorize: (
+    server: string,
+    stored: readonly IssuerCredentials[],
+    asked: {
+      readonly request: AuthorizationRequest;
+      readonly state: () => Promise<string>;
+      readonly now: () => number;
+    },
+  ) => Promise<LoginOutcome>;
+  readonly finish: (
+    server: string,
+    stored: readonly IssuerCredentials[],
+    answered: { readonly login: Json; readonly query: string; readonly now: () => number },
+  ) => Promise<readonly IssuerCredentials[] | null>;
+}
+
+export interface LoginParts {
+  readonly team: Pick<Team, "name" | "mcp_servers" | "access">;
+  readonly env: Bindings;
+  readonly egress: Egress;
+  readonly redactor: Pick<Redactor, "learn">;
+  readonly client: McpClient | null;
+}
+
+/** The paths of the two addresses that authorization servers know of a deployment. */
+export const callbackPath = "/v1/oauth/callback";
+export const clientPath = "/v1/oauth/client.json";
+
+const isDevelopment = (env: Bindings): boolean => bindingTextOf(env, "LIMPET_DEV") === "1";
+
+/** Returns where people reach this deployment; null if the team's file does not say it. */
+const originOf = (env: Bindings, { access }: Pick<Team, "access">): string | null => {
+  if (isDevelopment(env)) return bindingTextOf(env, "LIMPET_ORIGIN") ?? "http://localhost:8787";
+  const [host] = access.hosts;
+  return host === undefined ? null : `https://${host}`;
+};
+
+/** Returns the document by which authorization servers know this client; null where they could not read it. */
+export const describeClient = (
+  env: Bindings,
+  team: Pick<Team, "access">,
+): ({ readonly client_id: string } & Readonly<Record<string, Json>>) | null => {
+  const origin = originOf(env, team);
+  if (origin?.startsWith("https:") !== true) return null;
+  return {
+    client_id: `${origin}${clientPath}`,
+    client_name: "Limpet",
+    client_uri: origin,
+    redirect_uris: [`${origin}${callbackPath}`],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+    application_type: "web",
+  };
+};
+
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+
+/** Tokens and logins travel by https; in development also within this machine, where the operator opened the port. */
+const isSafe = (env: Bindings, address: string): boolean => {
+  const url = URL.parse(address);
+  if (url === null || url.username !== "" || url.password !== "") return false;
+  if (url.protocol === "https:") return true;
+  const isOpened = privateTargets(env).includes(`${url.hostname}:${url.port || "80"}`);
+  return url.protocol === "http:" && isDevelopment(env) && loopback.test(url.hostname) && isOpened;
+};
+
+const longestAnswer = 262_144;
+
+const requestMs = 8_000;
+
+const createAuthSend =
+  ({ env, egress }: LoginParts, secrets: readonly string[]): SendRequest =>
+  (address, init) => {
+    if (!isSafe(env, address)) throw new Error("an address of the authorization server is not https");
+    return egress(address, {
+      ...init,
+      redirects: "refuse",
+      maxBytes: longestAnswer,
+      timeout: requestMs,
+      secrets,
+    });
+  };
+
+const requireRedirect = ({ env, team }: LoginParts): string => {
+  const origin = originOf(env, team);
+  if (origin === null)
+    throw new Error(
+      "the team's file does not say where people come back to: set access.hosts to this deployment's host",
+    );
+  return `${origin}${callbackPath}`;
+};
+
+interface OpenedServer {
+  readonly url: string;
+  readonly grant: McpGrant;
+  readonly secrets: readonly string[];
+}
+
+/** Resolves what the file says of a server's credentials, each time anew. */
+const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedServer> => {
+  const { team, env, redactor } = parts;
+  const { url = "", credentials, auth } = server;
+  const { client_id: id, client_secret: secret, private_key: key, issuer, scope } = credentials ?? {};
+  const values = await readSecrets(
+    env,
+    [url, id, secret, key].flatMap((text) => referencesIn(text ?? "").names),
+    redactor.learn,
+  );
+  const field = `mcp_servers[${team.mcp_servers.findIndex(({ name }) => name === server.name)}]`;
+  const resolve = (name: string, text: string): string => {
+    const found = resolveReferences(text, (each) => values.get(each));
+    if (found.ok) return found.value;
+    throw new Error(missingReferenceText(`${field}.${name}`, found.missing[0] ?? "", team.name));
+  };
+  const optional = (name: string, text: string | undefined): string | undefined =>
+    text === undefined ? undefined : resolve(`credentials.${name}`, text);
+  const address = new URL(resolve("url", url));
+  address.search = "";
+  const redirect = auth === "oauth" ? requireRedirect(parts) : null;
+  const client =
+    id === undefined
+      ? null
+      : {
+          id: resolve("credentials.client_id", id),
+          secret: optional("client_secret", secret),
+          privateKey: optional("private_key", key),
+          issuer,
+        };
+  const described = describeClient(env, team);
+  const clientUrl = client === null && described !== null ? described.client_id : null;
+  return {
+    url: address.href,
+    grant: { redirect, clientUrl, client, scope },
+    secrets: [...values.values(), client?.secret ?? "", client?.privateKey ?? ""],
+  };
+};
+
+/** What is stored belongs to the address of the server: credentials for one are not sent to another of its name. */
+const belongingTo = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
+  stored.flatMap(({ issuer, value }) => {
+    const { url: own, value: inner = null } = fieldsOf(value);
+    return own === url ? [{ issuer, value: inner }] : [];
+  });
+
+const stampedWith = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
+  stored.map(({ issuer, value }) => ({ issuer, value: { url, value } }));
+
+const noState = (): never => {
+  throw new Error("a login that ends does not begin another");
+};
+
+/** Creates what obtains tokens for the servers of a team. */
+export const createServerLogins = (parts: LoginParts): ServerLogins => {
+  const open = async (
+    name: string,
+    more: Pick<Authorizer, "state" | "now">,
+  ): Promise<{ readonly client: McpClient; readonly authorizer: Authorizer }> => {
+    const server = parts.team.mcp_servers.find((each) => each.name === name);
+    if (parts.client === null || server === undefined || server.auth === "none")
+      throw new Error("the deployed team signs in at no such server");
+    const { url, grant, secrets } = await openGrant(parts, server);
+    return {
+      client: parts.client,
+      authorizer: { url, grant, send: createAuthSend(parts, secrets), ...more },
+    };
+  };
+  return {
+    authorize: async (name, stored, { request, state, now }) => {
+      const { client, authorizer } = await open(name, { state, now });
+      const known = belongingTo(authorizer.url, stored);
+      const after = await client.authorize(authorizer, known, request);
+      const { outcome } = after;
+      if (outcome.kind === "login" && !isSafe(parts.env, outcome.login.url))
+        throw new Error("the address at which people would sign in is not https");
+      return { outcome, stored: after.stored === known ? stored : stampedWith(authorizer.url, after.stored) };
+    },
+    finish: async (name, stored, { login, query, now }) => {
+      const { client, authorizer } = await open(name, { state: noState, now });
+      const known = belongingTo(authorizer.url, stored);
+      const after = await client.finishLogin(authorizer, known, login, new URLSearchParams(query));
+      return after === null ? null : stampedWith(authorizer.url, after);
+    },
+  };
+};

@@ -1,0 +1,302 @@
+import {
+  auth,
+  computeScopeUnion,
+  isStrictScopeSuperset,
+  validateAuthorizationResponseIssuer,
+} from "@modelcontextprotocol/client";
+import type {
+  FetchLike,
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from "@modelcontextprotocol/client";
+import type { Json } from "../../chat/message.ts";
+import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
+import { signAssertion } from "./key-assertion.ts";
+import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
+
+/** This file obtains tokens for a server: from what is stored, by a refresh, with the client's own secret, or by a login. */
+
+/** A token is renewed so long before it expires. */
+const aheadMs = 60_000;
+
+/** What an authorization server has given, as it is changed while it is used. */
+interface Credentials {
+  client?: StoredOAuthClientInformation | undefined;
+  tokens?: StoredOAuthTokens | undefined;
+  expiresAt: number | null;
+  savedAt: number;
+  discovery?: OAuthDiscoveryState | undefined;
+}
+
+/** An attempt to obtain a token, as far as it has come. */
+interface Attempt {
+  readonly byIssuer: Map<string, Credentials>;
+  /** The authorization server that was named last. */
+  issuer: string;
+  /** What is known of it; undefined: it is to be discovered. */
+  discovery: OAuthDiscoveryState | undefined;
+  /** The scope that is asked for, which a server need not repeat. */
+  readonly scope: string | undefined;
+  verifier: string;
+  /** The login that has to come first; null if none has. */
+  login: McpLogin | null;
+}
+
+const readStored = (stored: readonly IssuerCredentials[]): Map<string, Credentials> =>
+  new Map(stored.map(({ issuer, value }) => [issuer, value as unknown as Credentials]));
+
+const writeStored = (byIssuer: ReadonlyMap<string, Credentials>): readonly IssuerCredentials[] =>
+  Array.from(byIssuer, ([issuer, value]) => ({ issuer, value: value as unknown as Json }));
+
+const newestOf = (byIssuer: ReadonlyMap<string, Credentials>): Credentials | undefined =>
+  [...byIssuer.values()]
+    .filter(({ tokens }) => tokens !== undefined)
+    .toSorted((one, other) => other.savedAt - one.savedAt)[0];
+
+const metadataOf = ({ redirect, client, scope }: McpGrant): OAuthClientMetadata => ({
+  client_name: "Limpet",
+  redirect_uris: redirect === null ? [] : [redirect],
+  grant_types: redirect === null ? ["client_credentials"] : ["authorization_code", "refresh_token"],
+  ...(redirect === null ? {} : { response_types: ["code"] }),
+  token_endpoint_auth_method: client?.secret === undefined ? "none" : "client_secret_basic",
+  ...(scope === undefined ? {} : { scope }),
+});
+
+/** The client that the team's file names; a secret goes to the issuer that the file names, if it names one. */
+const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | undefined =>
+  client === null
+    ? undefined
+    : {
+        client_id: client.id,
+        ...(client.secret === undefined ? {} : { client_secret: client.secret }),
+        ...(client.issuer === undefined ? {} : { issuer: client.issuer }),
+      };
+
+const credentialsOf = (attempt: Attempt, issuer = ""): Credentials => {
+  const known = attempt.byIssuer.get(issuer) ?? { expiresAt: null, savedAt: 0 };
+  attempt.byIssuer.set(issuer, known);
+  attempt.issuer = issuer;
+  return known;
+};
+
+type Identity = Pick<
+  OAuthClientProvider,
+  "clientInformation" | "saveClientInformation" | "addClientAuthentication"
+>;
+
+/** Says who the client is: the one that the team registered, or the one that registered itself. */
+const identify = ({ grant, now }: Authorizer, attempt: Attempt): Identity => {
+  const fixed = configuredClient(grant);
+  if (fixed === undefined)
+    return {
+      clientInformation: (context) => credentialsOf(attempt, context?.issuer).client,
+      saveClientInformation: (information, context) => {
+        credentialsOf(attempt, context?.issuer).client = information;
+      },
+    };
+  const key = grant.client?.privateKey;
+  if (key === undefined) return { clientInformation: () => fixed };
+  const client = fixed.client_id;
+  return {
+    clientInformation: () => fixed,
+    addClientAuthentication: async (_headers, params, url, metadata) => {
+      const audience = metadata?.issuer ?? String(url);
+      params.set("client_assertion", await signAssertion(key, { client, audience, now: now() }));
+      params.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    },
+  };
+};
+
+type TokenStore = Pick<OAuthClientProvider, "tokens" | "saveTokens" | "invalidateCredentials">;
+
+const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
+  tokens: (context) =>
+    (context === undefined ? newestOf(attempt.byIssuer) : credentialsOf(attempt, context.issuer))?.tokens,
+  saveTokens: (tokens, context) => {
+    const { expires_in: seconds, scope = attempt.scope } = tokens;
+    Object.assign(credentialsOf(attempt, context?.issuer), {
+      tokens: { ...tokens, ...(scope === undefined ? {} : { scope }) },
+      expiresAt: seconds === undefined ? null : now() + seconds * 1_000,
+      savedAt: now(),
+      discovery: attempt.discovery,
+    });
+  },
+  invalidateCredentials: (what) => {
+    const known = credentialsOf(attempt, attempt.issuer);
+    if (what === "tokens" || what === "all") known.tokens = undefined;
+    if (what === "client" || what === "all") known.client = undefined;
+  },
+});
+
+const askInOwnName = (scope?: string): URLSearchParams =>
+  new URLSearchParams({ grant_type: "client_credentials", ...(scope === undefined ? {} : { scope }) });
+
+/** Answers what the library asks of its host, for one attempt. */
+const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientProvider => {
+  const { grant, state } = authorizer;
+  return {
+    redirectUrl: grant.redirect ?? undefined,
+    clientMetadata: metadataOf(grant),
+    ...(grant.clientUrl === null ? {} : { clientMetadataUrl: grant.clientUrl }),
+    ...identify(authorizer, attempt),
+    ...storeTokens(authorizer, attempt),
+    state,
+    codeVerifier: () => attempt.verifier,
+    saveCodeVerifier: (verifier) => {
+      attempt.verifier = verifier;
+    },
+    discoveryState: () => attempt.discovery,
+    saveDiscoveryState: (found) => {
+      attempt.discovery = found;
+    },
+    redirectToAuthorization: ({ href, searchParams }) => {
+      const { verifier, discovery } = attempt;
+      const value = { verifier, discovery, scope: searchParams.get("scope") } as unknown as Json;
+      attempt.login = { url: href, state: searchParams.get("state") ?? "", value };
+    },
+    ...(grant.redirect === null ? { prepareTokenRequest: askInOwnName } : {}),
+  };
+};
+
+const codePattern = /^[\w.-]{1,64}$/;
+
+/** Reads of a refusal its code alone: what else a server says would stand in the library's warnings. */
+const readRefusal = async (response: Response): Promise<Response> => {
+  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: unknown };
+  const code = typeof error === "string" && codePattern.test(error) ? error : "server_error";
+  const { status } = response;
+  return new Response(JSON.stringify({ error: code }), {
+    status,
+    headers: { "content-type": "application/json" },
+  });
+};
+
+const fetchWith =
+  ({ send }: Authorizer): FetchLike =>
+  async (url, { method = "GET", headers, body } = {}) => {
+    const text =
+      body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
+    const response = await send(String(url), {
+      method,
+      headers: new Headers(headers),
+      ...(text === undefined ? {} : { body: text }),
+    });
+    return response.status >= 400 && method === "POST" ? readRefusal(response) : response;
+  };
+
+const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>
+  newestOf(byIssuer)?.tokens?.access_token ?? null;
+
+/** A token that nothing renews is used until the server refuses it. */
+const isUsable = ({ expiresAt, tokens }: Credentials, { grant, now }: Authorizer): boolean =>
+  expiresAt === null ||
+  expiresAt - aheadMs > now() ||
+  (grant.redirect !== null && tokens?.refresh_token === undefined);
+
+const outcomeOf = ({ byIssuer, login }: Attempt): AuthorizeOutcome =>
+  login === null ? { kind: "token", token: tokenOf(byIssuer) } : { kind: "login", login };
+
+type AttemptStart = { readonly stored: readonly IssuerCredentials[] } & {
+  readonly [Key in "discovery" | "scope"]?: Attempt[Key];
+} & { readonly verifier?: string };
+
+/** Lets the library obtain a token, or begin a login. */
+const runAttempt = async (
+  authorizer: Authorizer,
+  { stored, discovery, scope, verifier = "" }: AttemptStart,
+  options: Omit<Parameters<typeof auth>[1], "serverUrl" | "fetchFn">,
+): Promise<Attempt> => {
+  const attempt: Attempt = {
+    byIssuer: readStored(stored),
+    issuer: "",
+    discovery,
+    scope,
+    verifier,
+    login: null,
+  };
+  const fetchFn = fetchWith(authorizer);
+  await auth(createProvider(authorizer, attempt), { ...options, serverUrl: authorizer.url, fetchFn });
+  return attempt;
+};
+
+/** Renews a token that is about to expire, where the authorization server is known. */
+const renew = (
+  authorizer: Authorizer,
+  stored: readonly IssuerCredentials[],
+  { discovery, tokens }: Credentials,
+): Promise<Attempt> => runAttempt(authorizer, { stored, discovery, scope: tokens?.scope }, {});
+
+/** Answers a server's challenge: by a refresh or a login, at the authorization server that it names now. */
+const answerChallenge = (
+  authorizer: Authorizer,
+  stored: readonly IssuerCredentials[],
+  { about, scope, metadata }: NonNullable<AuthorizationRequest["challenge"]>,
+): Promise<Attempt> => {
+  const held = newestOf(readStored(stored))?.tokens?.scope;
+  const wanted = about === "scope" ? computeScopeUnion(held, scope ?? undefined) : (scope ?? undefined);
+  return runAttempt(
+    authorizer,
+    { stored, scope: wanted },
+    {
+      ...(wanted === undefined ? {} : { scope: wanted }),
+      ...(metadata === null ? {} : { resourceMetadataUrl: new URL(metadata) }),
+      forceReauthorization: about === "scope" && isStrictScopeSuperset(wanted, held),
+    },
+  );
+};
+
+/** Returns a token for the server, or the login that has to come first, and what is to be stored from now on. */
+export const authorize = async (
+  authorizer: Authorizer,
+  stored: readonly IssuerCredentials[],
+  { challenge, refused }: AuthorizationRequest,
+): Promise<{ readonly outcome: AuthorizeOutcome; readonly stored: readonly IssuerCredentials[] }> => {
+  const newest = newestOf(readStored(stored));
+  const token = newest?.tokens?.access_token ?? null;
+  const isCurrent = newest === undefined || isUsable(newest, authorizer);
+  if (isCurrent && (challenge === null || (token !== null && token !== refused)))
+    return { outcome: { kind: "token", token }, stored };
+  const attempt =
+    challenge === null && newest !== undefined
+      ? await renew(authorizer, stored, newest)
+      : await answerChallenge(
+          authorizer,
+          stored,
+          challenge ?? { about: "token", scope: null, metadata: null },
+        );
+  return { outcome: outcomeOf(attempt), stored: writeStored(attempt.byIssuer) };
+};
+
+interface OpenLogin {
+  readonly verifier: string;
+  readonly discovery: OAuthDiscoveryState;
+  readonly scope: string | null;
+}
+
+/** Turns the answer of an authorization server, whose issuer is checked first, into tokens; null if it is a refusal. */
+export const finishLogin = async (
+  authorizer: Authorizer,
+  stored: readonly IssuerCredentials[],
+  login: Json,
+  answer: URLSearchParams,
+): Promise<readonly IssuerCredentials[] | null> => {
+  const { verifier, discovery, scope } = login as unknown as OpenLogin;
+  const { authorizationServerMetadata: metadata } = discovery;
+  const iss = answer.get("iss") ?? undefined;
+  validateAuthorizationResponseIssuer({
+    iss,
+    expectedIssuer: metadata?.issuer,
+    issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
+  });
+  const code = answer.get("code");
+  if (code === null || code === "") return null;
+  const { byIssuer } = await runAttempt(
+    authorizer,
+    { stored, discovery, verifier, scope: scope ?? undefined },
+    { authorizationCode: code, ...(iss === undefined ? {} : { iss }) },
+  );
+  return writeStored(byIssuer);
+};
