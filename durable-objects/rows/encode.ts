@@ -28,7 +28,7 @@ export const sessionTurnFields = [
   "nextBlob",
   "nextEdit",
   "funds",
-  "usage",
+  "spent",
 ] as const satisfies readonly (keyof Session)[];
 
 type TurnFields = (typeof turnFields)[number];

@@ -84,7 +84,7 @@ const summaryOf = (
   head_seq: session.head,
   created_at: session.createdAt,
   updated_at: session.updatedAt,
-  usage: totalsView(session.usage),
+  usage: totalsView(session),
   ledger: { since: since ?? session.head, rows: [] },
   asks: openAsksOf(session, engine),
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
@@ -105,7 +105,12 @@ const newsOf = (session: Session, summary: SessionSummary): string => {
     ...news
   } = summary;
   const asks = Object.keys(session.asks);
-  return JSON.stringify({ ...news, asks, run: session.nextRun, used: session.usage.calls > 0 });
+  return JSON.stringify({
+    ...news,
+    asks,
+    run: session.nextRun,
+    used: session.spent.modelCalls > session.spentBefore.modelCalls,
+  });
 };
 
 /**

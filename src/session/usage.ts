@@ -1,10 +1,16 @@
-import type { UsageTotals } from "../agent/state/usage.ts";
 import { toUsd } from "../agent/state/records.ts";
+import type { Session } from "../agent/state/session.ts";
+import { costOf, spendingSince } from "../agent/state/usage.ts";
+import type { Spending } from "../agent/state/usage.ts";
+
+/** Shows a sum of spending as the API has it. */
+export const spendingView = (spending: Spending) => ({
+  ...spending.usage,
+  calls: spending.modelCalls,
+  cost_usd: toUsd(costOf(spending)),
+  estimated: spending.estimated > 0,
+});
 
 /** Shows what a session used since it was cleared, as the session and its tenant's list have it. */
-export const totalsView = ({ cumulative, cost, calls, estimated }: UsageTotals) => ({
-  ...cumulative,
-  calls,
-  cost_usd: toUsd(cost),
-  estimated,
-});
+export const totalsView = ({ spent, spentBefore }: Pick<Session, "spent" | "spentBefore">) =>
+  spendingView(spendingSince(spent, spentBefore));

@@ -114,5 +114,5 @@ test("RE-5 ★: a call of an unpriced fallback does not switch the cost limit of
   const end = await say(bench);
   expect(end).toMatchObject({ reason: "budget_exceeded", result: { cost_usd: null, cost_exceeded: true } });
   expect(bench.requests.map(({ model }) => model)).toEqual(["mystery", "riddle", "mystery", "mystery"]);
-  expect(bench.state().funds.spent.cost).toBe(1_200_000_000);
+  expect(bench.state().spent.cost).toBe(1_200_000_000);
 });

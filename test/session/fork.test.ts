@@ -1,3 +1,4 @@
+import { noSpending } from "../../src/agent/state/usage.ts";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { textsOf, dataOf, ends } from "../agent/loop/play.ts";
@@ -59,9 +60,9 @@ test("SE-45 ★: a fork has the view of its point, no usage, no runs and no inpu
   const bench = fork();
   forkAt(bench, { source, at });
   expect(texts(bench)).toEqual(["First", "", "look() done", "One."]);
-  const { head, usage, asks, threads, title, metadata, ref } = bench.state();
+  const { head, spent, asks, threads, title, metadata, ref } = bench.state();
   expect([title, metadata, ref, asks]).toEqual(["Source", { subject: "ann" }, null, {}]);
-  expect(usage).toMatchObject({ calls: 0, cumulative: { total: 0 } });
+  expect(spent).toEqual(noSpending);
   expect(threads["main"]).toMatchObject({ inbox: [], run: null, lastRun: null });
   expect(bench.ok("runs")["data"]).toEqual([]);
   expect(bench.ok("inputs")["data"]).toEqual([]);

@@ -31,13 +31,13 @@ const rewind = (bench: Bench, at: number | string): void => void bench.ok("rewin
 
 test("SE-45: a rewind retires what follows, keeps it readable, and goes on with seq and usage", async () => {
   const bench = await twoRuns();
-  const { head, usage } = bench.state();
+  const { head, spent } = bench.state();
   const [, , , answer, ...later] = idsOf(bench);
   rewind(bench, answer ?? "");
   expect(textOf(bench)).toEqual(["First", "", "look() done", "One."]);
   expect(dataOf(bench, "messages_retired")).toEqual([{ messages: later, by: "rewind" }]);
   expect(bench.state().head).toBe(head + 1);
-  expect(bench.state().usage).toEqual(usage);
+  expect(bench.state().spent).toEqual(spent);
   const listed = bench.ok("messages", { retired: true })["data"] as unknown as readonly {
     id: string;
     state: string;

@@ -1,3 +1,4 @@
+import { amountsOf } from "../state/usage.ts";
 import type { AgentResolver } from "../definition/agent.ts";
 import type {
   Amounts,
@@ -96,13 +97,13 @@ export const accountsOf = (budgets: BudgetState, threadId: string): readonly Bud
             scope: "run",
             thread: thread.id,
             bounds: runBounds(budgets, thread, thread.run),
-            spent: thread.run.budget.spent,
+            spent: amountsOf(thread.run.spent),
           },
         ],
   );
   const bounds = sessionBounds(budgets);
   const top = runs.at(-1)?.thread ?? threadId;
-  const session: BudgetAccount = { scope: "session", thread: top, bounds, spent: state.funds.spent };
+  const session: BudgetAccount = { scope: "session", thread: top, bounds, spent: amountsOf(state.spent) };
   return bounds.length === 0 ? runs.reverse() : [session, ...runs.reverse()];
 };
 
@@ -279,9 +280,9 @@ export const findOverspentLimit = (budgets: BudgetState, threadId: string): Reac
 
 /** It tells whether a run exceeded a cost limit of its own or its session, or ended for one. */
 export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean => {
-  const marks = budgets.state.threads[threadId]?.run?.budget.reached ?? [];
+  const said = budgets.state.threads[threadId]?.run?.said ?? [];
   return (
-    marks.some((mark) => mark.endsWith(":cost")) ||
+    said.some((notice) => notice.startsWith("reached ") && notice.endsWith(" cost")) ||
     ownAccounts(budgets, threadId).some(({ bounds, spent }) =>
       bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
     )

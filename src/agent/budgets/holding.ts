@@ -1,3 +1,4 @@
+import { amountsOf, noSpending } from "../state/usage.ts";
 import type { Bound, BudgetScope, TeamBudgets } from "../state/budget.ts";
 import { budgetKinds } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
@@ -28,17 +29,19 @@ export const findHoldingLimits = (
   session: Session,
   { run, team }: ConfiguredBounds,
 ): readonly HoldingLimit[] => {
-  const budget = session.threads["main"]?.run?.budget;
+  const main = session.threads["main"]?.run;
+  const spent = amountsOf(main?.spent ?? noSpending);
+  const spentInAll = amountsOf(session.spent);
   const limits: readonly HoldingLimit[] = [
-    ...applyRaises(run, budget?.raised ?? {}).map((bound) => ({
+    ...applyRaises(run, main?.budget.raised ?? {}).map((bound) => ({
       ...bound,
       scope: "run" as const,
-      spent: budget?.spent[bound.kind] ?? 0,
+      spent: spent[bound.kind],
     })),
     ...sessionBounds({ state: session, moment: { budgets: team } }).map((bound) => ({
       ...bound,
       scope: "session" as const,
-      spent: session.funds.spent[bound.kind],
+      spent: spentInAll[bound.kind],
     })),
     ...usedUpDay(session, team.tenant),
   ];

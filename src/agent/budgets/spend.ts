@@ -7,10 +7,12 @@ import type {
   RunBudget,
   TenantShare,
 } from "../state/budget.ts";
-import { limitNames, budgetKinds, addAmounts, toApiAmount } from "../state/budget.ts";
+import { limitNames, addAmounts, toApiAmount } from "../state/budget.ts";
 import type { ModelCall } from "../state/model-call.ts";
+import type { Notice } from "../state/notice.ts";
 import type { LedgerRow } from "../state/records.ts";
-import { addUsage } from "../state/usage.ts";
+import { addSpending, amountsOf, noSpending } from "../state/usage.ts";
+import type { Spending } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
@@ -23,7 +25,7 @@ export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<
   run.budget = { ...run.budget, ...change };
 };
 
-const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>): TenantShare => {
+const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Amounts): TenantShare => {
   const { lease, owed } = share;
   if (draft.moment.budgets.tenant.length === 0) return share;
   if (lease === null || lease.closed) return { ...share, owed: addAmounts(owed, amounts) };
@@ -31,13 +33,13 @@ const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Partial<Amou
 };
 
 /** What a thread spent is booked on its run, every run above it, its session and its lease in one commit. */
-export const bookSpending = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
-  if (budgetKinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
+export const bookSpending = (draft: Draft, threadId: string, spending: Partial<Spending>): void => {
   for (const { id, run } of lineageOf(draft.state, threadId))
-    if (run !== null) changeRunBudget(draft, id, { spent: addAmounts(run.budget.spent, amounts) });
+    if (run !== null) runOf(draft, id).spent = addSpending(run.spent, spending);
+  draft.state.spent = addSpending(draft.state.spent, spending);
   const { funds } = draft.state;
-  const tenant = spendFromTenant(draft, funds.tenant, amounts);
-  draft.state.funds = { ...funds, spent: addAmounts(funds.spent, amounts), tenant };
+  const tenant = spendFromTenant(draft, funds.tenant, amountsOf(addSpending(noSpending, spending)));
+  if (tenant !== funds.tenant) draft.state.funds = { ...funds, tenant };
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
@@ -73,14 +75,14 @@ const formatShare = (kind: LimitKind, used: number, limit: number): string => {
 export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used }: BudgetAccount): void => {
   for (const { kind, limit, warnAt } of bounds) {
     const { run } = threadOf(draft, thread);
-    const mark = `${scope}:${kind}`;
-    if (run === null || run.budget.warned.includes(mark)) continue;
+    if (run === null || run.said.includes(`near ${scope} ${kind}`)) continue;
     if (limit <= 0 || used[kind] < limit * warnAt) continue;
-    changeRunBudget(draft, thread, { warned: [...run.budget.warned, mark] });
     emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
     const what = `the ${scope}'s budget ${limitNames[kind]}`;
     const text = `Used of ${what}: ${formatShare(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
-    runOf(draft, thread).notes = [...runOf(draft, thread).notes, { kind: "budget", text }];
+    const changed = runOf(draft, thread);
+    changed.said = [...changed.said, `near ${scope} ${kind}`];
+    changed.notes = [...changed.notes, { kind: "budget", text }];
   }
 };
 
@@ -100,9 +102,8 @@ export const reportReachedLimit = (
   { scope, thread, kind, limit, spent: used }: ReachedLimit,
 ): void => {
   const { run } = threadOf(draft, thread);
-  const mark = `${scope}:${kind}`;
-  if (kind === "turns" || run === null || run.budget.reached.includes(mark)) return;
-  changeRunBudget(draft, thread, { reached: [...run.budget.reached, mark] });
+  if (kind === "turns" || run === null || run.said.includes(`reached ${scope} ${kind}`)) return;
+  runOf(draft, thread).said = [...run.said, `reached ${scope} ${kind}`];
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
@@ -131,12 +132,11 @@ export const raiseLimit = (
   { scope, thread, kind }: Pick<ReachedLimit, "scope" | "thread" | "kind">,
   limit: number,
 ): void => {
-  const mark = `${scope}:${kind}`;
   const { run } = threadOf(draft, thread);
   if (run !== null) {
-    const { warned: given, reached } = run.budget;
-    const others = (marks: readonly string[]): readonly string[] => marks.filter((each) => each !== mark);
-    changeRunBudget(draft, thread, { warned: others(given), reached: others(reached), refusals: [] });
+    const outdated: readonly Notice[] = [`near ${scope} ${kind}`, `reached ${scope} ${kind}`];
+    runOf(draft, thread).said = run.said.filter((notice) => !outdated.includes(notice));
+    changeRunBudget(draft, thread, { refusals: [] });
     if (scope === "run") changeRunBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
   }
   if (scope !== "session" || kind === "turns") return;
@@ -151,12 +151,12 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
     ...draft.moment.budgets.tenant,
   ];
-  const mark = `${model}: price`;
-  const { dropped } = draft.state;
-  if (dropped.includes(mark) || !bounds.some(({ kind, written }) => kind === "cost" && written)) return;
+  const { said } = draft.state;
+  if (said.includes(`unpriced ${model}`) || !bounds.some(({ kind, written }) => kind === "cost" && written))
+    return;
   const message = `the price of ${model} is not known, so its calls count in tokens only; set models.${model}.price`;
   emit(draft, threadId, "error", { code: "unpriced_model", message, retryable: false });
-  draft.state.dropped = [...dropped, mark];
+  draft.state.said = [...said, `unpriced ${model}`];
 };
 
 /** An attempt at a model call is booked in the ledger, on the session, on its run and those above it. */
@@ -166,25 +166,19 @@ export const bookAttempt = (
   { purpose, attempt, target: { provider, model } }: ModelCall,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
     Partial<Pick<LedgerRow, "provider" | "model" | "saw">>,
+  time = 0,
 ): void => {
   const { agent } = threadOf(draft, threadId);
   const { id: run, turn } = runOf(draft, threadId);
   const at = draft.moment.now;
   draft.ledger.push({ at, thread: threadId, agent, run, turn, attempt, purpose, provider, model, ...row });
-  const { cumulative, cost, calls, estimated } = draft.state.usage;
-  draft.state.usage = {
-    cumulative: addUsage(cumulative, row.usage),
-    cost: cost === null || row.cost === null ? null : cost + row.cost,
-    calls: calls + 1,
-    estimated: estimated || row.estimated,
-  };
-  for (const { id } of lineageOf(draft.state, threadId)) {
-    const above = threadOf(draft, id).run;
-    if (above === null) continue;
-    const { counters } = above;
-    above.usage = addUsage(above.usage, row.usage);
-    counters.cost = counters.cost === null || row.cost === null ? null : counters.cost + row.cost;
-    counters.estimated ||= row.estimated;
-  }
-  bookSpending(draft, threadId, { tokens: row.usage.total, cost: row.cost ?? 0 });
+  const { usage, cost, estimated } = row;
+  bookSpending(draft, threadId, {
+    usage,
+    modelCalls: 1,
+    unpriced: cost === null ? 1 : 0,
+    estimated: estimated ? 1 : 0,
+    cost: cost ?? 0,
+    time,
+  });
 };

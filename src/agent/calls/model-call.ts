@@ -3,7 +3,7 @@ import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import { inputSeemsTruncated } from "../../model/usage.ts";
 import { markLeased } from "../budgets/lease.ts";
-import { bookAttempt, bookLostTime, bookSpending, reportUnpricedModel } from "../budgets/spend.ts";
+import { bookAttempt, bookLostTime, reportUnpricedModel } from "../budgets/spend.ts";
 import { createContextSnapshot } from "../context/request.ts";
 import type { ModelTarget } from "../definition/agent.ts";
 import type { BudgetReservation } from "../state/budget.ts";
@@ -102,8 +102,7 @@ export const bookReply = (
     },
     scopeOf(call),
   );
-  bookAttempt(draft, threadId, call, { outcome: "ok", usage, estimated, cost, ...row });
-  bookSpending(draft, threadId, { time: totalMs });
+  bookAttempt(draft, threadId, call, { outcome: "ok", usage, estimated, cost, ...row }, totalMs);
 };
 
 /** A silently cut input is reported once per run. */
@@ -114,11 +113,11 @@ export const reportTruncatedInput = (
   { usage, model }: Completion,
 ): void => {
   const run = runOf(draft, threadId);
-  if (run.counters.inputDoubted || !inputSeemsTruncated(usage, input)) return;
+  if (run.said.includes("input_truncated") || !inputSeemsTruncated(usage, input)) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;
   emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
-  run.counters.inputDoubted = true;
+  run.said = [...run.said, "input_truncated"];
 };
 
 /** What a turn's attempt showed is void. */

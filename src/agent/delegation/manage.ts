@@ -10,7 +10,7 @@ import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isAskingCaller } from "../state/thread.ts";
-import { noUsage } from "../state/usage.ts";
+import { noSpending } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { findChildRecord } from "./start.ts";
@@ -68,7 +68,7 @@ const openQuestionOf = ({ child }: Thread): object => {
 const liveChildView = (draft: Draft, thread: Thread): object => {
   const { id, agent, child, run } = thread;
   const { label, task } = child ?? { label: "", task: "" };
-  const { turn: turns, usage } = run ?? { turn: 0, usage: noUsage };
+  const { turn: turns, spent } = run ?? { turn: 0, spent: noSpending };
   const state = isAskingCaller(thread) ? "waiting" : "running";
   return {
     child: id,
@@ -77,7 +77,7 @@ const liveChildView = (draft: Draft, thread: Thread): object => {
     state,
     task,
     turns,
-    usage,
+    usage: spent.usage,
     last_text: lastTextPreview(draft, thread),
     ...openQuestionOf(thread),
   };
@@ -87,7 +87,7 @@ const endedChildView = ({ id, agent, label, task, end }: ChildRecord): object =>
   const { state, turns, usage, last_text } = end ?? {
     state: "running",
     turns: 0,
-    usage: noUsage,
+    usage: noSpending,
     last_text: "",
   };
   const view = { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };

@@ -1,3 +1,4 @@
+import { costOf } from "../state/usage.ts";
 import { hasExceededCost } from "../budgets/bounds.ts";
 import { summarizeRun } from "../calls/episodes.ts";
 import { finalText } from "../context/answer.ts";
@@ -28,14 +29,14 @@ export const runResultOf = (
   cost_exceeded: hasExceededCost(draft, thread.id),
   truncated: run.counters.truncated,
   breach_verify: (run.verification?.of === "breach" ? run.verification.outcome : null) ?? "not_run",
-  tool_calls: run.counters.toolCalls,
+  tool_calls: run.spent.toolCalls,
   tool_counts: run.counters.toolCounts,
   files_modified: run.counters.files.modified,
   files_created: run.counters.files.created,
   files_deleted: run.counters.files.deleted,
-  usage: run.usage,
-  cost_usd: toUsd(run.counters.cost),
-  estimated: run.counters.estimated,
+  usage: run.spent.usage,
+  cost_usd: toUsd(costOf(run.spent)),
+  estimated: run.spent.estimated > 0,
   context_utilization: utilizationOf(thread, run.target.window),
   tool_cache_hits: run.counters.cacheHits,
   tool_cache_misses: run.counters.cacheMisses,

@@ -40,7 +40,7 @@ import { newCounters, noTurnWork } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { hasRun, hasWork } from "../state/thread.ts";
-import { noUsage } from "../state/usage.ts";
+import { noSpending } from "../state/usage.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain } from "../transaction/targets.ts";
@@ -117,11 +117,10 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     lingers: null,
     announces,
     waitingShown: false,
-    wrapUpSaid: false,
-    checkpoints: [],
+    said: [],
     light: begin.light,
     revision: draft.state.revision,
-    usage: noUsage,
+    spent: noSpending,
     budget: noRunBudget,
     counters: newCounters(),
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
@@ -226,7 +225,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
     state: end.state,
     reason: end.reason,
     ...(summary === null ? {} : { summary: truncateText(summary, longestSummary) }),
-    usage: run.usage,
+    usage: run.spent.usage,
   });
   emit(draft, threadId, "run_end", {
     state: end.state,

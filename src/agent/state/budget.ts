@@ -102,14 +102,8 @@ export interface RaiseQuestion extends BudgetFigures {
 
 /** A run stores this state of its budget. */
 export interface RunBudget {
-  /** It was spent by the run and everything below it. */
-  readonly spent: Amounts;
   /** These are limits as a person raised them. */
   readonly raised: Readonly<Partial<Record<LimitKind, number>>>;
-  /** Warnings were given for these `scope:kind` pairs. */
-  readonly warned: readonly string[];
-  /** These `scope:kind` limits were reported as reached. */
-  readonly reached: readonly string[];
   /** While this ask for a higher limit is open, the run and everything below it starts nothing. */
   readonly ask: { readonly id: string; readonly until: number } | null;
   /** In these turns a call was refused because the budget of calls was used up. */
@@ -117,10 +111,7 @@ export interface RunBudget {
 }
 
 export const noRunBudget: RunBudget = {
-  spent: zeroAmounts,
   raised: {},
-  warned: [],
-  reached: [],
   ask: null,
   refusals: [],
 };
@@ -148,17 +139,14 @@ export interface TenantShare {
   readonly out: { readonly kind: BudgetKind; readonly until: number } | null;
 }
 
-/** Funds are what a session has spent and may spend. */
+/** Funds are what a session may spend. */
 export interface Funds {
-  /** It counts over the session's whole life. */
-  readonly spent: Amounts;
   /** These are limits of the session as people raised them. */
   readonly raised: Readonly<Partial<Record<BudgetKind, number>>>;
   readonly tenant: TenantShare;
 }
 
 export const noFunds: Funds = {
-  spent: zeroAmounts,
   raised: {},
   tenant: { lease: null, next: 1, owed: zeroAmounts, out: null },
 };

@@ -4,12 +4,14 @@ import type { RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
+import type { Notice } from "./notice.ts";
 import type { Phase } from "./phase.ts";
 import type { RunPlan } from "./plan.ts";
 import { isPlanning } from "./plan.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
+import type { Spending } from "./usage.ts";
 import type { Verification } from "./verification.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
@@ -120,14 +122,10 @@ export interface RunProblem {
 }
 
 export interface RunCounters {
-  /** They count the calls of called agents, too, in all and by their tools. */
-  readonly toolCalls: number;
+  /** It counts the calls by their tools, those of called agents, too. */
   readonly toolCounts: Readonly<Record<string, number>>;
   /** It counts the run's own calls that were reported as episodes. */
   readonly episodes: number;
-  /** The cost is in 10⁻⁹ USD; null once a call had no price. */
-  readonly cost: number | null;
-  readonly estimated: boolean;
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly longestTurnMs: number;
@@ -155,8 +153,6 @@ export interface RunCounters {
   readonly truncated: boolean;
   /** So many stages of compaction shrank the view. */
   readonly compactions: number;
-  /** `input_truncated_suspected` was reported. */
-  readonly inputDoubted: boolean;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: ChangedFiles;
   /** Foreign content, such as a web page, reached the run by a call of its own or of a child. */
@@ -165,11 +161,8 @@ export interface RunCounters {
 
 /** A run begins with these counters. */
 export const newCounters = (): RunCounters => ({
-  toolCalls: 0,
   toolCounts: {},
   episodes: 0,
-  cost: 0,
-  estimated: false,
   cacheHits: 0,
   cacheMisses: 0,
   longestTurnMs: 0,
@@ -187,7 +180,6 @@ export const newCounters = (): RunCounters => ({
   withheld: false,
   rejected: {},
   compactions: 0,
-  inputDoubted: false,
   timings: {},
   files: noFiles,
 });
@@ -250,15 +242,14 @@ export interface Run {
   readonly announces: boolean;
   /** `run_waiting` was emitted and `run_resumed` not yet. */
   readonly waitingShown: boolean;
-  /** The note that the turns run out was given. */
-  readonly wrapUpSaid: boolean;
-  /** These checkpoints were given, by their places in the agent's list. */
-  readonly checkpoints: readonly number[];
+  /** These notices of the run were given. */
+  readonly said: readonly Notice[];
   readonly light: boolean;
   /** The deployment has lacked the run's agent since then. */
   readonly missingSince: number | null;
   readonly revision: string;
-  readonly usage: Usage;
+  /** It was spent by the run and everything below it. */
+  readonly spent: Spending;
   readonly budget: RunBudget;
   readonly counters: RunCounters;
   readonly outputSchema: Json | null;

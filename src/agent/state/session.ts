@@ -6,9 +6,10 @@ import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
 import type { Funds, SessionBudget } from "./budget.ts";
 import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
+import type { Notice } from "./notice.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
-import type { UsageTotals } from "./usage.ts";
+import type { Spending } from "./usage.ts";
 
 /** A client tool's calls are answered by the session's client. */
 export interface ClientTool {
@@ -119,8 +120,8 @@ export interface Session extends TenantAddress {
   readonly grants: readonly Grant[];
   /** This is the task board. */
   readonly tasks: Tasks;
-  /** These were reported once for a model: parameters that it did not take, a price that is unknown. */
-  readonly dropped: readonly string[];
+  /** These notices of the session were given. */
+  readonly said: readonly Notice[];
   /** The workspace brought this project context at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
   /** The tools of MCP servers as models are shown them; absent before the first list. */
@@ -141,7 +142,8 @@ export interface Session extends TenantAddress {
   readonly commands?: BackgroundCommands | null;
   /** The page of the session's browser, which is closed when no run is left; absent or null if none is open. */
   readonly page?: BrowserPage | null;
-  /** A warning about a small window was given. */
-  readonly windowWarned?: boolean;
-  readonly usage: UsageTotals;
+  /** It counts over the session's whole life. */
+  readonly spent: Spending;
+  /** It had been spent when the chat was last cleared. */
+  readonly spentBefore: Spending;
 }

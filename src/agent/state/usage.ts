@@ -1,18 +1,34 @@
 import type { Usage } from "../../model/completer.ts";
+import type { Amounts } from "./budget.ts";
 
-/** Usage is summed up here. */
+/** What is spent is summed up here. */
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-/** A session's usage since it was created or cleared; `cost` is in billionths of a dollar, null if unknown. */
-export interface UsageTotals {
-  readonly cumulative: Usage;
-  readonly cost: number | null;
-  readonly calls: number;
-  readonly estimated: boolean;
+/** The one sum of a run or a session, with everything below it. All are numbers, so that one sum is taken from another. */
+export interface Spending {
+  readonly usage: Usage;
+  /** Attempts at model calls are counted, in all, those without a known price, and those of estimated usage. */
+  readonly modelCalls: number;
+  readonly unpriced: number;
+  readonly estimated: number;
+  /** The cost of the priced ones is in 10⁻⁹ USD. */
+  readonly cost: number;
+  /** It is the time of models in milliseconds. */
+  readonly time: number;
+  /** Dispatched tool calls are counted. */
+  readonly toolCalls: number;
 }
 
-export const noTotals: UsageTotals = { cumulative: noUsage, cost: 0, calls: 0, estimated: false };
+export const noSpending: Spending = {
+  usage: noUsage,
+  modelCalls: 0,
+  unpriced: 0,
+  estimated: 0,
+  cost: 0,
+  time: 0,
+  toolCalls: 0,
+};
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,
@@ -25,3 +41,43 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 /** The last call of a thread saw a context of this many tokens. */
 export const contextTokens = (usage: Usage | null): number =>
   usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
+
+/** What `b` leaves out counts as 0. */
+export const addSpending = (a: Spending, b: Partial<Spending>): Spending => ({
+  usage: b.usage === undefined ? a.usage : addUsage(a.usage, b.usage),
+  modelCalls: a.modelCalls + (b.modelCalls ?? 0),
+  unpriced: a.unpriced + (b.unpriced ?? 0),
+  estimated: a.estimated + (b.estimated ?? 0),
+  cost: a.cost + (b.cost ?? 0),
+  time: a.time + (b.time ?? 0),
+  toolCalls: a.toolCalls + (b.toolCalls ?? 0),
+});
+
+/** It is what was spent since an earlier sum. */
+export const spendingSince = (now: Spending, then: Spending): Spending => ({
+  usage: {
+    input: now.usage.input - then.usage.input,
+    output: now.usage.output - then.usage.output,
+    cacheRead: now.usage.cacheRead - then.usage.cacheRead,
+    cacheWrite: now.usage.cacheWrite - then.usage.cacheWrite,
+    total: now.usage.total - then.usage.total,
+  },
+  modelCalls: now.modelCalls - then.modelCalls,
+  unpriced: now.unpriced - then.unpriced,
+  estimated: now.estimated - then.estimated,
+  cost: now.cost - then.cost,
+  time: now.time - then.time,
+  toolCalls: now.toolCalls - then.toolCalls,
+});
+
+/** The cost is unknown once a call had no price. */
+export const costOf = ({ cost, unpriced }: Pick<Spending, "cost" | "unpriced">): number | null =>
+  unpriced > 0 ? null : cost;
+
+/** Budgets bound these amounts of a sum. */
+export const amountsOf = ({ usage, cost, time, toolCalls }: Spending): Amounts => ({
+  tokens: usage.total,
+  cost,
+  time,
+  calls: toolCalls,
+});

@@ -125,8 +125,7 @@ const countCall = (draft: Draft, threadId: string, tool: string): void => {
   for (const { id } of lineageOf(draft.state, threadId)) {
     const counters = threadOf(draft, id).run?.counters;
     if (counters === undefined) continue;
-    counters.toolCalls += 1;
     counters.toolCounts = { ...counters.toolCounts, [tool]: (ownEntry(counters.toolCounts, tool) ?? 0) + 1 };
   }
-  bookSpending(draft, threadId, { calls: 1 });
+  bookSpending(draft, threadId, { toolCalls: 1 });
 };

@@ -10,13 +10,13 @@ export const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { turn } = run;
   const { warnIterations, limits, tools } = agentOf(draft, threadId);
-  if (warnIterations === 0 || turn < warnIterations || run.wrapUpSaid) return;
+  if (warnIterations === 0 || turn < warnIterations || run.said.includes("turns_run_out")) return;
   const { maxIterations } = limits;
   const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
   appendNote(draft, threadId, text);
-  run.wrapUpSaid = true;
+  run.said = [...run.said, "turns_run_out"];
 };
 
 /** The share of the limit is rounded, so that 0.07 of 100 is 7 and not the 8 that binary fractions make of it. */
@@ -33,11 +33,11 @@ export const appendCheckpoints = (draft: Draft, threadId: string): void => {
   const due = [...checkpoints.entries()]
     .filter(
       ([at, { fraction }]) =>
-        limit > 0 && !run.checkpoints.includes(at) && turn >= turnOfCheckpoint(fraction, limit),
+        limit > 0 && !run.said.includes(`checkpoint ${at}`) && turn >= turnOfCheckpoint(fraction, limit),
     )
     .sort(([, one], [, other]) => one.fraction - other.fraction);
   for (const [at, { fraction, message: text }] of due) {
-    run.checkpoints = [...run.checkpoints, at];
+    run.said = [...run.said, `checkpoint ${at}`];
     const message = nextMessageId(threadOf(draft, threadId));
     emit(draft, threadId, "checkpoint", { fraction, message, text }, { turn });
     appendNote(draft, threadId, text, "checkpoint");

@@ -96,13 +96,11 @@ const reportDroppedParameters = (
   threadId: string,
   { dropped = [], model }: Completion,
 ): void => {
-  const fresh = dropped
-    .map((name) => `${model}: ${name}`)
-    .filter((name) => !draft.state.dropped.includes(name));
+  const fresh = dropped.filter((name) => !draft.state.said.includes(`dropped ${model}: ${name}`));
   if (fresh.length === 0) return;
-  const message = `left out, since the model does not take it: ${fresh.join(", ")}`;
+  const message = `left out, since the model does not take it: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
   emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
-  draft.state.dropped = [...draft.state.dropped, ...fresh];
+  draft.state.said = [...draft.state.said, ...fresh.map((name) => `dropped ${model}: ${name}` as const)];
 };
 
 /** A completed attempt of the current phase is stored; any other was refused before. */

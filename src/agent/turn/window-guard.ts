@@ -14,7 +14,7 @@ export const guardContextWindow = (draft: Draft, threadId: string): void => {
     runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
     return;
   }
-  if (draft.state.windowWarned === true) return;
+  if (draft.state.said.includes("small_window")) return;
   emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
-  draft.state.windowWarned = true;
+  draft.state.said = [...draft.state.said, "small_window"];
 };

@@ -1,3 +1,4 @@
+import { spendingSince } from "../../agent/state/usage.ts";
 import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
@@ -112,7 +113,9 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
 
 /** Returns what a live thread's task used, with everything below it; of `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
-  id === "main" ? state.usage.cumulative : (run?.usage ?? archive.child(id)?.end?.usage ?? noUsage);
+  id === "main"
+    ? spendingSince(state.spent, state.spentBefore).usage
+    : (run?.spent.usage ?? archive.child(id)?.end?.usage ?? noUsage);
 
 const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
   const { id, agent, parent, depth, run: active, lastRun, child } = thread;

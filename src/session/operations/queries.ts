@@ -1,8 +1,7 @@
+import { spendingView, totalsView } from "../usage.ts";
 import * as z from "zod";
 import { sessionStatusOf } from "../../agent/run/runs.ts";
 import { toUsd } from "../../agent/state/records.ts";
-import type { UsageTotals } from "../../agent/state/usage.ts";
-import { addUsage, noTotals } from "../../agent/state/usage.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
@@ -177,28 +176,13 @@ export const snapshotOperation = defineRead({
   run: (context) => jsonAnswer(createSnapshot(context)),
 });
 
-/** Returns what was used since the session was created, including before it was cleared. */
-const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
-  const { cumulative, cost, ...counts } = by.reduce<UsageTotals>(
-    (sum, row) => ({
-      cumulative: addUsage(sum.cumulative, row.usage),
-      cost: sum.cost === null || row.cost === null ? null : sum.cost + row.cost,
-      calls: sum.calls + row.calls,
-      estimated: sum.estimated || row.estimated,
-    }),
-    noTotals,
-  );
-  return { ...cumulative, cost_usd: toUsd(cost), ...counts };
-};
-
 const showUsage = ({ state, archive }: ReadContext): CommandAnswer => {
-  const { cumulative, cost, calls, estimated } = state.usage;
-  const by = archive.usage();
+  const { calls, ...cumulative } = totalsView(state);
   const value = {
-    cumulative: { ...cumulative, cost_usd: toUsd(cost), estimated },
+    cumulative,
     calls,
-    lifetime: lifetimeOf(by),
-    by: by.map(({ cost: nano, ...row }) => ({ ...row, cost_usd: toUsd(nano) })),
+    lifetime: spendingView(state.spent),
+    by: archive.usage().map(({ cost: nano, ...row }) => ({ ...row, cost_usd: toUsd(nano) })),
     status: sessionStatusOf(state),
   };
   return jsonAnswer(JSON.stringify(value));

@@ -9,7 +9,7 @@ import { noFiles } from "../../agent/state/files.ts";
 import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
-import { noTotals } from "../../agent/state/usage.ts";
+import { noSpending } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import {
   agentOf,
@@ -111,8 +111,9 @@ export const emptySession = (
   asks: {},
   grants: [],
   tasks: {},
-  dropped: [],
-  usage: noTotals,
+  said: [],
+  spent: noSpending,
+  spentBefore: noSpending,
 });
 
 const requireAgent = (name: string, rules: SessionRules): string => {
@@ -201,7 +202,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
     waiting_for: threads.flatMap((thread) => shownWaitReasons(session, thread)) as unknown as Json,
     revision: session.revision,
     model: session.model,
-    usage: totalsView(session.usage),
+    usage: totalsView(session),
     budget: budgetView(session, rules),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
@@ -326,7 +327,7 @@ export const clearOperation = defineWrite({
       thread.files = noFiles;
       thread.compact = null;
     }
-    draft.state.usage = noTotals;
+    draft.state.spentBefore = draft.state.spent;
     draft.state.updatedAt = draft.moment.now;
     emit(draft, "main", "session_updated", { cleared: true });
     return okAnswer(viewAfter(context));

@@ -102,7 +102,10 @@ test("EF-26 RE-4: a summary is booked on the run, the session and the lease", as
     1_000_000_000,
   ]);
   const total = rows.reduce((sum, { cost }) => sum + (cost ?? 0), 0);
-  const { spent, tenant } = bench.state().funds;
+  const {
+    spent,
+    funds: { tenant },
+  } = bench.state();
   expect(spent.cost).toBe(total);
   const [day] = tables.read("SELECT cost FROM days");
   expect(Number(day?.["cost"] ?? 0) + (tenant.lease?.used.cost ?? 0)).toBe(total);

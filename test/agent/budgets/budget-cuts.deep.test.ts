@@ -147,8 +147,11 @@ const check = (bench: Bench, probe: Probe, { end, calls, atOnce = 1 }: Scenario,
   checkInvariants(bench, ["i1"], probe);
   expect(ends(bench).at(-1)).toBe(end);
   const ledger = bench.ledger().reduce((sum, { usage }) => sum + usage.total, 0);
-  const { spent, tenant } = bench.state().funds;
-  expect(spent.tokens, "what was spent is what the ledger holds").toBe(ledger);
+  const {
+    spent,
+    funds: { tenant },
+  } = bench.state();
+  expect(spent.usage.total, "what was spent is what the ledger holds").toBe(ledger);
   if (tenant.lease !== null) expect(tenant.lease.closed, "the lease went back").toBe(true);
   expect(bench.requests.length, "at most the reserved calls more").toBeLessThanOrEqual(calls + cuts * atOnce);
   for (const type of ["budget_warning", "budget_reached"] as const) {

@@ -296,7 +296,7 @@ describe("RE-4: calls and trees", () => {
     expect(ends(stage.bench)).toHaveLength(4);
     expect(ends(stage.bench).every((end) => end === "completed:end_turn")).toBe(true);
     stage.report();
-    expect(stage.day()).toEqual({ spent: stage.bench.state().funds.spent.tokens, out: 0 });
+    expect(stage.day()).toEqual({ spent: stage.bench.state().spent.usage.total, out: 0 });
     checkInvariants(stage.bench, ["in_1"]);
   });
 
@@ -369,8 +369,11 @@ describe("RE-2: a team that does not answer", () => {
     bench.cutAt(null);
     await bench.pass(60_000);
     stage.report();
-    const { spent, tenant } = bench.state().funds;
+    const {
+      spent,
+      funds: { tenant },
+    } = bench.state();
     expect(stage.day().out).toBe(0);
-    expect(stage.day().spent + tenant.owed.tokens).toBe(spent.tokens);
+    expect(stage.day().spent + tenant.owed.tokens).toBe(spent.usage.total);
   });
 });

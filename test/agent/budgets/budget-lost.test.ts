@@ -23,11 +23,11 @@ scenes:
 /** Everything goes while a call is under way, and comes back an hour later; the model time that this took. */
 const outage = async (bench: Bench): Promise<number> => {
   await bench.steps();
-  const before = bench.state().funds.spent.time;
+  const before = bench.state().spent.time;
   await bench.tick(hour);
   bench.crash();
   await bench.steps();
-  const { time } = bench.state().funds.spent;
+  const { time } = bench.state().spent;
   bench.hold = false;
   bench.release();
   await bench.idle();

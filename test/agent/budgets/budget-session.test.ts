@@ -78,7 +78,7 @@ describe("AP-16: given at creation", () => {
     expect(shown(bench)["max_tokens"]).toMatchObject({ scope: "run", limit: 4_000, spent: 0, left: 4_000 });
     await go(bench);
     const held = shown(bench)["max_tokens"];
-    const spent = bench.state().funds.spent.tokens;
+    const spent = bench.state().spent.usage.total;
     expect(spent).toBeGreaterThan(1_000);
     expect(held).toMatchObject({ scope: "session", limit: 5_000, spent, left: 5_000 - spent });
     expect(bench.ok("get")["budget"]).toMatchObject({

@@ -11,8 +11,11 @@ test("RE-8 EF-38 RE-4: 500 random schedules on budgets keep every invariant, and
       for (const bench of await playSchedule(set, stage * 1_000 + round, 10)) {
         for (const type of bench.types()) seen.set(type, (seen.get(type) ?? 0) + 1);
         const ledger = bench.ledger();
-        const { spent, tenant } = bench.state().funds;
-        expect(spent.tokens).toBe(ledger.reduce((sum, { usage }) => sum + usage.total, 0));
+        const {
+          spent,
+          funds: { tenant },
+        } = bench.state();
+        expect(spent.usage.total).toBe(ledger.reduce((sum, { usage }) => sum + usage.total, 0));
         expect(spent.cost).toBe(ledger.reduce((sum, { cost }) => sum + (cost ?? 0), 0));
         expect(tenant.lease?.closed ?? true, "at rest no lease is held").toBe(true);
       }

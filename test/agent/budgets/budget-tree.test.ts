@@ -84,7 +84,7 @@ describe("EF-39: one account for the tree", () => {
       "lead completed:end_turn",
     ]);
     const total = inLedger(made);
-    expect(made.bench.state().funds.spent.tokens).toBe(total);
+    expect(made.bench.state().spent.usage.total).toBe(total);
     const usage = eventsAs(made, "run_end").map(({ agent, data }) => [agent.name, data.result.usage.total]);
     expect(usage).toEqual([
       ["writer", 500],
@@ -92,7 +92,7 @@ describe("EF-39: one account for the tree", () => {
       ["coder", 1_000 + 300 + 500],
       ["lead", total],
     ]);
-    expect(made.bench.state().funds.spent.calls).toBe(2);
+    expect(made.bench.state().spent.toolCalls).toBe(2);
     expect(eventsAs(made, "run_end").at(-1)?.data.result.cost_usd).toBe(0);
   });
 
@@ -175,7 +175,7 @@ describe("EF-39: one account for the tree", () => {
       ),
     ]);
     expect(ends(made.bench).at(-1)).toBe("failed:budget_exceeded");
-    const spent = made.bench.state().funds.spent.tokens;
+    const spent = made.bench.state().spent.usage.total;
     expect(spent).toBeGreaterThan(15_000);
     expect(spent).toBeLessThanOrEqual(20_000 + 3 * 3_000);
     expect(inLedger(made)).toBe(spent);
@@ -186,7 +186,7 @@ describe("EF-39: one account for the tree", () => {
     const made = await eight(claiming(9_000, said(["look", {}])), limit("max_cost_usd: 0.1", wide), {
       team: `${priced}\n${many}`,
     });
-    const usd = made.bench.state().funds.spent.cost / 1e9;
+    const usd = made.bench.state().spent.cost / 1e9;
     expect(usd).toBeGreaterThan(0.08);
     expect(usd).toBeLessThanOrEqual(0.1 + 8 * 0.009);
     expect(ends(made.bench).at(-1)).toBe("failed:budget_exceeded");
@@ -227,7 +227,7 @@ describe("EF-39: one account for the tree", () => {
     const holds = Object.values(bench.state().threads).flatMap(({ run }) =>
       run?.phase.at === "thinking" ? [run.phase.call.reservation.tokens] : [],
     );
-    const spent = bench.state().threads["main"]?.run?.budget.spent.tokens ?? 0;
+    const spent = bench.state().threads["main"]?.run?.spent.usage.total ?? 0;
     expect(holds.length).toBeGreaterThan(1);
     expect(holds.length).toBeLessThan(8);
     expect(holds.reduce((sum, tokens) => sum + tokens, spent)).toBeLessThanOrEqual(30_000);

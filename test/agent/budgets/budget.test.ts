@@ -143,7 +143,7 @@ describe("EF-38: room before each call", () => {
     const price = "models: { play: { price: { input: 100, output: 100, cache_read: 10 } } }";
     const { bench } = await run(replies(cached), { agent: budget("max_cost_usd: 5"), team: price });
     expect(lastResult(bench).cost_usd).toBe((10 * 100 + 90 * 10) / 1e6);
-    expect(bench.state().funds.spent).toMatchObject({ tokens: 100, cost: (10 * 100 + 90 * 10) * 1_000 });
+    expect(bench.state().spent).toMatchObject({ usage: { total: 100 }, cost: (10 * 100 + 90 * 10) * 1_000 });
   });
 });
 

@@ -1,3 +1,4 @@
+import { addSpending, noUsage } from "../../../src/agent/state/usage.ts";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
@@ -275,8 +276,7 @@ describe("MO-29: a place that nobody takes is given back", () => {
     bench.change((draft) => {
       const { main } = draft.state.threads;
       if (main?.run == null) return;
-      const spent = { ...main.run.budget.spent, tokens: 30_000 };
-      main.run.budget = { ...main.run.budget, spent };
+      main.run.spent = addSpending(main.run.spent, { usage: { ...noUsage, total: 30_000 } });
     });
     await bench.pass(startAt + 60_000 - bench.now());
     expect(ends(bench).at(-1)).toBe("failed:budget_exceeded");

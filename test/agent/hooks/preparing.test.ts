@@ -183,12 +183,12 @@ describe("EF-20: model calls of an effect", () => {
     const cancelled = await under();
     cancelled.ok("cancel");
     await cancelled.steps();
-    expect(cancelled.state().funds.spent.time).toBe(3_000);
+    expect(cancelled.state().spent.time).toBe(3_000);
     const crashed = await under();
     crashed.hold = false;
     crashed.crash();
     await crashed.idle();
-    expect(crashed.state().funds.spent.time).toBeGreaterThanOrEqual(3_000);
+    expect(crashed.state().spent.time).toBeGreaterThanOrEqual(3_000);
     expect(ends(crashed)).toEqual(["completed:end_turn"]);
     checkInvariants(crashed, []);
   });

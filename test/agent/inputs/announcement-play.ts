@@ -167,7 +167,7 @@ const finishes = ({ probe }: Played): void => {
 
 /** A person raises what the session may spend, but not by much. */
 const grants = ({ bench }: Played): void => {
-  const tokens = bench.state().usage.cumulative.total + 3_000;
+  const tokens = bench.state().spent.usage.total + 3_000;
   attempt(() => bench.perform("patch", { budget: { max_tokens: tokens } }));
 };
 

@@ -1,3 +1,4 @@
+import { noSpending } from "../../../src/agent/state/usage.ts";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ThreadFacts } from "../../../src/agent/loop/next.ts";
@@ -31,8 +32,6 @@ const reached: ReachedLimit = {
   least: 6,
   ask: false,
 };
-
-const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
 const callOf = (
   id: string,
@@ -84,12 +83,11 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   lingers: null,
   announces: false,
   waitingShown: false,
-  wrapUpSaid: false,
-  checkpoints: [],
+  said: [],
   light: false,
   missingSince: null,
   revision: "r",
-  usage,
+  spent: noSpending,
   budget: noRunBudget,
   counters: newCounters(),
   outputSchema: null,

@@ -100,7 +100,7 @@ describe("AG-30 SE-27: a result that waits when its caller ends", () => {
 
   test("AG-30 AG-31 EF-37: without budget for another run it stands in the chat as it is, once", async () => {
     const made = await busy([]);
-    made.bench.ok("patch", { budget: { max_tokens: made.bench.state().usage.cumulative.total + 100 } });
+    made.bench.ok("patch", { budget: { max_tokens: made.bench.state().spent.usage.total + 100 } });
     for (const call of made.probe.calls) call.finish();
     await toRest(made);
     expect(endings(made).at(-1)).toBe("lead failed:budget_exceeded");
