@@ -38,7 +38,10 @@ test("AP-10 AP-41: a session without budget left answers 429, and takes inputs a
   expect(forbidden.status).toBe(403);
   expect(forbidden.body).toMatchObject({ code: "scope_missing" });
   const tighter = await session.call("PATCH", "", { body: { budget: { max_tool_calls: 9 } }, key: manager });
-  expect(tighter).toMatchObject({ status: 200, body: { budget: { max_tokens: 4_600, max_tool_calls: 9 } } });
+  expect(tighter).toMatchObject({
+    status: 200,
+    body: { budget: { max_tokens: { limit: 4_600 }, max_tool_calls: { limit: 9 } } },
+  });
   expect((await session.call("PATCH", "", raise)).status).toBe(200);
   expect((await session.call("POST", "/messages", { body: { content: "More" } })).status).toBe(202);
 });

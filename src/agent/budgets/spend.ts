@@ -9,7 +9,7 @@ import type {
 } from "../state/budget.ts";
 import { limitNames, addAmounts, toApiAmount } from "../state/budget.ts";
 import type { ModelCall } from "../state/model-call.ts";
-import type { Notice } from "../state/notice.ts";
+import type { Notice } from "../state/run.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { addSpending, amountsOf, noSpending } from "../state/usage.ts";
 import type { Spending } from "../state/usage.ts";

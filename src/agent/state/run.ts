@@ -1,10 +1,9 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
-import type { RunBudget } from "./budget.ts";
+import type { BudgetScope, LimitKind, RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
-import type { Notice } from "./notice.ts";
 import type { Phase } from "./phase.ts";
 import type { RunPlan } from "./plan.ts";
 import { isPlanning } from "./plan.ts";
@@ -203,6 +202,21 @@ export const hasProgress = ({ counters, turnWork }: Pick<Run, "counters" | "turn
 
 /** Before its first turn a run may get the project context, lessons of failed runs, memories, files that fit, and tools of servers. */
 export type BriefingTopic = "context" | "reflections" | "memory" | "localize" | "servers";
+
+/** A notice is given once, to watchers or to the model: the lists `said` of a run and of a session name those given. */
+export type Notice =
+  /** The run's turns run out, or it reached the checkpoint at this place of the agent's list. */
+  | "turns_run_out"
+  | `checkpoint ${number}`
+  /** A limit is near or was reached. */
+  | `near ${BudgetScope} ${LimitKind}`
+  | `reached ${BudgetScope} ${LimitKind}`
+  /** The server may have cut the run's input. */
+  | "input_truncated"
+  /** The model's window is small, its price is unknown, or it does not take a parameter. */
+  | "small_window"
+  | `unpriced ${string}`
+  | `dropped ${string}`;
 
 export interface Run {
   readonly id: string;

@@ -6,7 +6,7 @@ import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
 import type { Funds, SessionBudget } from "./budget.ts";
 import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
-import type { Notice } from "./notice.ts";
+import type { Notice } from "./run.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { Spending } from "./usage.ts";
