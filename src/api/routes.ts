@@ -5,39 +5,23 @@ import { pageOfList, pageQueryFields } from "../session/paging.ts";
 import { jsonResponse } from "./answers.ts";
 import { documentRoutes } from "./assets.ts";
 import { consoleRoutes } from "./console.ts";
-import type { AuthorizedContext, RequestContext } from "./context.ts";
-import { isConfigured, readCredential } from "./access/credentials.ts";
+import type { AuthorizedContext } from "./context.ts";
 import {
   describeAgent,
   describeModels,
   describeTeam,
   explainPermission,
-  findMissingSecrets,
   resetCooldowns,
 } from "./descriptions.ts";
-import { findDevPrincipal } from "./access/development.ts";
 import { connectServer } from "./mcp.ts";
 import { oauthRoutes } from "./oauth.ts";
 import { readQuery } from "./query.ts";
+import { answerReady } from "./ready.ts";
 import { directoryRoute } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 
 /** This table lists every route; `test/api/access.test.ts` walks it. */
-
-/** Answers whether the team's secrets are set; only an administrator learns their names. */
-async function answerReady(context: RequestContext): Promise<Response> {
-  const { router, request, env } = context;
-  const missing = [...(isConfigured(env) ? [] : ["LIMPET_ADMIN_KEY"]), ...findMissingSecrets(router, env)];
-  const status = missing.length === 0 ? 200 : 503;
-  const credential = readCredential(request);
-  const principal =
-    credential === null ? findDevPrincipal(context) : await router.authenticate(context, credential);
-  const named = principal?.scopes.includes("admin") === true;
-  const answer = jsonResponse({ ready: status === 200, ...(named && { missing_secrets: missing }) }, status);
-  if (status === 503) answer.headers.set("Retry-After", "60");
-  return answer;
-}
 
 const listQuery = z.strictObject(pageQueryFields);
 const noQuery = z.strictObject({});

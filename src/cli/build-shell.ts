@@ -39,6 +39,7 @@ const bundle = async (piece: Piece): Promise<string> => {
       rolldownOptions: {
         input,
         external: /^node:/,
+        checks: { pluginTimings: false },
         preserveEntrySignatures: "strict",
         output: { codeSplitting: false },
       },

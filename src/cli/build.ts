@@ -25,8 +25,6 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
   const teams = flags.all === true ? listTeams(terminal.root) : names;
   const misnamed = flags.all === true ? findMisnamedTeams(terminal.root) : [];
   printDiagnostics(terminal, misnamed, flags.json === true);
-  await writeShell();
-  writeDocuments();
   let failed = misnamed.length > 0;
   for (const name of teams) {
     const { compiled, isLocked } = await compileLocked(terminal, name, flags["lock-mcp"] === true);
@@ -42,5 +40,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
     writeBuild(terminal.root, name, files);
     if (flags.json !== true) terminal.print(`built ${name} into .limpet/${name}/`);
   }
+  await writeShell();
+  writeDocuments();
   return failed ? exitCodes.diagnostics : exitCodes.fine;
 };

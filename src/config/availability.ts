@@ -32,7 +32,7 @@ const unbuiltProviders: readonly string[] = ["workers-ai"];
 const unavailableForTeam: readonly UnavailablePart[] = [
   {
     path: "providers.*.kind",
-    used: (value) => unbuiltProviders.includes(String(value)),
+    used: (value) => unbuiltProviders.some((kind) => kind === value),
     cannot: "speak to Workers AI",
     instead: "use openai-compatible with the address of its gateway",
   },

@@ -383,7 +383,7 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   const closed = await bare.fetch("/readyz");
   expect([closed.status, await closed.json()]).toEqual([503, { ready: false }]);
   const known = await bare.call("GET", "/readyz");
-  expect(await known.json()).toEqual({ ready: false, missing_secrets: ["MODEL_KEY"] });
+  expect(await known.json()).toEqual({ ready: false, missing_secrets: ["MODEL_KEY"], sandbox: "none" });
   expect((await bare.fetch("/readyz", { headers: { Authorization: "Bearer nope" } })).status).toBe(401);
   const customer = await bare.key({ scopes: ["sessions:read", "sessions:write"], tenant: "acme" });
   const seen = await bare.fetch("/readyz", { headers: { Authorization: `Bearer ${customer}` } });
@@ -395,6 +395,15 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   const unset = await setUp({ env: { MODEL_KEY: "x" } }).fetch("/readyz");
   expect(unset.status).toBe(503);
   expect(unset.headers.get("Retry-After")).toMatch(/^\d+$/);
+  for (const [status, sandbox] of [
+    [200, "connected"],
+    [502, "unreachable"],
+  ] as const) {
+    const SANDBOX = { fetch: async () => new Response(null, { status }) };
+    const env = { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars", MODEL_KEY: "x", SANDBOX };
+    const answer = await setUp({ env }).call("GET", "/readyz");
+    expect([answer.status, await answer.json()]).toMatchObject([status === 200 ? 200 : 503, { sandbox }]);
+  }
 });
 
 test("AG-1, CF-26: agents are listed by name, with their effective tools, models with their windows", async () => {

@@ -271,7 +271,6 @@ test("CF-10: the original's wrapper is accepted, and its skills must exist", asy
     'config/acme/team.yaml:11:27 error unknown_skill embedded_skills[0].name: there is no skill "revew"\n  add skills/revew/SKILL.md',
   ]);
   expect(await complaints(wrapped.replace("  agents:", "  agnets:"))).toEqual([
-    'config/acme/team.yaml:3:3 error missing_key config.agents: "agents" is required here',
     'config/acme/team.yaml:8:3 error unknown_key config.agnets: unknown key "agnets"\n  did you mean "agents"?',
   ]);
 });

@@ -207,7 +207,7 @@ describe("AP-70 AP-71: the README's blocks do what it says", () => {
 test("AP-71 CF-20: the new team serves its own agent with the secrets of .dev.vars.acme", async () => {
   const get = async (path: string): Promise<unknown> =>
     (await fetch(`http://localhost:${port}${path}`)).json();
-  expect(await get("/readyz")).toEqual({ ready: true, missing_secrets: [] });
+  expect(await get("/readyz")).toEqual({ ready: true, missing_secrets: [], sandbox: "connected" });
   expect(await get("/v1/agents")).toMatchObject({ data: [{ name: "assistant" }] });
 });
 

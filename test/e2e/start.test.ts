@@ -1,5 +1,5 @@
 import { networkInterfaces, tmpdir } from "node:os";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
@@ -55,7 +55,17 @@ test("AP-14: from this machine no key is needed, by any loopback name, over HTTP
     await socket.event("run_end");
     socket.close();
   }
-  expect(group.output()).toMatch(new RegExp(`Ready on http://localhost:${port}\\n`));
+  const [, ...lines] = group.output().split(/^(?=Limpet is at)/m);
+  expect(lines.join("")).toBe(
+    [
+      `Limpet is at  http://localhost:${port}`,
+      `console       http://localhost:${port}/console`,
+      "team          default: config/default/team.yaml, whose changes are served at once",
+      "sandbox       connected",
+      "stop          Ctrl-C",
+      "",
+    ].join("\n"),
+  );
 });
 
 test("AP-14 AP-54: a browser on this machine has the console without a key", async () => {
@@ -119,4 +129,36 @@ test("AP-14: a page whose name was pointed at this machine reads nothing, and ne
   ).toBe(200);
   const absolute = await sendRaw({ host: "127.0.0.1", port }, [`GET ${url} HTTP/1.1`, evil]);
   expect(absolute.status).toBe(400);
+});
+
+test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and served once it is mended", async () => {
+  const other = copyProject({ packages: true });
+  const place = await freePort();
+  const file = join(other.folder, "config/default/team.yaml");
+  const good = readFileSync(file, "utf8");
+  writeFileSync(file, good.replace("    instructions: |", "    instructions: Be kind: always"));
+  const args = ["-s", "start", "--", "--port", String(place), `--persist-to=${storage}-second`];
+  const started = startGroup("npm", args, { cwd: other.folder });
+  try {
+    await until("it waits for the fix", () => /Mend it:/.test(started.output()) || null);
+    expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
+      'config/default/team.yaml:39:19 error yaml_syntax: quote the text: it contains a colon; write "Be kind: always"\n' +
+        "Mend it: the server starts once config/default is right.\n",
+    );
+    writeFileSync(file, good);
+    await until("it serves", () => /^stop +Ctrl-C$/m.test(started.output()) || null);
+    expect((await fetch(`http://localhost:${place}/healthz`)).status).toBe(200);
+  } finally {
+    await started.kill();
+    other.remove();
+    rmSync(`${storage}-second`, { recursive: true, force: true });
+  }
+});
+
+test("AP-70: a team that does not exist is an error with the way out", async () => {
+  const started = startGroup("npm", ["-s", "start", "--", "--env", "nobody"], { cwd: project.folder });
+  expect(await started.ended).toBe(1);
+  expect(started.output()).toContain(
+    "There is no team nobody. There are assistant, default, dev-team; npx limpet new-team nobody makes it.",
+  );
 });

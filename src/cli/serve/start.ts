@@ -7,11 +7,11 @@ import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
-import type { Readable, Writable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
+import { awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
+import { relayOutput } from "./output.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
@@ -86,31 +86,25 @@ const memory = {
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
-const relayLines = async (from: Readable, to: Writable, replace: (line: string) => string): Promise<void> => {
-  for await (const line of createInterface({ input: from })) to.write(`${replace(line)}\n`);
-};
-
-/** Starts wrangler behind the front; `shown` is an address of the front for each line that names wrangler's own. */
+/** Starts wrangler behind the front; `show` takes the lines worth reading. Gives the last lines of its own, too. */
 const startWrangler = (
   args: readonly string[],
   { target, voucher }: FrontOptions,
-  shown: (line: string) => string,
-): ChildProcess => {
+  show: (line: string) => void,
+): { readonly child: ChildProcess; readonly lastLines: () => readonly string[] } => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const vars = ["--var", "LIMPET_DEV:1", "--var", `LIMPET_FRONT:${voucher}`];
   const own = ["--ip", "127.0.0.1", "--port", String(target), ...vars];
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
-    stdio: ["inherit", "pipe", "pipe"],
-    env: { ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}), ...memory, ...process.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...memory, ...process.env },
   });
-  void relayLines(child.stdout, process.stdout, shown);
-  void relayLines(child.stderr, process.stderr, shown);
-  child.once("exit", (code) => process.exit(code ?? 1));
+  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show));
   // A terminal sends its interrupt to wrangler as well, which ends in its own time.
   process.on("SIGINT", () => undefined);
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
-  return child;
+  return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
 };
 
 const isListening = async (port: number): Promise<boolean> => {
@@ -125,17 +119,70 @@ const isListening = async (port: number): Promise<boolean> => {
   }
 };
 
-const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
-const { value: wanted, rest: args } = takeOption(others, "--port");
-const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-let port = Number(wanted ?? configuredPort());
-const child = startWrangler(args, options, (line) =>
-  line.replaceAll(`127.0.0.1:${options.target}`, `localhost:${port}`),
-);
-while (!(await isListening(options.target))) await setTimeout(50);
-try {
-  port = await openFronts(host ?? "localhost", port, options);
-} catch (fault) {
-  process.stderr.write(`${String(fault)}\nnpm start -- --port 9000 serves at another port.\n`);
-  child.kill();
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Asks wrangler's server as the front does for a request from this machine; null if it does not answer. */
+const askServer = async (path: string, { target, voucher }: FrontOptions): Promise<unknown> => {
+  const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher };
+  try {
+    const answer = await fetch(`http://127.0.0.1:${target}${path}`, { headers });
+    return await answer.json();
+  } catch {
+    return null;
+  }
+};
+
+interface Readiness {
+  readonly missing_secrets: readonly string[];
+  readonly sandbox: string;
 }
+
+/** Waits until the Worker answers, which it may do a while after its port is open. */
+const waitUntilReady = async (options: FrontOptions): Promise<Readiness> => {
+  for (;;) {
+    const answer = (await isListening(options.target)) ? await askServer("/readyz", options) : null;
+    if (answer !== null) return answer as Readiness;
+    await setTimeout(50);
+  }
+};
+
+/** Prints where the server is, and how it ends. */
+const printReady = (team: string, port: number, { missing_secrets, sandbox }: Readiness): void => {
+  const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
+  print(`Limpet is at  http://localhost:${port}`);
+  print(`console       http://localhost:${port}/console`);
+  print(`team          ${team}: config/${team}/team.yaml, whose changes are served at once`);
+  print(`sandbox       ${sandbox}`);
+  if (missing_secrets.length > 0)
+    print(
+      `secrets       missing: ${missing_secrets.join(", ")}; write them into ${variables} and start again`,
+    );
+  print("stop          Ctrl-C");
+};
+
+/** Serves the team until wrangler ends. */
+const serve = async (): Promise<void> => {
+  const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
+  const { value: wanted, rest: args } = takeOption(others, "--port");
+  const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
+  if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
+  const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
+  const { child, lastLines } = startWrangler(args, options, print);
+  let isReady = false;
+  child.once("exit", (code) => {
+    if (!isReady) for (const line of lastLines()) print(line);
+    process.exit(code ?? 1);
+  });
+  const readiness = await waitUntilReady(options);
+  try {
+    const port = await openFronts(host ?? "localhost", Number(wanted ?? configuredPort()), options);
+    isReady = true;
+    printReady(team, port, readiness);
+  } catch (fault) {
+    process.stderr.write(`${String(fault)}\nnpm start -- --port 9000 serves at another port.\n`);
+    isReady = true;
+    child.kill();
+  }
+};
+
+await serve();

@@ -24,6 +24,7 @@ import { buildTeam, reachableSecrets } from "./build-team.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { createFolderReport } from "./files-map.ts";
+import { withoutFollowUps } from "./follow-ups.ts";
 import { readLock } from "./mcp-lock.ts";
 import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
@@ -62,22 +63,6 @@ const checkAvailability = (draft: TeamDraft): void => {
 /** Where loading the extensions failed, if it did. */
 const placeOf = ({ extensions }: CompileOptions): ModulePlace | null =>
   extensions !== undefined && "error" in extensions ? (extensions.place ?? null) : null;
-
-/** Mistakes in a team's own definitions, which are then missing. */
-const ownMistakes: ReadonlySet<string> = new Set(["extension_invalid", "name_conflict", "not_available"]);
-
-/** What follows where definitions are missing: names are unknown, and what they would use seems unused. */
-const followUps =
-  /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/;
-
-const isFollowUp = ({ code, path }: Diagnostic): boolean =>
-  followUps.test(code) || /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
-
-/** One mistake in the extensions is one diagnostic: what only follows from it is left out until it is mended. */
-const withoutFollowUps = (found: readonly Diagnostic[]): readonly Diagnostic[] =>
-  found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
-    ? found.filter((each) => !isFollowUp(each))
-    : found;
 
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): TeamDraft | null => {
   const skills = readSkills(report, files);

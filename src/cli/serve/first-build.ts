@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, watch } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { listTeams, teamFolder } from "../../config/build/files.ts";
+import { findEnvironment } from "../bindings.ts";
+import { readWranglerFile } from "../compile.ts";
+
+/** This file sees to it that wrangler begins with a team that is built: it ends at once if its first build fails. */
+
+/** Editors write a file in several steps; a build waits for the last. */
+const settleMs = 100;
+
+/** Builds a team in a process of its own, which loads changed extensions anew; what it printed if it failed. */
+const buildTeam = async (root: string, team: string): Promise<string | null> => {
+  const child = spawn(process.execPath, [join(root, "src/cli/main.ts"), "build", team], { cwd: root });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const [code] = (await once(child, "close")) as [number | null];
+  return code === 0 ? null : output.trim();
+};
+
+/** Says why a team cannot be served; null if it can. */
+const findTeamProblem = (root: string, team: string): string | null => {
+  const teams = listTeams(root);
+  if (!teams.includes(team))
+    return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} makes it.`;
+  if (team === "default" || findEnvironment(readWranglerFile(root), team) !== null) return null;
+  return `wrangler.toml has no environment ${team}; npx limpet deploy ${team} --dry-run prints one to add.`;
+};
+
+/**
+ * Builds a team that was never built: prints what is wrong with it and waits for the next change as often as it takes.
+ * A team with a build needs none here: wrangler builds it, and goes on with the last good build. False if it cannot be.
+ */
+export const awaitFirstBuild = async (
+  root: string,
+  team: string,
+  print: (line: string) => void,
+): Promise<boolean> => {
+  const problem = findTeamProblem(root, team);
+  if (problem !== null) {
+    print(problem);
+    return false;
+  }
+  if (existsSync(join(root, ".limpet", team, "worker.js"))) return true;
+  const watcher = watch(teamFolder(root, team), { recursive: true });
+  for (;;) {
+    const changed = once(watcher, "change");
+    const fault = await buildTeam(root, team);
+    if (fault === null) break;
+    print(`${fault}\nMend it: the server starts once config/${team} is right.`);
+    await changed;
+    await setTimeout(settleMs);
+  }
+  watcher.close();
+  return true;
+};

@@ -1,0 +1,94 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+
+/**
+ * This file makes wrangler's output calm: what the Worker and the build say is shown, what wrangler says of itself is not,
+ * unless it is an error.
+ */
+
+/** Lists how what follows a line's beginning is treated, up to the next line that is in this list. */
+const beginnings: readonly (readonly [RegExp, "hide" | "show" | "log" | "build"])[] = [
+  [/^\[custom build\] ?/, "build"],
+  [/^\[wrangler:(info|warn|debug|inf|wrn|dbg)\]/, "hide"],
+  [/^\[wrangler:err(or)?\] ?/, "show"],
+  // A line that the code of a Worker wrote has the Worker's name in front.
+  [/^\[[\w-]+\] /, "log"],
+  [
+    /^▲ \[WARNING\] (Missing required secrets|Processing .* configuration|NOSENTRY|Multiple environments)/,
+    "hide",
+  ],
+  [/^▲ (\[WARNING\] ?)?/, "show"],
+  [/^✘ (\[ERROR\] ?)?/, "show"],
+  [/^(⎔| ⛅|─|Using |Service bindings,|Your Worker |.* has access to the following bindings)/, "hide"],
+];
+
+/** Matches what the build says of itself while the server starts, and what is news after a change. */
+const buildNoise = /^(Running: .*|built the shell .*|)$/;
+const buildNews = /^built (\S+) into /;
+
+interface RequestLine {
+  readonly msg: string;
+  readonly level: string;
+  readonly method?: string;
+  readonly route?: string | null;
+  readonly status?: number;
+  readonly code?: string | null;
+}
+
+const parseLog = (text: string): RequestLine | null => {
+  if (!text.startsWith('{"at":')) return null;
+  try {
+    return JSON.parse(text) as RequestLine;
+  } catch {
+    return null;
+  }
+};
+
+/** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
+const formatLog = (text: string): string | null => {
+  const line = parseLog(text);
+  if (line === null) return text;
+  if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
+  const { method = "", route, status = 0, code } = line;
+  return status < 400
+    ? null
+    : `${status} ${route ?? `${method} of an unknown address`} ${code ?? ""}`.trimEnd();
+};
+
+/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
+export const createOutputFilter = (): ((line: string) => string | null) => {
+  let mode: "hide" | "show" | "log" | "build" = "hide";
+  const seen = new Set<string>();
+  const formatBuild = (text: string): string | null => {
+    const [, team] = buildNews.exec(text) ?? [];
+    if (team === undefined) return buildNoise.test(text) ? null : text;
+    const isFirst = !seen.has(team);
+    seen.add(team);
+    return isFirst ? null : `${team} is built anew; new sessions begin with it`;
+  };
+  return (given) => {
+    const line = stripVTControlCharacters(given);
+    const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
+    if (pattern !== undefined && next !== undefined) mode = next;
+    const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
+    if (mode === "hide" || text === "") return null;
+    return mode === "build" ? formatBuild(text) : formatLog(text);
+  };
+};
+
+/** How many of the last lines are kept, to be shown when the server ends before it was ready. */
+const keptLines = 40;
+
+/** Shows the filtered lines of a stream; returns its last lines as they came. */
+export const relayOutput = (from: Readable, show: (line: string) => void): readonly string[] => {
+  const kept: string[] = [];
+  const filter = createOutputFilter();
+  createInterface({ input: from }).on("line", (line) => {
+    kept.push(line);
+    if (kept.length > keptLines) kept.shift();
+    const shown = filter(line);
+    if (shown !== null) show(shown);
+  });
+  return kept;
+};

@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import { createOutputFilter } from "../../src/cli/serve/output.ts";
+
+/** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
+
+const shown = (text: string): readonly string[] => {
+  const filter = createOutputFilter();
+  return text.split("\n").flatMap((line) => filter(line) ?? []);
+};
+
+const log = (fields: object): string =>
+  `[undefined] ${JSON.stringify({ at: "2026-11-23T18:19:08.490Z", level: "info", ...fields })}`;
+
+test("AP-70: what wrangler says of itself is not shown", () => {
+  expect(
+    shown(`
+ ⛅️ wrangler 4.156.2 (update available 4.164.0)
+───────────────────────────────────────────────
+[custom build] Running: npm run -s limpet -- build default
+[custom build] built default into .limpet/default/
+[custom build]
+Using secrets defined in process.env
+\u001B[33m▲ \u001B[43;33m[\u001B[43;30mWARNING\u001B[43;33m]\u001B[0m \u001B[1mMissing required secrets: LIMPET_ADMIN_KEY. Add them to .dev.vars.\u001B[0m
+
+\u001B[33m▲ [WARNING] Processing src/sandbox/worker/wrangler.toml configuration:\u001B[0m
+
+    - No environment found in configuration with name "acme".
+
+limpet has access to the following bindings:
+Binding                                         Resource                  Mode
+env.SANDBOX (limpet-sandbox)                    Worker                    local [not connected]
+
+Service bindings, Durable Object bindings, and Tail consumers connect to other processes.
+[custom build] built the shell into .limpet/shell.js and its git into .limpet/git.js
+⎔ Starting local server...
+[wrangler:warn] Unable to fetch the \`Request.cf\` object! Falling back to a default placeholder...
+Error: getaddrinfo ENOTFOUND workers.cloudflare.com
+    at GetAddrInfoReqWrap.onlookupall [as oncomplete] (node:dns:123:26)
+[wrangler:info] Ready on http://localhost:8787
+[wrangler:info] GET /healthz 200 OK (9ms)`),
+  ).toEqual([]);
+});
+
+test("AP-70: of the Worker's log it shows what went wrong, once, and texts that a team's code writes", () => {
+  const lines = [
+    log({ msg: "request", method: "GET", route: "GET /healthz", status: 200, code: null }),
+    "[wrangler:info] GET /healthz 200 OK (9ms)",
+    log({ msg: "request", method: "POST", route: "POST /v1/sessions", status: 400, code: "invalid_json" }),
+    "[wrangler:info] POST /v1/sessions 400 Bad Request (9ms)",
+    log({ msg: "run_failed", level: "warn" }),
+    "[limpet-acme] tide",
+    "  { hour: 1 }",
+    "[wrangler:info] GET /healthz 200 OK (9ms)",
+    "✘ [ERROR] Uncaught Error: no harbour",
+    "",
+    "    at pilot (extensions.ts:4:97)",
+    "▲ [WARNING] careful",
+    "⎔ Reloading local server...",
+    '[limpet] {"at": broken',
+  ];
+  expect(shown(lines.join("\n"))).toEqual([
+    "400 POST /v1/sessions invalid_json",
+    '{"at":"2026-11-23T18:19:08.490Z","level":"warn","msg":"run_failed"}',
+    "tide",
+    "  { hour: 1 }",
+    "Uncaught Error: no harbour",
+    "    at pilot (extensions.ts:4:97)",
+    "careful",
+    '{"at": broken',
+  ]);
+});
+
+test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
+  const built = "[custom build] built acme into .limpet/acme/";
+  expect(
+    shown(
+      [
+        built,
+        "[custom build] config/acme/team.yaml:6:1 error unknown_key x: unknown key",
+        "[custom build]   did you mean y?",
+        "[custom build] acme has errors; its last good build goes on serving",
+        built,
+      ].join("\n"),
+    ),
+  ).toEqual([
+    "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
+    "  did you mean y?",
+    "acme has errors; its last good build goes on serving",
+    "acme is built anew; new sessions begin with it",
+  ]);
+});

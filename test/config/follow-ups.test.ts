@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { shippedYaml } from "../support/shipped.ts";
+import { complaints, team } from "./support.ts";
+
+/** One mistake is one diagnostic: what only follows from it is said once it is mended, if it is still true. */
+
+const codesOf = async (yaml: string): Promise<readonly string[]> =>
+  (await complaints({ "team.yaml": yaml })).map((line) => line.split(" ").slice(2, 4).join(" "));
+
+const two = team({
+  provider: "  - name: crew\n    kind: scripted\n    model: m\n    script: { script: 1, replies: [{}] }",
+  agent: "  - name: helper\n    provider: crew",
+});
+
+const mistakes: readonly (readonly [string, string, string, string])[] = [
+  ["a misspelt section", "providers:", "providrs:", "unknown_key providrs:"],
+  [
+    "a misspelt key that is required",
+    "    kind: scripted",
+    "    kinde: scripted",
+    "unknown_key providers[1].kinde:",
+  ],
+  ["a name that is none", "  - name: crew", "  - name: [crew]", "wrong_type providers[1].name:"],
+  ["a provider's wrong name", "  - name: crew", "  - name: the crew", "invalid_value providers[1].name:"],
+];
+
+test.each(mistakes)("CF-30: %s is one diagnostic", async (_, right, wrong, said) => {
+  expect(await codesOf(two)).toEqual([]);
+  expect(await codesOf(two.replace(right, wrong))).toEqual([said]);
+});
+
+test("CF-30: an unknown provider is still said where nothing else explains it", async () => {
+  const wrong = two
+    .replace("provider: crew", "provider: crewe")
+    .replace("    model: m\n", "    model: m\n    modle: n\n");
+  expect(await codesOf(wrong)).toEqual([
+    "unknown_key providers[1].modle:",
+    "unknown_provider agents[1].provider:",
+  ]);
+});
+
+test("CF-30: an entry without its dash is not also unknown to all that name it", async () => {
+  const yaml = shippedYaml("default").replace("  - name: builder\n", "    name: builder\n");
+  const codes = new Set((await codesOf(yaml)).map((line) => line.split(" ")[0]));
+  expect(codes).toEqual(new Set(["file_missing", "duplicate_key:"]));
+});
+
+test("CF-9: a list in the place of a provider's kind is a diagnostic", async () => {
+  expect(await codesOf(team().replace("kind: anthropic", "kind: [1, { a: 2 }]"))).toEqual([
+    "wrong_type providers[0].kind:",
+  ]);
+});
