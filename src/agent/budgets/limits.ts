@@ -97,8 +97,8 @@ export const findBudgetHold = (
 ): { readonly until: number | null } | null => {
   const runs = lineageOf(session, threadId).flatMap(({ id, run }) => (run === null ? [] : [{ id, run }]));
   if (runs.some(({ id, run }) => id !== threadId && run.stop !== null)) return { until: null };
-  const asking = runs.find(({ run }) => run.budget.ask !== null);
-  return asking === undefined ? null : { until: asking.run.budget.ask?.until ?? null };
+  const ask = runs.flatMap(({ run }) => run.budget.ask ?? [])[0];
+  return ask === undefined ? null : { until: session.asks[ask]?.expires_at ?? null };
 };
 
 /** A thread that waits for budget checks again by itself after this time at most. */

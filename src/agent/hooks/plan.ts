@@ -19,9 +19,9 @@ const unpinPlan = (draft: Draft, threadId: string): void => {
 
 /** Nobody need answer about the plan any more: another one would be made. */
 export const withdrawPlan = (draft: Draft, threadId: string): void => {
-  const asked = planAskOf(runOf(draft, threadId));
-  if (asked === null) return;
-  cancelAsk(draft, threadId, asked.ask);
+  const ask = planAskOf(runOf(draft, threadId));
+  if (ask === null) return;
+  cancelAsk(draft, threadId, ask);
   unpinPlan(draft, threadId);
   changePlan(draft, threadId, { stage: { at: "due" } });
 };

@@ -286,7 +286,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at === "thinking") loseModelCall(draft, threadId, "cancelled");
   if (run.phase.at === "preparing") dropPreparing(draft, threadId);
-  if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask.id);
+  if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask);
   closePlan(draft, threadId);
   if (run.phase.at !== "acting") return;
   endOpenCalls(draft, threadId, "cancelled", "all");

@@ -19,29 +19,34 @@ export const missingAgentLimitMs = 86_400_000;
 
 export const missingAgentCheckMs = 300_000;
 
-const preparingWaitReasons = ({ ask, until }: PreparingPhase): readonly WaitReason[] => {
-  const times = until === null ? {} : { until };
-  return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
+const askWaitReason = ({ asks }: Session, ask: string): WaitReason => {
+  const until = asks[ask]?.expires_at;
+  return { kind: "ask", ask, ...(until === undefined ? {} : { until }) };
 };
 
-const planWaitReasons = (run: Run): readonly WaitReason[] => {
-  const asked = planAskOf(run);
-  return asked === null ? [] : [{ kind: "ask", ask: asked.ask, until: asked.until }];
+const preparingWaitReason = (session: Session, { ask, until }: PreparingPhase): WaitReason => {
+  if (ask !== null) return askWaitReason(session, ask.id);
+  return { kind: "retry", ...(until === null ? {} : { until }) };
 };
 
-const callWaitReasons = (run: Run): readonly WaitReason[] =>
+const planWaitReasons = (session: Session, run: Run): readonly WaitReason[] => {
+  const ask = planAskOf(run);
+  return ask === null ? [] : [askWaitReason(session, ask)];
+};
+
+const callWaitReasons = (session: Session, run: Run): readonly WaitReason[] =>
   callsOfRun(run)
     .filter(({ status }) => status === "parked")
-    .map(({ ask, parkedOn, until }) => ({
-      kind: parkedOn ?? "time",
-      ...(ask === null ? {} : { ask }),
-      ...(until === null ? {} : { until }),
-    }));
+    .map(({ ask, parkedOn, until }) =>
+      ask === null
+        ? { kind: parkedOn ?? "time", ...(until === null ? {} : { until }) }
+        : askWaitReason(session, ask),
+    );
 
 /** A limit is to be raised by an answer to the run's own ask, or to that of a run above it. */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
-  if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
+  if (ask !== null) return [askWaitReason(session, ask)];
   const until = findBudgetHold(session, threadId)?.until ?? null;
   return until === null ? [] : [{ kind: "budget", until }];
 };
@@ -49,9 +54,10 @@ const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonl
 const findWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const raises = raiseWaitReasons(session, threadId, run);
   if (run.phase.at === "preparing" && (run.phase.ask !== null || raises.length === 0))
-    return preparingWaitReasons(run.phase);
+    return [preparingWaitReason(session, run.phase)];
   if (run.lingers !== null) return [{ kind: "thread" }];
-  if (run.phase.at !== "waiting") return [...raises, ...planWaitReasons(run), ...callWaitReasons(run)];
+  if (run.phase.at !== "waiting")
+    return [...raises, ...planWaitReasons(session, run), ...callWaitReasons(session, run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 

@@ -105,7 +105,7 @@ export interface RunBudget {
   /** These are limits as a person raised them. */
   readonly raised: Readonly<Partial<Record<LimitKind, number>>>;
   /** While this ask for a higher limit is open, the run and everything below it starts nothing. */
-  readonly ask: { readonly id: string; readonly until: number } | null;
+  readonly ask: string | null;
   /** In these turns a call was refused because the budget of calls was used up. */
   readonly refusals: readonly number[];
 }

@@ -61,7 +61,7 @@ export interface Call {
   readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
-  /** If parked, the default applies or the call runs again at this time. */
+  /** If parked, the default applies or the call runs again at this time; an ask has its own deadline. */
   readonly until: number | null;
   readonly parkedOn: "ask" | "time" | "exec" | "task" | "thread" | null;
   /** The call waits for these children. */

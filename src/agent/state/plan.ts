@@ -7,7 +7,7 @@ export interface RunPlan {
     /** The model is asked for a plan next. */
     | { readonly at: "due" }
     /** The run waits for the answer to this ask. */
-    | { readonly at: "asked"; readonly ask: string; readonly until: number }
+    | { readonly at: "asked"; readonly ask: string }
     /** Another plan follows once the model is told why. */
     | { readonly at: "denied"; readonly message: string }
     /** The model is told to carry the plan out, or the text that a person put in its place. */
@@ -29,11 +29,9 @@ export const isPlanning = (plan: RunPlan | undefined): boolean =>
 /** It tells whether the run has asked its model for a plan. */
 export const hasPlanned = (run: Run | null): boolean => (run?.plan?.attempts ?? 0) > 0;
 
-/** The run waits for this answer about its plan; null if for none. */
-export const planAskOf = ({
-  plan,
-}: Pick<Run, "plan">): { readonly ask: string; readonly until: number } | null =>
-  plan?.stage.at === "asked" ? plan.stage : null;
+/** The run waits for the answer to this ask about its plan; null if for none. */
+export const planAskOf = ({ plan }: Pick<Run, "plan">): string | null =>
+  plan?.stage.at === "asked" ? plan.stage.ask : null;
 
 /** The message as one that no run follows as its plan, so that it is pinned no more. */
 export const unpinPlanMessage = (message: Message): Message =>

@@ -40,7 +40,7 @@ export const parkCallOnAsk = (
   const asker = askerOf(threadOf(draft, threadId));
   const about = { kind, ...asker, call: call.call.id, ...subject };
   const ask = openAsk(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
-  parkCall(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id });
+  parkCall(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id, until: null });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
@@ -213,7 +213,7 @@ const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
 /** It tells whether the run waits for this answer about its plan. */
 export const isPlanAsk = (draft: Draft, { id, thread }: Ask): boolean => {
   const { run } = threadOf(draft, thread);
-  return run !== null && planAskOf(run)?.ask === id;
+  return run !== null && planAskOf(run) === id;
 };
 
 const denyPlan = (draft: Draft, { thread }: Ask): Json => {

@@ -41,7 +41,7 @@ const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   const approval = { tool: "plan", input: { plan }, rule: planRule };
   const asker = askerOf(threadOf(draft, threadId));
   const ask = openAsk(draft, threadId, timeoutMs, { kind: "approval", ...asker, call: "", approval });
-  changePlan(draft, threadId, { stage: { at: "asked", ask: ask.id, until: ask.expires_at } });
+  changePlan(draft, threadId, { stage: { at: "asked", ask: ask.id } });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 

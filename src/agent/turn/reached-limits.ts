@@ -31,7 +31,7 @@ const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }:
     call: "",
     budget: { scope, kind: limitNames[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
   });
-  changeRunBudget(draft, thread, { ask: { id: ask.id, until: ask.expires_at } });
+  changeRunBudget(draft, thread, { ask: ask.id });
   releaseTickets(draft, thread);
   if (!draft.state.interactive) expireAsk(draft, ask);
 };

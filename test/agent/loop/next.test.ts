@@ -190,7 +190,7 @@ const edited: Verification = { of: "edits", repairs: 0, next: "end_turn" };
 const checking = (at = epoch): Phase =>
   preparing(null, at, { kind: "verification", what: "breach", command: null });
 
-const asked: RunPlan = { ...newPlan, stage: { at: "asked", ask: "ask_1", until: 8_000 } };
+const asked: RunPlan = { ...newPlan, stage: { at: "asked", ask: "ask_1" } };
 
 describe("SE-9: row by row", () => {
   test.each<[string, Run | null, Partial<ThreadFacts>, object]>([
