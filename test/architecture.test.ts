@@ -58,7 +58,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   "src/api": ["src/chat", "src/tools", "src/session", "src/config", "src/engine", "src/console"],
   "src/client": [],
-  "src/cli": ["src/config", "src/engine", "src/toolboxes", "src/client"],
+  "src/cli": ["src/config", "src/engine", "src/toolboxes", "src/session", "src/api", "src/client"],
   "src/console": ["src/client"],
   "src/index.ts": [
     "src/chat",

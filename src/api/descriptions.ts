@@ -103,7 +103,7 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
 export const findMissingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));
 
-const explainSchema = z.strictObject({
+export const explainSchema = z.strictObject({
   agent: z.string().max(64),
   tool: z.string().max(128),
   input: z.json().default({}),

@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, CliCommand>> = {
   validate: runValidate,
   build: runBuild,
   "build-shell": buildShell,
+  "build-client": async (terminal) => (await import("./build-client/build-client.ts")).buildClient(terminal),
   "new-team": runNewTeam,
   explain: runExplain,
   deploy: runDeploy,

@@ -9,6 +9,7 @@ export const usageText = `limpet <command>
                                            check teams and write .limpet/<team>/; --lock-mcp first asks their MCP
                                            servers for their tools and writes what they are to mcp.lock.json
   build-shell                              write .limpet/shell.js and git.js for the sandbox Worker; build does so too
+  build-client                             write dist/client.js, and what of the client follows from the operations
   new-team <name> [--from team | --import file-or-folder]
                                            make config/<name>/ and its environment in wrangler.toml: a copy of a
                                            team, or what Shelly's file or .shelly folder comes to

@@ -1,1 +1,10 @@
+export { createClient } from "./client.ts";
+export type { LimpetClient } from "./client.ts";
+export { LimpetError } from "./http.ts";
+export type { ClientOptions, ClientRequest } from "./http.ts";
+export type { SessionClient } from "./session.ts";
+export type { EventsOptions } from "./events.ts";
+export type * from "./call.ts";
+export type * from "./params.ts";
 export type * from "./transcript.ts";
+export type { StoredEvent } from "../agent/state/events.ts";

@@ -14,6 +14,8 @@ import type { Probe } from "../support/probe.ts";
 import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
+import { checkTranscripts } from "../support/transcripts.ts";
+import type { SnapshotBody } from "../../src/client/fold/start.ts";
 import { invalidity } from "../support/validity.ts";
 
 /** Random schedules over a scripted session (RE-8): everything that people, clocks, providers and power cuts can do, in any order. */
@@ -318,6 +320,7 @@ const count = (events: readonly StoredEvent[], ...types: string[]): number =>
 /** Every client shows what a new one does; which messages an effect retired is not told one by one. */
 const checkClients = ({ bench, snapshots }: Scene): void => {
   const events = bench.events();
+  checkTranscripts(bench, snapshots as unknown as readonly SnapshotBody[]);
   if (events.some(({ type, data }) => type === "effect_applied" && data.retired > 0)) return;
   const idsOf = (messages: SeenSnapshot["messages"]): readonly string[] => messages.map(({ id }) => id);
   const now = idsOf(takeSnapshot(bench).messages);

@@ -1,0 +1,168 @@
+import * as z from "zod";
+import { explainSchema } from "../../api/descriptions.ts";
+import { mintTokenSchema } from "../../engine/access/browser-tokens.ts";
+import {
+  createKeySchema,
+  editKeySchema,
+  keyReferenceSchema,
+  listKeysSchema,
+} from "../../engine/access/key-store.ts";
+import { listAsksSchema } from "../../engine/access/tenant/asks.ts";
+import { listAuditSchema } from "../../engine/access/tenant/audit.ts";
+import { grantReferenceSchema, listGrantsSchema } from "../../engine/access/tenant/grants.ts";
+import { subjectSchema } from "../../engine/access/tenant/memories.ts";
+import { listSessionsSchema } from "../../engine/access/tenant/session-index.ts";
+import { approveServerSchema, listServersSchema } from "../../engine/access/tenant/tool-pins.ts";
+import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
+import { pageQueryFields } from "../../session/paging.ts";
+import { operations } from "../../session/operations.ts";
+import { contentSchema } from "../../session/operations/content.ts";
+import { acceptedType } from "./schema-type.ts";
+
+/** This file writes the operations as the client knows them: their routes, and the types of their parameters. */
+
+interface ClientOperation {
+  readonly name: string;
+  readonly summary: string;
+  /** Holds the method and the path. */
+  readonly route: string;
+  readonly params: z.ZodObject;
+}
+
+/** These answer with bytes or take them, so that they are requests of their own. */
+const rawOperations: ReadonlySet<string> = new Set([
+  "read_file",
+  "write_file",
+  "unpack",
+  "upload",
+  "read_upload",
+]);
+
+/** The router fills in these fields. */
+const ownFields: ReadonlySet<string> = new Set(["key", "sha256", "source"]);
+
+const withoutOwnFields = (params: z.ZodObject): z.ZodObject =>
+  z.strictObject(Object.fromEntries(Object.entries(params.shape).filter(([name]) => !ownFields.has(name))));
+
+const sessionOperations: readonly ClientOperation[] = operations
+  .filter(({ name }) => !rawOperations.has(name))
+  .map(({ name, summary, method, path, params }) => ({
+    name,
+    summary,
+    route: `${method} ${path.replace(/\{.*?\}/g, "")}`,
+    params: withoutOwnFields(params),
+  }));
+
+const nothing = z.strictObject({});
+const page = z.strictObject(pageQueryFields);
+
+const teamOperations: readonly ClientOperation[] = (
+  [
+    ["capabilities", "GET /v1/capabilities", nothing, "Shows limits, kinds and surfaces of the deployment."],
+    ["agents", "GET /v1/agents", page, "Lists the agents of the team."],
+    ["agent", "GET /v1/agents/:agent", nothing, "Shows an agent."],
+    ["models", "GET /v1/models", page, "Lists the models, and which of them are available."],
+    ["reset_cooldowns", "DELETE /v1/models/cooldowns", nothing, "Lets every provider be tried again."],
+    ["reset_cooldown", "DELETE /v1/models/cooldowns/:provider", nothing, "Lets a provider be tried again."],
+    ["list_sessions", "GET /v1/sessions", listSessionsSchema, "Lists the sessions of the tenant."],
+    [
+      "mint_token",
+      "POST /v1/sessions/:session/tokens",
+      mintTokenSchema.omit({ session: true, made: true }).partial({ ttl: true }),
+      "Makes a token with which a browser opens this session only.",
+    ],
+    ["list_usage", "GET /v1/usage", listUsageSchema, "Sums up what the tenant used."],
+    ["list_asks", "GET /v1/asks", listAsksSchema, "Lists the open asks of the tenant."],
+    ["list_audit", "GET /v1/audit", listAuditSchema, "Lists what was decided about calls, and by whom."],
+    ["list_grants", "GET /v1/grants", listGrantsSchema, "Lists the approvals that are remembered."],
+    ["revoke_grant", "DELETE /v1/grants/:grant", grantReferenceSchema, "Forgets an approval."],
+    [
+      "explain_permission",
+      "POST /v1/permissions/explain",
+      explainSchema,
+      "Says what would become of a call.",
+    ],
+    [
+      "forget_subject",
+      "DELETE /v1/memory/:subject",
+      subjectSchema,
+      "Forgets what is remembered of a person.",
+    ],
+    ["list_mcp_servers", "GET /v1/mcp", listServersSchema, "Lists the states of the MCP servers."],
+    ["connect_mcp_server", "POST /v1/mcp/:name/connect", nothing, "Begins the login at an MCP server."],
+    [
+      "approve_mcp_server",
+      "POST /v1/mcp/:name/approve",
+      approveServerSchema,
+      "Approves the tools of an MCP server.",
+    ],
+    ["create_key", "POST /v1/keys", createKeySchema, "Makes an API key, which is shown once."],
+    ["list_keys", "GET /v1/keys", listKeysSchema, "Lists the API keys."],
+    ["get_key", "GET /v1/keys/:key", keyReferenceSchema, "Shows an API key without its secret."],
+    ["edit_key", "PATCH /v1/keys/:key", editKeySchema, "Changes name, scopes or expiry of an API key."],
+    ["revoke_key", "DELETE /v1/keys/:key", keyReferenceSchema, "Revokes an API key."],
+  ] as const
+).map(([name, route, params, summary]) => ({ name, route, params, summary }));
+
+/** Adds the parameters of the path that the operation itself does not have. */
+const paramsOf = ({ route, params }: ClientOperation): z.ZodObject => {
+  const inPath = [...route.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  return z.strictObject({ ...Object.fromEntries(inPath.map((name) => [name, z.string()])), ...params.shape });
+};
+
+const clientOperations: readonly ClientOperation[] = [...sessionOperations, ...teamOperations];
+
+const notice = "/** This file is written by `npm run build` from the operation table; do not edit it. */";
+
+const content = acceptedType(contentSchema);
+
+/** Indents the lines of nested types. */
+const indentLines = (text: string): string => {
+  let depth = 0;
+  return text
+    .split("\n")
+    .map((line) => {
+      const closes = line.split("}").length - 1;
+      const opens = line.split("{").length - 1;
+      const at = line.startsWith("}") ? depth - 1 : depth;
+      depth += opens - closes;
+      return `${"  ".repeat(Math.max(0, at))}${line}`;
+    })
+    .join("\n");
+};
+
+/** Returns the files of the client that follow from the operations. */
+export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts", string>> => {
+  const routes = clientOperations.map(({ name, route }) => `${name}: ${JSON.stringify(route)},`);
+  const params = clientOperations.map(
+    (operation) =>
+      `/** ${operation.summary} */\nreadonly ${operation.name}: ${acceptedType(paramsOf(operation))};`,
+  );
+  const routesFile = [
+    notice,
+    "",
+    "/** Every route that answers with JSON. */",
+    "export const routes = {",
+    ...routes,
+    "} as const;",
+    "",
+  ];
+  const paramsFile = [
+    'import type { Json } from "../chat/message.ts";',
+    "",
+    notice,
+    "",
+    "/** What a person says: a text, or parts. */",
+    `export type InputContent = ${content};`,
+    "",
+    "/** The parameters of each operation: those of its path, query and body together. */",
+    "export interface OperationParams {",
+    params.join("\n").replaceAll(content, "InputContent"),
+    "}",
+    "",
+  ];
+  return {
+    "routes.ts": indentLines(routesFile.join("\n")),
+    "params.ts": indentLines(paramsFile.join("\n")),
+  };
+};

@@ -1,0 +1,56 @@
+import type { AnswerOf, CallOptions, ClientOperationName } from "./call.ts";
+import { requestOf } from "./call.ts";
+import type { Http } from "./http.ts";
+import { LimpetError } from "./http.ts";
+import { delayAfter, newCommandId, pause } from "./retry.ts";
+
+/** This file sends the commands of a session, again under the same key until they are answered. */
+
+/** A command that reached nobody is sent this often, unless the session is open: then until it is answered. */
+const mostTries = 4;
+
+/** Another try may be answered, whatever was sent. */
+const passingCodes: ReadonlySet<string> = new Set(["unreachable", "unreadable_answer", "overloaded"]);
+
+const isPassing = (fault: unknown): boolean =>
+  fault instanceof LimpetError && fault.problem.retryable && passingCodes.has(fault.problem.code);
+
+export interface SessionCommands {
+  readonly perform: <N extends ClientOperationName>(
+    operation: N,
+    params: object,
+    options?: CallOptions,
+  ) => Promise<AnswerOf<N>>;
+  /** Sends what waits at once, since the server may be there again. */
+  readonly wake: () => void;
+}
+
+export const createCommands = (http: Http, session: string, isOpen: () => boolean): SessionCommands => {
+  let waker = new AbortController();
+  return {
+    perform: async <N extends ClientOperationName>(
+      operation: N,
+      params: object,
+      options: CallOptions = {},
+    ) => {
+      const { key = newCommandId(), signal } = options;
+      const request = requestOf(operation, { session, ...params }, { ...options, key });
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return (await http.json(request)) as AnswerOf<N>;
+        } catch (fault) {
+          if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;
+          await pause(
+            delayAfter(tries),
+            AbortSignal.any([waker.signal, ...(signal === undefined ? [] : [signal])]),
+          );
+          if (signal?.aborted === true) throw fault;
+        }
+      }
+    },
+    wake: () => {
+      waker.abort();
+      waker = new AbortController();
+    },
+  };
+};

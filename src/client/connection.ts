@@ -1,0 +1,163 @@
+import type { StreamEnd, StreamQuery, TakeFrames } from "./frames.ts";
+import type { Http } from "./http.ts";
+import { clientProblem, LimpetError } from "./http.ts";
+import { delayAfter, pause } from "./retry.ts";
+import { readSocket } from "./socket.ts";
+import { readEventSource } from "./sse.ts";
+import type { ProblemBody, Transcript } from "./transcript.ts";
+
+/** This file keeps a session's stream: it connects again behind the last event until the server says that it never will. */
+
+export interface ConnectionState {
+  readonly status: Transcript["status"];
+  readonly problem?: ProblemBody;
+  readonly retry_at: number | null;
+}
+
+export interface ConnectionOptions {
+  readonly http: Http;
+  /** The path of the session, from `/v1` on. */
+  readonly path: string;
+  readonly WebSocket: typeof globalThis.WebSocket | undefined;
+  /** Says what to read next; it is asked before each try, and may have to ask the server first. */
+  readonly query: () => StreamQuery | Promise<StreamQuery>;
+  readonly take: TakeFrames;
+  readonly change: (state: ConnectionState) => void;
+  /** Forgets what was read, since the session is another one than before; returns false if nothing can begin anew. */
+  readonly restart: () => boolean;
+}
+
+export interface Connection {
+  /** Tries at once. */
+  readonly reconnect: () => void;
+  /** Ends the stream and begins it again behind the last event. */
+  readonly drop: () => void;
+  readonly close: () => void;
+}
+
+/** After so many upgrades in a row that failed while the server answered, the stream is read without a WebSocket. */
+const upgradesTried = 3;
+
+/** The WebSocket is tried again after so many milliseconds. */
+const upgradeEvery = 60_000;
+
+/** A connection that has lived for so many milliseconds was healthy: the next failure is the first. */
+const healthyAfter = 30_000;
+
+const finalCodes: Readonly<Record<number, ProblemBody>> = {
+  4403: clientProblem("scope_missing", "Scope missing", "this key may not watch the session", {
+    status: 403,
+  }),
+  4404: clientProblem("not_found", "Not found", "there is no such session for this key", { status: 404 }),
+  4410: clientProblem("not_found", "Deleted", "the session was deleted", { status: 410 }),
+  4426: clientProblem("version_unsupported", "Version unsupported", "this client is too old for the server", {
+    status: 426,
+  }),
+};
+
+const finalStatuses = new Set([400, 401, 403, 404, 409, 410, 426]);
+
+const refused = clientProblem("unauthenticated", "Unauthenticated", "the server refused the key", {
+  status: 401,
+});
+
+const lost = clientProblem("connection_lost", "Connection lost", "the connection to the server broke off");
+
+/** How the tries of a connection went. */
+interface Health {
+  failures: number;
+  upgradesFailed: number;
+  /** The time at which the connection under way was live; null before. */
+  liveAt: number | null;
+}
+
+/** Reads until the stream ends. A WebSocket that did not open says nothing about why: a request finds out. */
+const readOnce = async (
+  { http, path, WebSocket, query, take }: ConnectionOptions,
+  health: Health,
+  signal: AbortSignal,
+): Promise<StreamEnd> => {
+  try {
+    const wanted = await query();
+    if (WebSocket === undefined || health.upgradesFailed >= upgradesTried) {
+      // One try with a WebSocket follows, and then this again if it fails.
+      health.upgradesFailed = upgradesTried - 1;
+      const limit =
+        WebSocket === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(upgradeEvery)]);
+      return await readEventSource({ http, path, query: wanted, take, signal: limit });
+    }
+    const url = new URL(`${path.slice(1)}/ws`, http.url);
+    const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });
+    if (end.opened) health.upgradesFailed = 0;
+    if (end.opened || signal.aborted || end.problem !== undefined) return end;
+    await http.fetch({ method: "GET", path, signal });
+    health.upgradesFailed += 1;
+    return end;
+  } catch (fault) {
+    const problem =
+      fault instanceof LimpetError ? fault.problem : clientProblem("failed", "Failed", String(fault));
+    return { code: 1006, opened: false, problem };
+  }
+};
+
+/** Says why a stream is over for good; null if it is to be tried again. */
+const finalProblem = (
+  { code, opened, problem }: StreamEnd,
+  wasLive: boolean,
+  { http, restart }: ConnectionOptions,
+): ProblemBody | null => {
+  if (problem?.code === "cursor_ahead" && restart()) return null;
+  if (problem !== undefined && !wasLive && finalStatuses.has(problem.status)) return problem;
+  if (code === 4401 && !http.renewToken() && !opened) return problem ?? refused;
+  return finalCodes[code] ?? null;
+};
+
+/** Keeps the stream until it is closed or the server ends it for good. */
+export const connect = (options: ConnectionOptions): Connection => {
+  const closed = new AbortController();
+  const health: Health = { failures: 0, upgradesFailed: 0, liveAt: null };
+  /** Ends the try under way, or the pause before the next; `broken` ends only the try. */
+  let current = new AbortController();
+  let broken = new AbortController();
+
+  const take: TakeFrames = (frames) => {
+    const done = options.take(frames);
+    if (health.liveAt === null && frames.some(({ type }) => type === "live")) {
+      health.liveAt = Date.now();
+      options.change({ status: "live", retry_at: null });
+    }
+    return done;
+  };
+  const finish = (problem?: ProblemBody): void => {
+    closed.abort();
+    options.change({ status: "closed", retry_at: null, ...(problem === undefined ? {} : { problem }) });
+  };
+  const tryOnce = async (): Promise<void> => {
+    current = new AbortController();
+    broken = new AbortController();
+    health.liveAt = null;
+    const signal = AbortSignal.any([closed.signal, current.signal]);
+    const end = await readOnce({ ...options, take }, health, AbortSignal.any([signal, broken.signal]));
+    if (closed.signal.aborted) return;
+    const { liveAt } = health;
+    const problem = finalProblem(end, liveAt !== null, options);
+    if (problem !== null) return finish(problem);
+    if (liveAt !== null && Date.now() - liveAt >= healthyAfter) health.failures = 0;
+    const ms = current.signal.aborted ? 0 : delayAfter(health.failures);
+    health.failures += 1;
+    options.change({ status: "offline", retry_at: Date.now() + ms, problem: end.problem ?? lost });
+    await pause(ms, signal);
+    if (!closed.signal.aborted) options.change({ status: "connecting", retry_at: null });
+  };
+  const keep = async (): Promise<void> => {
+    while (!closed.signal.aborted) await tryOnce();
+  };
+  void keep();
+  return {
+    reconnect: () => current.abort(),
+    drop: () => broken.abort(),
+    close: () => {
+      if (!closed.signal.aborted) finish();
+    },
+  };
+};

@@ -1,0 +1,92 @@
+import type { Ask } from "../../agent/state/ask.ts";
+import type { Input } from "../../agent/state/input.ts";
+import type { RunRecord } from "../../agent/state/records.ts";
+import type { Usage } from "../../model/completer.ts";
+import type { TranscriptSession, TranscriptThread, TranscriptUsage } from "../transcript.ts";
+import type { FoldState } from "./draft.ts";
+import { emptyTranscript, noUsage } from "./draft.ts";
+
+/** This file begins a transcript with a snapshot. */
+
+interface ThreadRow {
+  readonly id: string;
+  readonly agent: string;
+  readonly parent: TranscriptThread["parent"] | null;
+  readonly depth: number;
+  readonly run: string | null;
+  readonly status: "idle" | "running" | "waiting" | "ended";
+  readonly state?: "completed" | "failed" | "cancelled" | null;
+  readonly label?: string;
+  readonly task?: string;
+  readonly usage?: (Usage & Partial<TranscriptUsage>) | null;
+  readonly started_at?: number | null;
+  readonly ended_at?: number | null;
+}
+
+/** A snapshot as the API sends it, as far as a transcript uses it. */
+export interface SnapshotBody {
+  readonly seq: number;
+  readonly session: TranscriptSession & { readonly usage: TranscriptUsage; readonly head_seq: number };
+  readonly threads: readonly ThreadRow[];
+  readonly asks: readonly Ask[];
+  readonly inputs: readonly Input[];
+  readonly runs: readonly RunRecord[];
+}
+
+const threadOf = ({ session }: SnapshotBody, row: ThreadRow): TranscriptThread => ({
+  id: row.id,
+  agent: row.agent,
+  prefix: row.parent === null ? session.prefix : "",
+  ...(row.label === undefined ? {} : { label: row.label }),
+  ...(row.task === undefined ? {} : { task: row.task }),
+  ...(row.parent === null || row.parent === undefined ? {} : { parent: row.parent }),
+  depth: row.depth,
+  state: row.status === "ended" ? (row.state ?? "completed") : row.status,
+  waiting_for: [],
+  run: row.run,
+  started_at: row.started_at ?? null,
+  ended_at: row.ended_at ?? null,
+  usage: { ...noUsage, ...row.usage },
+  entries: [],
+});
+
+/** `main` is the first thread; called threads follow in the order in which they began. */
+const inOrder = (one: TranscriptThread, other: TranscriptThread): number =>
+  Number(other.id === "main") - Number(one.id === "main") || (one.started_at ?? 0) - (other.started_at ?? 0);
+
+/**
+ * Begins with what a snapshot says of now, and with the entries of no event: those after `from` are to be folded next.
+ * Events up to the snapshot bring entries and turns, and end where the snapshot stands.
+ */
+export const startFold = (snapshot: SnapshotBody, from: number): FoldState => {
+  const { seq, session, threads, asks, inputs, runs } = snapshot;
+  const { usage, head_seq: _, ...shown } = session;
+  return {
+    transcript: {
+      ...emptyTranscript,
+      seq: from,
+      session: shown,
+      threads: threads.map((row) => threadOf(snapshot, row)).sort(inOrder),
+      asks: asks.map((ask) => ({ ...ask, closed_at: null })),
+      inputs: inputs.map(({ id, thread, content, on_busy, sender, at }) => ({
+        id,
+        thread,
+        content,
+        on_busy,
+        sender,
+        state: "accepted",
+        at,
+      })),
+      runs: runs
+        .map((run) => ({ ...run, timeline: [] }))
+        .sort((one, other) => one.started_at - other.started_at),
+      usage,
+      earlier: from > 0,
+    },
+    items: new Map(),
+    counted: seq,
+  };
+};
+
+/** A fold of a log from its first event; its usage is that of the events. */
+export const emptyFold: FoldState = { transcript: emptyTranscript, items: new Map(), counted: 0 };

@@ -1,0 +1,154 @@
+import type { ProblemBody } from "./transcript.ts";
+
+/** This file makes requests: it adds the credential, reads problems, and repeats what was not answered. */
+
+/** Says where the server is and who asks. */
+export interface ClientOptions {
+  /** The address of the deployment, such as `https://agents.example.com`. */
+  readonly url: string;
+  /** An API key or a browser token; none is needed by a server on this machine that was started with `npm start`. */
+  readonly token?: string;
+  /** Gets a token for the first request, and a new one whenever the server refuses the last one. */
+  readonly getToken?: () => string | Promise<string>;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly WebSocket?: typeof globalThis.WebSocket;
+}
+
+/** A request that the server refused or that did not reach it; `problem` says why and what to do. */
+export class LimpetError extends Error {
+  readonly problem: ProblemBody;
+  constructor(problem: ProblemBody) {
+    super(problem.detail);
+    this.name = "LimpetError";
+    this.problem = problem;
+  }
+}
+
+/** Builds a problem that the client itself has found. */
+export const clientProblem = (
+  code: string,
+  title: string,
+  detail: string,
+  rest: Partial<ProblemBody> = {},
+): ProblemBody => ({
+  type: `urn:limpet:problem:${code}`,
+  title,
+  status: 0,
+  detail,
+  code,
+  retryable: true,
+  ...rest,
+});
+
+export interface ClientRequest {
+  readonly method: string;
+  /** It begins with `/v1`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Http {
+  readonly url: URL;
+  /** Gets the token; null if there is none. */
+  readonly token: () => Promise<string | null>;
+  /** Forgets a token that was refused; returns whether another one can be had. */
+  readonly renewToken: () => boolean;
+  /** Makes a request; a refusal is thrown as a `LimpetError`, after one try with a new token. */
+  readonly fetch: (request: ClientRequest) => Promise<Response>;
+  /** The same, with the answer read as JSON. */
+  readonly json: (request: ClientRequest) => Promise<unknown>;
+}
+
+/** Writes a parameter as it stands in a path or a query. */
+export const parameterText = (value: unknown): string =>
+  typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : JSON.stringify(value);
+
+const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null) continue;
+    if (typeof value === "object" && !Array.isArray(value))
+      for (const [key, inner] of Object.entries(value)) search.set(`${name}[${key}]`, parameterText(inner));
+    else search.set(name, parameterText(value));
+  }
+  return search;
+};
+
+const isProblem = (value: unknown): value is ProblemBody =>
+  typeof value === "object" && value !== null && "code" in value && "detail" in value;
+
+const readProblem = async (response: Response): Promise<ProblemBody> => {
+  const body: unknown = await response.json().catch(() => null);
+  if (isProblem(body)) return body;
+  const detail = `the server answered ${response.status} without saying why; is there a Limpet at this address?`;
+  return clientProblem("unreadable_answer", "Unreadable answer", detail, {
+    status: response.status,
+    retryable: response.status >= 502,
+  });
+};
+
+/** Reads the address of the deployment; a path in it is kept. */
+const readUrl = (url: string): URL => {
+  if (!URL.canParse(url))
+    throw new TypeError(`url: ${url} is no address; write it like https://agents.example.com`);
+  return new URL(url.endsWith("/") ? url : `${url}/`);
+};
+
+export const createHttp = (options: ClientOptions): Http => {
+  const { token: given, getToken } = options;
+  const send = options.fetch ?? globalThis.fetch.bind(globalThis);
+  const url = readUrl(options.url);
+  let known: Promise<string> | null = given === undefined ? null : Promise.resolve(given);
+  const token = async (): Promise<string | null> => {
+    if (known === null && getToken !== undefined) known = Promise.resolve(getToken());
+    return known;
+  };
+  const renewToken = (): boolean => {
+    if (getToken !== undefined) known = null;
+    return getToken !== undefined;
+  };
+  const attempt = async ({
+    method,
+    path,
+    query,
+    body,
+    headers,
+    signal,
+  }: ClientRequest): Promise<Response> => {
+    const target = new URL(path.slice(1), url);
+    target.search = queryOf(query).toString();
+    const bearer = await token();
+    const isRaw =
+      body === undefined || typeof body === "string" || body instanceof Uint8Array || body instanceof Blob;
+    try {
+      return await send(target.href, {
+        method,
+        headers: {
+          ...(bearer === null ? {} : { Authorization: `Bearer ${bearer}` }),
+          ...(isRaw ? {} : { "Content-Type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: isRaw ? (body as BodyInit) : JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (fault) {
+      if (signal?.aborted === true) throw fault;
+      const detail = `${url.origin} cannot be reached; is the server running, and is this its address?`;
+      throw new LimpetError(clientProblem("unreachable", "Server not reached", detail));
+    }
+  };
+  const fetch = async (request: ClientRequest): Promise<Response> => {
+    const first = await attempt(request);
+    const response = first.status === 401 && renewToken() ? await attempt(request) : first;
+    if (response.ok) return response;
+    throw new LimpetError(await readProblem(response));
+  };
+  const json = async (request: ClientRequest): Promise<unknown> => {
+    const response = await fetch(request);
+    return response.status === 204 ? null : response.json();
+  };
+  return { url, token, renewToken, fetch, json };
+};

@@ -1,0 +1,279 @@
+import type { Json } from "../chat/message.ts";
+
+/** This file is written by `npm run build` from the operation table; do not edit it. */
+
+/** What a person says: a text, or parts. */
+export type InputContent = string | readonly ({ readonly type: "text"; readonly text: string; } | {
+  readonly type: "image";
+  readonly media_type?: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+  /** Base64, or a data URL. */
+  readonly data?: string;
+  readonly url?: string;
+  /** The id of a file that is kept with the session. */
+  readonly file?: string;
+  readonly name?: string;
+} | {
+  readonly type: "document";
+  readonly media_type?: "application/pdf" | "text/plain" | "text/markdown" | "text/csv" | "text/html";
+  /** Base64, or a data URL. */
+  readonly data?: string;
+  readonly url?: string;
+  /** The id of a file that is kept with the session. */
+  readonly file?: string;
+  readonly name?: string;
+})[];
+
+/** The parameters of each operation: those of its path, query and body together. */
+export interface OperationParams {
+  /** Creates a session, and starts its first run if an input comes with it; one that exists is shown. */
+  readonly create: {
+    readonly ref?: string;
+    readonly agent?: string;
+    readonly title?: string;
+    readonly metadata?: Readonly<Record<string, string>>;
+    readonly input?: string | {
+      readonly id?: string;
+      readonly content: InputContent;
+      readonly sender?: string;
+      readonly light?: boolean;
+      readonly output_schema?: Json;
+      /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
+      readonly prior_episode_summaries?: string | readonly string[];
+    };
+    readonly interactive?: boolean;
+    readonly files?: readonly {
+      /** From the root of the workspace. */
+      readonly path: string;
+      /** Text. */
+      readonly content?: string;
+      /** Base64, or a data URL. */
+      readonly data?: string;
+    }[];
+    /** Ceiling: no other tool may be used, client_tools included. */
+    readonly tools?: readonly string[];
+    readonly client_tools?: readonly ({ readonly name: string; readonly description: string; readonly params: Json; readonly safety?: "read" | "idempotent" | "reattach" | "unsafe"; })[];
+    readonly model?: string;
+    readonly budget?: {
+      /** Input, cache and output tokens. */
+      readonly max_tokens?: number;
+      /** Price of all model calls in USD. */
+      readonly max_cost_usd?: number;
+      /** Model time in milliseconds, or like "30m". */
+      readonly max_duration?: number | string;
+      /** Dispatched calls. */
+      readonly max_tool_calls?: number;
+      /** Share at which a warning is given. */
+      readonly warn_at?: number;
+      /** End the run, or ask for a raise. */
+      readonly on_exceeded?: "stop" | "ask";
+    };
+    readonly output_schema?: Json;
+    /** Days without use after which it is deleted; it only shortens retention.session_days. */
+    readonly retention_days?: number;
+  };
+  /** Shows the session. */
+  readonly get: { readonly session: string; };
+  /** Changes the fields that the caller names; If-Match holds the ETag of the session that was read. */
+  readonly patch: {
+    readonly session: string;
+    readonly title?: string | null;
+    readonly metadata?: Readonly<Record<string, string>>;
+    readonly model?: string | null;
+    readonly scope?: "main" | "tree";
+    readonly budget?: {
+      readonly max_tokens?: number | null;
+      readonly max_cost_usd?: number | null;
+      readonly max_duration?: number | string | null;
+      readonly max_tool_calls?: number | null;
+      /** Share at which a warning is given. */
+      readonly warn_at?: number;
+      /** End the run, or ask for a raise. */
+      readonly on_exceeded?: "stop" | "ask";
+    } | null;
+    readonly retention_days?: number | null;
+  };
+  /** Deletes the session with everything that it holds. */
+  readonly delete: { readonly session: string; };
+  /** Hands the session a message, which starts, steers or ends a run as its mode says. */
+  readonly send: {
+    readonly session: string;
+    readonly id?: string;
+    readonly content: InputContent;
+    readonly on_busy?: "reject" | "queue" | "steer" | "interrupt" | "rollback";
+    readonly thread?: string;
+    readonly sender?: string;
+    readonly light?: boolean;
+    readonly output_schema?: Json;
+    /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
+    readonly prior_episode_summaries?: string | readonly string[];
+    readonly wait?: number;
+  };
+  /** Lists the messages of a thread: the newest before a place, in their order. */
+  readonly messages: { readonly session: string; readonly thread?: string; readonly before?: number; readonly limit?: number; readonly retired?: Json; };
+  /** Pins a message, which keeps it whole in what the model sees, or unpins it. */
+  readonly pin: {
+    readonly session: string;
+    readonly message: string;
+    readonly thread?: string;
+    /** A pinned message is never shortened or retired, with its whole block. */
+    readonly pinned: boolean;
+  };
+  /** Lists the inputs, the newest first. */
+  readonly inputs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  /** Shows an input. */
+  readonly input: { readonly session: string; readonly input: string; };
+  /** Edits or moves an input that waits; If-Match names the version that was read. */
+  readonly edit_input: {
+    readonly session: string;
+    readonly input: string;
+    readonly content?: InputContent;
+    /** Position among the waiting inputs, from 0. */
+    readonly place?: number;
+  };
+  /** Takes back an input that waits. */
+  readonly withdraw: { readonly session: string; readonly input: string; };
+  /** Lists the runs: those under way, then ended ones, the newest first. */
+  readonly runs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  /** Shows a run. */
+  readonly run: { readonly session: string; readonly run: string; };
+  /** Shows what the model saw in a turn, and why. */
+  readonly context: {
+    readonly session: string;
+    readonly run: string;
+    readonly turn: number;
+    /** Which of the turn's model calls; omitted: the newest that is no repair. */
+    readonly call?: number;
+    readonly format?: "json" | "provider" | "text";
+  };
+  /** Lists the delegation tree: live threads with callers first, then ended ones, the newest first. */
+  readonly threads: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  /** Ends the run of a thread and everything below it. */
+  readonly cancel: { readonly session: string; readonly mode?: "now" | "after_turn"; readonly run?: string; readonly thread?: string; readonly queued?: "return" | "keep"; };
+  /** Lists the asks in the order in which they were opened. */
+  readonly asks: { readonly session: string; readonly limit?: number; readonly cursor?: string; readonly status?: "open" | "resolved" | "expired" | "cancelled"; };
+  /** Answers an ask; the first valid answer wins. */
+  readonly answer: {
+    readonly session: string;
+    readonly ask: string;
+    readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
+    readonly text?: string;
+    readonly selections?: readonly string[];
+    readonly input?: Json;
+    readonly output?: Json;
+    readonly is_error?: boolean;
+    /** Of a budget, in the ask's unit. */
+    readonly limit?: number;
+    readonly message?: string;
+    /** How far an approval holds: for this call, or for what the ask's approval.remember names. */
+    readonly remember?: "once" | "session" | "agent";
+  };
+  /** Lists the events after a cursor, as they were stored, or streams them. */
+  readonly events: { readonly session: string; readonly after?: number; readonly before?: number; readonly types?: string; readonly thread?: string; readonly limit?: number; };
+  /** Shows everything that a client needs to start, at one point of the log. */
+  readonly snapshot: { readonly session: string; };
+  /** Retires the chat and begins a new usage period; the originals stay readable. */
+  readonly clear: { readonly session: string; readonly instructions?: string; };
+  /** Takes the chat back to the end of a turn; what followed is retired and stays readable. */
+  readonly rewind: {
+    readonly session: string;
+    /** The last event or message that stays; inside a turn it rounds down to before the turn. */
+    readonly at: number | string;
+    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    readonly files?: "keep" | "restore";
+  };
+  /** Begins another session with the chat as it was at the end of a turn; the source stays as it is. */
+  readonly fork: {
+    readonly session: string;
+    /** The last event or message that stays; inside a turn it rounds down to before the turn. */
+    readonly at: number | string;
+    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    readonly files?: "keep" | "restore";
+  };
+  /** Moves the session to another revision of the team's definition, now or before its next run. */
+  readonly migrate: {
+    readonly session: string;
+    /** The revision; omitted: the deployed one. */
+    readonly to?: string;
+    /** New names of agents, by those that the session has. */
+    readonly agents?: Readonly<Record<string, string>>;
+    readonly when?: "now" | "next_run";
+    /** Tells what would change, and stores nothing. */
+    readonly dry_run?: boolean;
+  };
+  /** Summarises the chat now, or before the next turn of a run; an empty chat stays as it is. */
+  readonly compact: {
+    readonly session: string;
+    readonly thread?: string;
+    /** What the summary must keep. */
+    readonly instructions?: string;
+  };
+  /** Shows what the session used: since it was cleared, in all, and by agent and model. */
+  readonly usage: { readonly session: string; };
+  /** Lists the entries of the session's state store. */
+  readonly state: { readonly session: string; };
+  /** Lists the tasks of the session's board. */
+  readonly tasks: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  /** Lists the notes that the session's agents see. */
+  readonly notes: { readonly session: string; };
+  /** Lists the files and folders at the root of the session's workspace. */
+  readonly workspace: { readonly session: string; };
+  /** Deletes a file or folder of the workspace. */
+  readonly delete_file: {
+    readonly session: string;
+    /** From the root of the workspace. */
+    readonly path: string;
+    readonly recursive?: boolean;
+  };
+  /** Lists the files that are kept with the session, in the order in which they came. */
+  readonly uploads: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  /** Shows limits, kinds and surfaces of the deployment. */
+  readonly capabilities: Readonly<Record<string, never>>;
+  /** Lists the agents of the team. */
+  readonly agents: { readonly limit?: number; readonly cursor?: string; };
+  /** Shows an agent. */
+  readonly agent: { readonly agent: string; };
+  /** Lists the models, and which of them are available. */
+  readonly models: { readonly limit?: number; readonly cursor?: string; };
+  /** Lets every provider be tried again. */
+  readonly reset_cooldowns: Readonly<Record<string, never>>;
+  /** Lets a provider be tried again. */
+  readonly reset_cooldown: { readonly provider: string; };
+  /** Lists the sessions of the tenant. */
+  readonly list_sessions: { readonly status?: "idle" | "running" | "waiting" | readonly ("idle" | "running" | "waiting")[]; readonly agent?: string; readonly metadata?: Readonly<Record<string, string>>; readonly q?: string; readonly created_after?: number | string; readonly updated_before?: number | string; readonly order?: "-created_at" | "created_at" | "-updated_at" | "updated_at"; readonly limit?: number; readonly cursor?: string; };
+  /** Makes a token with which a browser opens this session only. */
+  readonly mint_token: { readonly session: string; readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly ttl?: number; readonly origin?: string; };
+  /** Sums up what the tenant used. */
+  readonly list_usage: { readonly group_by?: string; readonly from?: string; readonly to?: string; readonly limit?: number; readonly cursor?: string; };
+  /** Lists the open asks of the tenant. */
+  readonly list_asks: { readonly status?: "open"; readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget"; readonly limit?: number; readonly cursor?: string; };
+  /** Lists what was decided about calls, and by whom. */
+  readonly list_audit: { readonly session?: string; readonly agent?: string; readonly tool?: string; readonly verdict?: "allow" | "approved" | "ask" | "deny"; readonly limit?: number; readonly cursor?: string; };
+  /** Lists the approvals that are remembered. */
+  readonly list_grants: { readonly session?: string; readonly agent?: string; readonly limit?: number; readonly cursor?: string; };
+  /** Forgets an approval. */
+  readonly revoke_grant: { readonly grant: string; };
+  /** Says what would become of a call. */
+  readonly explain_permission: { readonly agent: string; readonly tool: string; readonly input?: Json; };
+  /** Forgets what is remembered of a person. */
+  readonly forget_subject: { readonly subject: string; };
+  /** Lists the states of the MCP servers. */
+  readonly list_mcp_servers: Readonly<Record<string, never>>;
+  /** Begins the login at an MCP server. */
+  readonly connect_mcp_server: { readonly name: string; };
+  /** Approves the tools of an MCP server. */
+  readonly approve_mcp_server: {
+    readonly name: string;
+    /** The hashes to approve by tool; absent: every change that was found. */
+    readonly tools?: Readonly<Record<string, string>>;
+  };
+  /** Makes an API key, which is shown once. */
+  readonly create_key: { readonly name?: string; readonly tenant?: string; readonly jurisdiction?: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
+  /** Lists the API keys. */
+  readonly list_keys: { readonly limit?: number; readonly cursor?: string; };
+  /** Shows an API key without its secret. */
+  readonly get_key: { readonly key: string; };
+  /** Changes name, scopes or expiry of an API key. */
+  readonly edit_key: { readonly key: string; readonly name?: string; readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
+  /** Revokes an API key. */
+  readonly revoke_key: { readonly key: string; };
+}

@@ -1,0 +1,36 @@
+/** This file decides when to try again. */
+
+const firstDelay = 250;
+const longestDelay = 10_000;
+
+/** The milliseconds before another try: full jitter under a bound that doubles with each failure. */
+export const delayAfter = (failures: number): number =>
+  Math.random() * Math.min(longestDelay, firstDelay * 2 ** failures);
+
+/** Adds or removes a listener of the page; elsewhere than in a page nothing happens. */
+const listen = (method: "addEventListener" | "removeEventListener", listener: () => void): void => {
+  const own: unknown = Reflect.get(globalThis, method);
+  if (typeof own !== "function") return;
+  for (const name of ["online", "visibilitychange"]) Reflect.apply(own, globalThis, [name, listener]);
+};
+
+/** Resolves after so many milliseconds, or as soon as the signal is aborted or the page is online or looked at again. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      listen("removeEventListener", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+    listen("addEventListener", end);
+    if (signal.aborted) end();
+  });
+
+/** A random name for a command, by which the server knows it when it comes again. */
+export const newCommandId = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );

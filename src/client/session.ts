@@ -1,0 +1,130 @@
+import type { Ask } from "../agent/state/ask.ts";
+import type { StoredEvent } from "../agent/state/events.ts";
+import type { ContentPart } from "../chat/message.ts";
+import type {
+  AnswerOf,
+  CallOptions,
+  ClientOperationName,
+  InputReceipt,
+  ParamsOf,
+  UsageAnswer,
+} from "./call.ts";
+import { requestOf } from "./call.ts";
+import { createCommands } from "./commands.ts";
+import type { EventsOptions } from "./events.ts";
+import { readSessionEvents } from "./events.ts";
+import type { Http } from "./http.ts";
+import type { OpenTranscript } from "./open.ts";
+import { openSession } from "./open.ts";
+import type { InputContent } from "./params.ts";
+import { createPendingInputs } from "./pending.ts";
+import { newCommandId } from "./retry.ts";
+import type { OpenSession, TranscriptInput } from "./transcript.ts";
+
+/** This file is the client of one session: its commands, its events, and its transcript. */
+
+type OwnParams<N extends ClientOperationName> = Omit<ParamsOf<N>, "session">;
+
+/** One session of the deployment. */
+export interface SessionClient {
+  readonly id: string;
+  /** Hands the session a message: a text, or an input with parts and a mode for a busy session. */
+  readonly send: (
+    input: string | Omit<OwnParams<"send">, "wait">,
+    options?: CallOptions,
+  ) => Promise<InputReceipt>;
+  /** Answers an ask; the first valid answer wins. */
+  readonly answer: (
+    ask: string,
+    answer: Omit<OwnParams<"answer">, "ask">,
+    options?: CallOptions,
+  ) => Promise<Ask & { readonly seq: number }>;
+  /** Cancels the run, at once or after its turn; `run` is null if none was active. */
+  readonly cancel: (params?: OwnParams<"cancel">, options?: CallOptions) => Promise<AnswerOf<"cancel">>;
+  /** Makes what the model sees smaller. */
+  readonly compact: (params?: OwnParams<"compact">, options?: CallOptions) => Promise<AnswerOf<"compact">>;
+  readonly usage: () => Promise<UsageAnswer>;
+  /** Yields stored events after a number, then those that come; it reconnects by itself and ends by its signal. */
+  readonly events: (options?: EventsOptions) => AsyncGenerator<StoredEvent, void, undefined>;
+  /** Follows the session as a transcript, until it is closed. */
+  readonly open: () => OpenSession;
+}
+
+/** What a person sees of an input that is on its way. */
+const pendingInputOf = ({ id, content, on_busy, sender, thread }: SendBody): TranscriptInput => ({
+  id,
+  thread: thread ?? "main",
+  content: typeof content === "string" ? [{ type: "text", text: content }] : content.flatMap(contentPartOf),
+  on_busy: on_busy ?? null,
+  sender: sender ?? null,
+  state: "pending",
+  at: Date.now(),
+});
+
+type SendBody = Omit<OwnParams<"send">, "wait"> & { readonly id: string };
+
+const contentPartOf = (part: Exclude<InputContent, string>[number]): readonly ContentPart[] => {
+  if (part.type === "text") return [part];
+  const { type, media_type = type === "image" ? "image/png" : "text/plain", name, url } = part;
+  return [
+    { type, media_type, ...(name === undefined ? {} : { name }), ...(url === undefined ? {} : { url }) },
+  ];
+};
+
+export interface SessionSource {
+  readonly http: Http;
+  readonly WebSocket: typeof globalThis.WebSocket | undefined;
+}
+
+/** Creates the client of a session; nothing is requested. */
+export const createSessionClient = (source: SessionSource, id: string): SessionClient => {
+  const { http } = source;
+  const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  const opens = new Set<OpenTranscript>();
+  const pending = createPendingInputs();
+  const commands = createCommands(http, id, () => opens.size > 0);
+
+  const refresh = (): void => {
+    for (const open of opens) open.refresh();
+  };
+  const send = async (body: SendBody, options: CallOptions): Promise<InputReceipt> => {
+    pending.add(pendingInputOf(body));
+    refresh();
+    try {
+      const receipt = await commands.perform("send", body, { ...options, key: options.key ?? body.id });
+      pending.settle(body.id, receipt.seq);
+      return receipt;
+    } catch (fault) {
+      pending.settle(body.id, null);
+      throw fault;
+    } finally {
+      refresh();
+    }
+  };
+  const open = (): OpenSession => {
+    const opened = openSession({
+      ...source,
+      path,
+      pending,
+      changed: (status) => {
+        if (status === "closed") opens.delete(opened);
+        if (status !== "offline") commands.wake();
+      },
+    });
+    opens.add(opened);
+    return opened;
+  };
+  return {
+    id,
+    send: (input, options = {}) => {
+      const body = typeof input === "string" ? { content: input } : input;
+      return send({ ...body, id: body.id ?? newCommandId() }, options);
+    },
+    answer: (ask, answer, options) => commands.perform("answer", { ask, ...answer }, options),
+    cancel: (params = {}, options) => commands.perform("cancel", params, options),
+    compact: (params = {}, options) => commands.perform("compact", params, options),
+    usage: async () => (await http.json(requestOf("usage", { session: id }))) as UsageAnswer,
+    events: (options = {}) => readSessionEvents({ ...source, path }, options),
+    open,
+  };
+};

@@ -1,0 +1,115 @@
+import type { StreamEnd, StreamFrame, StreamQuery, TakeFrames } from "./frames.ts";
+
+/** This file reads a session's stream from a WebSocket: it acknowledges what was taken, and notices a dead connection. */
+
+const framesPerAck = 100;
+const charactersPerAck = 256 * 1024;
+/** `readyState` of an open socket. */
+const openState = 1;
+const pingEvery = 15_000;
+const pongWithin = 10_000;
+
+/** A token of other characters cannot stand in a subprotocol, and is sent as the first frame. */
+const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
+
+export interface SocketOptions {
+  /** The address of the session's WebSocket, with http or https. */
+  readonly url: URL;
+  readonly token: string | null;
+  readonly query: StreamQuery;
+  readonly WebSocket: typeof globalThis.WebSocket;
+  readonly take: TakeFrames;
+  readonly signal: AbortSignal;
+}
+
+/** Acknowledges what was taken. */
+const createAcks = (send: (frame: object) => void) => {
+  let received = 0;
+  let acked = 0;
+  let characters = 0;
+  return (frames: readonly StreamFrame[], length: number): void => {
+    received += frames.length;
+    characters += length;
+    const isAsked = frames.some(({ type }) => type === "lag");
+    if (!isAsked && received - acked < framesPerAck && characters < charactersPerAck) return;
+    send({ type: "ack", frames: received });
+    acked = received;
+    characters = 0;
+  };
+};
+
+/** Calls `die` when the server is silent for long and does not answer a ping. */
+const createPulse = (send: (frame: object) => void, die: () => void) => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = (): void => clearTimeout(timer);
+  const beat = (): void => {
+    stop();
+    timer = setTimeout(() => {
+      send({ type: "ping" });
+      timer = setTimeout(die, pongWithin);
+    }, pingEvery);
+  };
+  return { beat, stop };
+};
+
+const openSocket = ({ url, token, WebSocket }: SocketOptions, isInProtocol: boolean): WebSocket => {
+  const address = new URL(url);
+  address.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return new WebSocket(address.href, ["limpet.v1", ...(isInProtocol ? [`bearer.${token}`] : [])]);
+};
+
+const framesIn = (data: unknown): readonly StreamFrame[] => {
+  const message: unknown = JSON.parse(String(data));
+  return (Array.isArray(message) ? message : [message]) as readonly StreamFrame[];
+};
+
+/** Reads until the connection ends or the signal is aborted; never rejects. */
+export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
+  const { token, query, take, signal } = options;
+  const isInProtocol = token !== null && subprotocolToken.test(token);
+  const socket = openSocket(options, isInProtocol);
+  const { promise, resolve } = Promise.withResolvers<StreamEnd>();
+  let opened = false;
+  let problem: StreamEnd["problem"];
+  let taken: Promise<void> = Promise.resolve();
+
+  const send = (frame: object): void => {
+    if (socket.readyState === openState) socket.send(JSON.stringify(frame));
+  };
+  const end = (code: number): void => {
+    pulse.stop();
+    signal.removeEventListener("abort", abort);
+    resolve({ code, opened, ...(problem === undefined ? {} : { problem }) });
+  };
+  const leave = (code: number): void => {
+    end(code);
+    socket.close(1000);
+  };
+  const abort = (): void => leave(1000);
+  const acknowledge = createAcks(send);
+  const pulse = createPulse(send, () => leave(1006));
+  const receive = async (data: unknown): Promise<void> => {
+    const frames = framesIn(data);
+    for (const frame of frames) {
+      if (frame.type === "welcome") opened = true;
+      if (frame.type === "error") problem = frame.problem;
+    }
+    await take(frames);
+    acknowledge(frames, String(data).length);
+  };
+  socket.addEventListener("open", () => {
+    if (token !== null && !isInProtocol) send({ type: "auth", token });
+    send({ type: "hello", ...query });
+    pulse.beat();
+  });
+  socket.addEventListener("message", ({ data }) => {
+    pulse.beat();
+    taken = taken.then(() => receive(data)).catch(abort);
+  });
+  // What came before the end is taken before the end is told.
+  socket.addEventListener("close", ({ code }) => void taken.then(() => end(code)));
+  socket.addEventListener("error", () => undefined);
+  signal.addEventListener("abort", abort);
+  if (signal.aborted) abort();
+  return promise;
+};

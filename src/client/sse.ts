@@ -1,0 +1,94 @@
+import type { StoredEvent } from "../agent/state/events.ts";
+import type { StreamEnd, StreamFrame, StreamQuery, TakeFrames } from "./frames.ts";
+import { LimpetError } from "./http.ts";
+import type { Http } from "./http.ts";
+
+/** This file reads a session's stream as server-sent events, for networks that let no WebSocket through. */
+
+/** The server writes a heartbeat every 15 s; a connection without any for this long is dead. */
+const silence = 40_000;
+
+export interface EventSourceOptions {
+  readonly http: Http;
+  readonly path: string;
+  readonly query: StreamQuery;
+  readonly take: TakeFrames;
+  readonly signal: AbortSignal;
+}
+
+/** Reads one block of a stream; only durable events have an id. Comments and heartbeats are no frames. */
+const readBlock = (block: string): StreamFrame | null => {
+  const fields = new Map<string, string>();
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).trimStart());
+  }
+  const data = fields.get("data");
+  if (data === undefined || fields.get("event") === "heartbeat") return null;
+  if (fields.has("id")) return { type: "event", event: JSON.parse(data) as StoredEvent };
+  return JSON.parse(data) as StreamFrame;
+};
+
+const readBlocks = async (
+  body: ReadableStream<Uint8Array>,
+  take: (frames: readonly StreamFrame[]) => void | Promise<void>,
+  heard: () => void,
+): Promise<void> => {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    heard();
+    const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+    rest = blocks.pop() ?? "";
+    const frames = blocks.flatMap((block) => readBlock(block) ?? []);
+    if (frames.length > 0) await take(frames);
+  }
+};
+
+/** Reads until the connection ends or the signal is aborted; never rejects. */
+export const readEventSource = async ({
+  http,
+  path,
+  query,
+  take,
+  signal,
+}: EventSourceOptions): Promise<StreamEnd> => {
+  const dead = new AbortController();
+  const abort = (): void => dead.abort();
+  signal.addEventListener("abort", abort);
+  let timer = setTimeout(abort, silence);
+  let opened = false;
+  let problem: StreamEnd["problem"];
+  let code = 1006;
+  try {
+    const { body } = await http.fetch({
+      method: "GET",
+      path: `${path}/events`,
+      query: { ...query, ...(query.types === undefined ? {} : { types: query.types.join(",") }) },
+      headers: { Accept: "text/event-stream" },
+      signal: dead.signal,
+    });
+    const takeAll: TakeFrames = (frames) => {
+      opened = true;
+      for (const frame of frames) {
+        if (frame.type === "error") problem = frame.problem;
+        if (frame.type === "bye") code = frame.code;
+      }
+      return take(frames);
+    };
+    if (body !== null)
+      await readBlocks(body, takeAll, () => {
+        clearTimeout(timer);
+        timer = setTimeout(abort, silence);
+      });
+  } catch (fault) {
+    if (fault instanceof LimpetError) problem = fault.problem;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
+  }
+  return { code, opened, ...(problem === undefined ? {} : { problem }) };
+};

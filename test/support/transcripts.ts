@@ -1,0 +1,68 @@
+import { expect } from "vitest";
+import type { ReportedMessage, StoredEvent } from "../../src/agent/state/events.ts";
+import { foldFrames } from "../../src/client/fold/index.ts";
+import type { SnapshotBody } from "../../src/client/fold/start.ts";
+import { emptyFold, startFold } from "../../src/client/fold/start.ts";
+import type { Transcript, TranscriptThread } from "../../src/client/transcript.ts";
+import type { Bench } from "./bench.ts";
+
+/** Transcripts of a session on the bench, as clients hold them that came at different times. */
+
+type WholeSnapshot = SnapshotBody & { readonly messages: readonly ReportedMessage[] };
+
+const takeWholeSnapshot = (bench: Bench): WholeSnapshot => bench.ok("snapshot") as unknown as WholeSnapshot;
+
+const framesOf = (events: readonly StoredEvent[]) =>
+  events.map((event) => ({ type: "event" as const, event }));
+
+/** A client that came when the snapshot was taken and reads the log from `from` on, in batches of so many events. */
+export const foldSince = (
+  snapshot: SnapshotBody | null,
+  events: readonly StoredEvent[],
+  from = 0,
+  batch = events.length,
+): Transcript => {
+  let state = snapshot === null ? emptyFold : startFold(snapshot, from);
+  const left = events.filter(({ seq }) => seq > from);
+  for (let at = 0; at < left.length; at += Math.max(1, batch))
+    state = foldFrames(state, framesOf(left.slice(at, at + Math.max(1, batch))));
+  return state.transcript;
+};
+
+const byId = <T extends { readonly id: string }>(list: readonly T[]): Readonly<Record<string, T>> =>
+  Object.fromEntries(list.map((each) => [each.id, each]));
+
+/** What a model sees of a thread, by the transcript. */
+const shownMessages = ({ entries }: TranscriptThread): readonly (string | null)[] =>
+  entries.flatMap((entry) =>
+    entry.kind === "message" && !entry.open && !entry.summarised ? [entry.message] : [],
+  );
+
+/** A thread without what a snapshot knows better than the events. */
+export const withoutSums = (thread: TranscriptThread): Omit<TranscriptThread, "usage" | "prefix"> => {
+  const { usage: _, prefix: __, ...rest } = thread;
+  return rest;
+};
+
+/** Every client shows the same, however it came to it, and what it shows is what a new snapshot says. */
+export const checkTranscripts = (bench: Bench, snapshots: readonly SnapshotBody[]): void => {
+  const events = bench.events();
+  const now = takeWholeSnapshot(bench);
+  // Which messages an effect retired is not told one by one.
+  const retiresSilently = events.some(({ type, data }) => type === "effect_applied" && data.retired > 0);
+  const messages = now.messages.flatMap(({ id, role }) => (role === "tool" ? [] : id));
+  const whole = foldSince(null, events, 0, 1);
+  for (const snapshot of [now, ...snapshots]) {
+    const seen = foldSince(snapshot, events, 0, 7);
+    const since = `a client since ${snapshot.seq}`;
+    expect(byId(seen.threads.map(withoutSums)), since).toEqual(byId(whole.threads.map(withoutSums)));
+    expect(seen.asks, since).toEqual(whole.asks);
+    expect(seen.inputs, since).toEqual(whole.inputs);
+    expect(byId(seen.runs), since).toEqual(byId(whole.runs));
+    const { updated_at: _, budget: __, ...session } = seen.session ?? now.session;
+    expect(now.session, since).toMatchObject(session);
+    expect(seen.seq, since).toBe(now.seq);
+    const main = seen.threads.find(({ id }) => id === "main");
+    if (!retiresSilently && main !== undefined) expect(shownMessages(main), since).toEqual(messages);
+  }
+};
