@@ -5,7 +5,12 @@ import { findOperation } from "../src/session/operations.ts";
 import type { Archive } from "../src/session/command.ts";
 import { perform, problemReply } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
-import { abandonChange, performFileChangeReport } from "../src/session/operations/workspace.ts";
+import {
+  abandonChange,
+  bindReply,
+  performFileChangeReport,
+  replacedMeanwhile,
+} from "../src/session/operations/workspace.ts";
 import { settleLogins } from "../src/session/settle-logins.ts";
 import { workspaceProblem } from "../src/session/workspace-problems.ts";
 import type {
@@ -148,19 +153,16 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   }
 
   /** Answers once the workspace is ready for the caller, who goes there next; one that is not there yet needs nothing. */
-  async #enterWorkspace(reply: SessionReply): Promise<SessionReply> {
+  async #enterWorkspace(reply: Extract<SessionReply, { ok: true }>): Promise<SessionReply> {
     const live = this.#loader.live();
     if (live === null || !live.read().sandboxed) return reply;
-    return live
-      .sandbox()
-      .ready()
-      .then(
-        () => reply,
-        (error: unknown) => {
-          abandonChange(live, reply);
-          return { ok: false, problem: workspaceProblem(error) };
-        },
-      );
+    try {
+      const bound = await bindReply(reply, live.sandbox());
+      return this.#loader.live() === live ? bound : { ok: false, problem: replacedMeanwhile };
+    } catch (error) {
+      abandonChange(live, reply);
+      return { ok: false, problem: workspaceProblem(error) };
+    }
   }
 
   async reportFileChange(report: FileChangeReport): Promise<SessionReply> {

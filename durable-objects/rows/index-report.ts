@@ -127,23 +127,25 @@ export const createIndexReport = (
   let due: number | null = null;
   let usageDue: number | null = null;
   let known: number | null = null;
+  let heard = 0;
   let decided = false;
   let said: string | null = null;
   let failures = 0;
-  /** Schedules a report that failed once more, from the same event: what has arrived of it changes nothing. */
+  /** Schedules a report that failed once more, from the event that was confirmed last: what arrived since is unknown. */
   const repeat = (error: unknown): void => {
     failures += 1;
+    known = heard;
     due = usageDue = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
     clock.alsoWakeAt(due);
     logFailure(engine().logLine, "session_index_failed", error);
   };
   const hasUsage = (early: boolean): boolean => usageDue !== null && (early || now() >= usageDue);
   const send = async (address: TenantAddress, summary: SessionSummary, news: string): Promise<void> => {
-    const reads = decided;
+    const reads = decided || known === 0;
     usageDue = null;
     decided = false;
     try {
-      known = await sendSummary(tenant(address), summary, source, reads);
+      known = heard = await sendSummary(tenant(address), summary, source, reads);
     } catch (error) {
       decided ||= reads;
       return repeat(error);

@@ -245,6 +245,13 @@ export interface Preconditions {
   readonly ifNoneMatch?: string | undefined;
 }
 
+/** Names a person's change: it is made once under its key, and only by the instance of the sandbox that it was begun for. */
+export interface ChangeIdentity {
+  readonly key: string;
+  /** Absent: any instance. */
+  readonly instance?: string | undefined;
+}
+
 /** What a person does to the files of a workspace. Every method rejects with a `SandboxError`. */
 export interface WorkspaceFiles {
   /** Opens a file, or the part that a Range header names: the answer has its bytes, its ETag and its Content-Range. */
@@ -257,7 +264,7 @@ export interface WorkspaceFiles {
       readonly content: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
       readonly size: number;
     },
-    options: Preconditions & { readonly key: string },
+    options: Preconditions & ChangeIdentity,
   ): Promise<ChangeOutcome>;
   /** Streams a folder as a tar archive. */
   pack(path: string): Promise<Response>;
@@ -265,11 +272,11 @@ export interface WorkspaceFiles {
   unpack(
     path: string,
     body: ReadableStream<Uint8Array> | null,
-    options: { readonly key: string },
+    options: ChangeIdentity,
   ): Promise<ChangeOutcome>;
   remove(
     path: string,
-    options: Preconditions & { readonly key: string; readonly recursive: boolean },
+    options: Preconditions & ChangeIdentity & { readonly recursive: boolean },
   ): Promise<ChangeOutcome>;
 }
 

@@ -1,5 +1,5 @@
 import { fileRoute, postOf } from "./client.ts";
-import type { ChangeOutcome, FileStat, Preconditions, WorkspaceFiles } from "./contract.ts";
+import type { ChangeIdentity, ChangeOutcome, FileStat, Preconditions, WorkspaceFiles } from "./contract.ts";
 import { createWire } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
@@ -8,10 +8,12 @@ const fileChangeMs = 240_000;
 
 const headersOf = ({
   key,
+  instance,
   ifMatch,
   ifNoneMatch,
-}: Preconditions & { readonly key: string }): Record<string, string> => ({
+}: Preconditions & ChangeIdentity): Record<string, string> => ({
   "Idempotency-Key": key,
+  ...(instance === undefined ? {} : { "Sandbox-Instance": instance }),
   ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }),
   ...(ifNoneMatch === undefined ? {} : { "If-None-Match": ifNoneMatch }),
 });

@@ -1,4 +1,9 @@
+import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
+import { openTables } from "../../src/engine/access/database.ts";
+import type { DatabaseRow, TableDatabase } from "../../src/engine/access/database.ts";
+import { listAudit, listAuditSchema } from "../../src/engine/access/tenant/audit.ts";
+import { tenantMigrations } from "../../src/engine/access/tenant/tables.ts";
 import { replaceMethod, tenantStub } from "../support/worker/directories.ts";
 import { api, create } from "../support/worker/session.ts";
 import type { Session } from "../support/worker/session.ts";
@@ -104,4 +109,48 @@ test("★ TB-11: a decision is audited once, whether its report was lost, came t
   await expect.poll(async () => (await deleted.peek()).tables).toBe(0);
   expect(shortOf(await decisionsOf(crashed))).toEqual(all);
   expect(shortOf(await decisionsOf(deleted))).toEqual(all);
+});
+
+/** Reads 5 000 reports of 50 sessions page by page; returns how many rows the most expensive page cost. */
+const costOfPages = (query: object): Promise<readonly [read: number, listed: number]> =>
+  runInDurableObject(tenantStub(`audited ${JSON.stringify(query)}`), (_instance, { storage }) => {
+    let read = 0;
+    const all: TableDatabase["all"] = (text, ...values) => {
+      const cursor = storage.sql.exec<DatabaseRow>(text, ...values);
+      const rows = cursor.toArray();
+      read += cursor.rowsRead;
+      return rows;
+    };
+    const tables = openTables(
+      { all, transaction: (work) => storage.transactionSync(work) },
+      tenantMigrations,
+    );
+    const now = Date.now();
+    tables.write((run) => {
+      run(
+        `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4999)
+          INSERT OR IGNORE INTO audit SELECT ?1 - i, 's_' || (i % 50), i, json_array(json_object('seq', i, 'agent', 'a')) FROM n`,
+        now,
+      );
+    });
+    const seen = new Set<string>();
+    const costs: number[] = [];
+    for (let next: string | null | undefined; next !== null;) {
+      read = 0;
+      const asked = { limit: 20, ...query, ...(next === undefined ? {} : { cursor: next }) };
+      const { data, next_cursor } = listAudit(tables, "audited", listAuditSchema.parse(asked), now);
+      for (const { id } of data) seen.add(id);
+      costs.push(read);
+      next = next_cursor;
+    }
+    return [Math.max(...costs), seen.size] as const;
+  });
+
+test.each([
+  [{}, 5_000],
+  [{ session: "s_7" }, 100],
+])("★ TB-11 AP-7: each page of the audit costs its rows, not those of 90 days: %j", async (query, count) => {
+  const [read, listed] = await costOfPages(query);
+  expect(listed).toBe(count);
+  expect(read).toBeLessThan(200);
 });

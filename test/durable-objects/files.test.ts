@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { SessionRpc } from "../../src/session/rpc.ts";
 import { sha256Hex } from "../../src/sandbox/sha256.ts";
-import { line, writeUnder } from "../support/worker/sandbox.ts";
+import { endKeyIn, line, writeUnder } from "../support/worker/sandbox.ts";
 import type { Answer, Sent, Session } from "../support/worker/session.ts";
-import { api, create, request } from "../support/worker/session.ts";
+import { api, create, request, sessionOf } from "../support/worker/session.ts";
 
 /** Files of a workspace over HTTP (AP-45). */
 
@@ -240,18 +240,26 @@ test("AP-45: files can be changed while a run works on them", async () => {
   ]);
 });
 
-/** Begins a change as the router does, and says under which key it is to be made. */
-const begin = async (session: Session, path: string): Promise<string> => {
+/** Begins a change as the router does, and says under which key, and by which instance, it is to be made. */
+const begin = async (
+  session: Session,
+  path: string,
+  key?: string,
+): Promise<{ change: string; instance: string }> => {
   const stub = session.stub() as unknown as SessionRpc;
   const principal = { tenant: "default", jurisdiction: null, by: "operator", scopes: allScopes };
-  const reply = await stub.perform({ principal, session: session.id, op: "write_file", params: { path } });
+  const params = { path, ...(key === undefined ? {} : { key }) };
+  const reply = await stub.perform({ principal, session: session.id, op: "write_file", params });
   expect(reply.ok).toBe(true);
-  return reply.ok ? (JSON.parse(reply.json) as { change: string }).change : "";
+  return JSON.parse(reply.ok ? reply.json : "{}") as { change: string; instance: string };
 };
 
 test("★ AP-45 TB-12: router and session die around a change: the alarm tells it if it was made, and else it never is", async () => {
   const session = await create("files");
-  const [made, unmade] = [await begin(session, "made"), await begin(session, "unmade")];
+  const [{ change: made }, { change: unmade }] = [
+    await begin(session, "made"),
+    await begin(session, "unmade"),
+  ];
   expect(await writeUnder(session, made, "made", "one")).toBe(200);
   await session.crash();
   const { alarm } = await session.peek();
@@ -265,6 +273,31 @@ test("★ AP-45 TB-12: router and session die around a change: the alarm tells i
   const pending = "SELECT state ->> '$.session.fileChanges' AS left FROM threads WHERE id = 'main'";
   await expect.poll(() => session.sql(pending)).toEqual([{ left: null }]);
   expect(await changes(session)).toEqual([["made", "create", null]]);
-  expect(await writeUnder(session, unmade, "unmade", "late")).toBe(409);
+  expect(await writeUnder(session, unmade, "unmade", "late")).toBe(503);
   expect((await get(session, "/unmade")).status).toBe(404);
+});
+
+test("★ AP-6 AP-45: a keyed request that meets the end of its own change is told to come again, and then succeeds", async () => {
+  const session = await create("files");
+  const { change } = await begin(session, "a", "k");
+  await endKeyIn(session, change);
+  const keyed = { headers: { "Idempotency-Key": "k" } };
+  expect(await refusal(put(session, "/a", "one", keyed))).toEqual([503, "overloaded"]);
+  await expect.poll(async () => (await put(session, "/a", "one", keyed)).status).toBe(201);
+  expect(await changes(session)).toEqual([["a", "create", null]]);
+  await session.quiet();
+});
+
+test("★ AP-45 RE-P14: a change that comes after its session was deleted reaches no file of the next one of its ref", async () => {
+  const body = { agent: "files", ref: "again" };
+  const open = async () => sessionOf(String((await api("POST", "/sessions", { body })).body["id"]));
+  const first = await open();
+  const { change, instance } = await begin(first, "diary");
+  expect((await first.call("DELETE")).status).toBe(204);
+  expect(await writeUnder(first, change, "diary", "old", instance)).toBe(503);
+  const second = await open();
+  await put(second, "/other", "new");
+  expect(await writeUnder(first, change, "diary", "old", instance)).toBe(503);
+  expect((await get(second, "/diary")).status).toBe(404);
+  await second.quiet();
 });

@@ -1,3 +1,4 @@
+import { createSocket } from "node:dgram";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -67,8 +68,18 @@ const attackOn = (target: string, host: string): string => `
 
 /** A script that keeps the scripts of the tools from cutting anything. */
 const uncut = `String.prototype.slice = function () { return String(this); };
-  Map.prototype.values = () => Array.from({ length: 5_000 }, () => ({ title: "t".repeat(5_000), url: "u".repeat(5_000) }));`;
+  Map.prototype.values = () => Array.from({ length: 100 }, () => ({ title: "t".repeat(5_000), url: "u" }));`;
 
+/** Counts the datagrams that reach this machine. */
+const openStun = async () => {
+  const socket = createSocket("udp4");
+  let heard = 0;
+  socket.on("message", () => void (heard += 1));
+  await new Promise<void>((done) => void socket.bind(0, "127.0.0.1", done));
+  return { port: socket.address().port, heard: () => heard, close: () => socket.close() };
+};
+
+let stun: Awaited<ReturnType<typeof openStun>>;
 let inner: Site;
 let site: Site;
 let other: Site;
@@ -98,6 +109,13 @@ const pages: Readonly<Record<string, (url: URL) => string>> = {
     const kinds = [self, frame.contentWindow].map((each) => typeof each.RTCPeerConnection);
     document.querySelector("p").textContent = "peers: " + kinds.join(" ");
   </script>`,
+  // Frames that a page makes after its call has ended are no part of any connection.
+  "/calling": () => `<title>Calling</title><script>setInterval(() => {
+    const frame = document.createElement("iframe"); document.body.append(frame);
+    const Peer = frame.contentWindow.RTCPeerConnection; if (Peer === undefined) return frame.remove();
+    const peer = new Peer({ iceServers: [{ urls: "stun:127.0.0.1:${stun.port}" }] });
+    peer.createDataChannel("x"); peer.createOffer().then((offer) => peer.setLocalDescription(offer));
+  }, 100);</script>`,
   // Another name of the machine is another site, whose frames are parts of the browser with connections of their own.
   "/framed": () =>
     `<title>Framed</title><iframe src="${other.url.replace("127.0.0.1", "localhost")}/framed"></iframe>`,
@@ -139,6 +157,7 @@ let server: DevServer;
 let api: Api;
 
 beforeAll(async () => {
+  stun = await openStun();
   inner = await openSite((_, response) => void response.end("private"));
   site = await openSite(answerSite);
   other = await openSite(
@@ -184,6 +203,7 @@ afterAll(async () => {
   team?.remove();
   cache?.remove();
   await provider?.close();
+  stun?.close();
   for (const each of [inner, site, other]) each?.server.close();
 });
 
@@ -325,6 +345,24 @@ test("TB-20: ★ a page between two calls has no network at all", async () => {
   expect(inner.seen).toEqual([]);
   expect(site.seen.slice(before)).toEqual([]);
   await answer(session, second, "deny");
+});
+
+test("★ TB-20: a page between two calls stands still: it speaks to no peer, by new frames neither", async () => {
+  const session = await api.create({ agent: "careful" });
+  const content = play([[navigate("/calling")], [["browser_extract", {}]]]);
+  await api.post(`/v1/sessions/${session}/messages`, { content });
+  const first = await openAsk(session);
+  await answer(session, first, "approve");
+  const second = await openAsk(session, first);
+  const asked = Date.now();
+  await until("the page's timers fired many times", () => (Date.now() > asked + 2_500 ? true : null));
+  expect(stun.heard()).toBe(0);
+  await answer(session, second, "approve");
+  const events = await until("the run ends", async () => {
+    const all = await api.events(session);
+    return all.some(({ type }) => type === "run_end") ? all : null;
+  });
+  expect(shown(endsIn(events)[1])).toMatchObject({ title: "Calling" });
 });
 
 const answer = async (session: string, ask: string, decision: string): Promise<void> => {

@@ -80,8 +80,8 @@ export function fileGroup(connect: () => Fetcher): void {
     expect(await sandbox.settle(did)).toEqual(outcome);
     expect(await sandbox.write("a", "1", { key: did })).toEqual(outcome);
     expect(await sandbox.settle(late)).toBeNull();
-    expect(await codeOf(sandbox.write("a", "2", { key: late }))).toBe("key_reused");
-    expect(await codeOf(sandbox.change("delete", { path: "a" }, { key: late }))).toBe("key_reused");
+    expect(await codeOf(sandbox.write("a", "2", { key: late }))).toBe("capacity_exceeded");
+    expect(await codeOf(sandbox.change("delete", { path: "a" }, { key: late }))).toBe("capacity_exceeded");
     expect(await sandbox.settle(late)).toBeNull();
     expect(await text("a")).toBe("1");
   });
@@ -199,6 +199,25 @@ export function fileGroup(connect: () => Fetcher): void {
     await writer.close();
     expect(await late).toBe("conflict");
     expect(await everything(sandbox)).toEqual({});
+  });
+
+  test("★ AP-45 RE-P14 TB-28: a change that was begun for a sandbox which was removed since is refused by the next one of its id", async () => {
+    const { fetcher, id, put, sandbox } = bench(connect);
+    const files = createWorkspaceFiles(fetcher, id);
+    await put("a", "1");
+    const instance = await sandbox.instance();
+    await files.put("b", { content: new Uint8Array([65]), size: 1 }, { key: freshKey(), instance });
+    await sandbox.destroy();
+    await put("c", "1");
+    const change = { key: freshKey(), instance };
+    expect(await codeOf(files.put("b", { content: new Uint8Array([65]), size: 1 }, change))).toBe(
+      "capacity_exceeded",
+    );
+    expect(await codeOf(files.unpack(".", new Blob([new Uint8Array(1024)]).stream(), change))).toBe(
+      "capacity_exceeded",
+    );
+    expect(await codeOf(files.remove("c", { ...change, recursive: false }))).toBe("capacity_exceeded");
+    expect(Object.keys(await everything(sandbox))).toEqual(["c"]);
   });
 
   test("TB-33: over the disk's limit a write fails whole, in commands too", async () => {

@@ -132,7 +132,7 @@ export function tarGroup(connect: () => Fetcher): void {
     });
     expect(await sandbox.settle("once")).toEqual(first);
     expect(await codeOf(unpack(await archiveOf(fileOf("c", "1"), fileOf("d", "2")), ".", "half"))).toBe(
-      "key_reused",
+      "capacity_exceeded",
     );
     expect(await codeOf(text("d"))).toBe("workspace_read_not_found");
   });

@@ -3,6 +3,7 @@ import { parseParams } from "../../session/command.ts";
 import type { OperationName } from "../../session/operations.ts";
 import { pageOfList, pageQueryFields } from "../../session/paging.ts";
 import { ProblemError, refuseField } from "../../session/problems.ts";
+import type { ChangeIdentity } from "../../sandbox/contract.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { workspaceProblem } from "../../session/workspace-problems.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
@@ -120,7 +121,7 @@ export const readWorkspace =
 
 /** Holds what a session answers to the beginning of a change. */
 const begunSchema = z.union([
-  z.object({ change: z.string(), path: z.string() }),
+  z.object({ change: z.string(), path: z.string(), instance: z.string().optional() }),
   z.object({ digest: z.literal(true) }),
   z.object({ replay: z.object({ status: z.union([z.literal(200), z.literal(201)]), json: z.string() }) }),
 ]);
@@ -147,13 +148,13 @@ function changeResponse(reply: Extract<SessionReply, { ok: true }>): Response {
 async function finish(
   context: SessionRequestContext,
   begun: Begun,
-  make: (path: string, key: string) => Promise<Outcome>,
+  make: (path: string, change: ChangeIdentity) => Promise<Outcome>,
   digest: () => Promise<string | undefined> = async () => undefined,
 ): Promise<Response> {
   if ("replay" in begun) return changeResponse({ ok: true, ...begun.replay, seq: 0, replayed: true });
   if (!("change" in begun)) throw new Error("the session knows no digest for a change that it asked one of");
-  const { change, path } = begun;
-  const outcome = await orProblem(make(path, change));
+  const { change, path, instance } = begun;
+  const outcome = await orProblem(make(path, { key: change, instance }));
   const sha256 = outcome instanceof ProblemError ? undefined : await digest();
   const report = {
     change,
@@ -211,8 +212,8 @@ export async function putFile(
     "digest" in first
       ? await begin(context, "write_file", { ...params, sha256: await digestOf(body.content) })
       : first;
-  return finish(context, begun, (path, key) =>
-    filesOf(context).put(path, body, { ...preconditionsOf(context.request), key }),
+  return finish(context, begun, (path, change) =>
+    filesOf(context).put(path, body, { ...preconditionsOf(context.request), ...change }),
   );
 }
 
@@ -242,7 +243,7 @@ export async function deleteFile(context: SessionRequestContext): Promise<Respon
   return finish(
     context,
     await begin(context, "delete_file", { ...changeOf(context), recursive }),
-    (path, key) => filesOf(context).remove(path, { ...preconditionsOf(request), key, recursive }),
+    (path, change) => filesOf(context).remove(path, { ...preconditionsOf(request), ...change, recursive }),
   );
 }
 
@@ -282,7 +283,7 @@ export async function unpackArchive(context: SessionRequestContext): Promise<Res
     return await finish(
       context,
       first,
-      (path, key) => filesOf(context).unpack(path, content, { key }),
+      (path, change) => filesOf(context).unpack(path, content, change),
       keyed?.digest,
     );
   } finally {

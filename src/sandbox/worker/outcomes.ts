@@ -53,8 +53,8 @@ export const endKey = (disk: Disk, key: string): ChangeOutcome | null =>
 export const completeKey = (disk: Disk, key: string): ChangeOutcome | null =>
   endWith(disk, key, (changes) => ({ changes }));
 
-const refuseLate = (): never =>
-  fail("key_reused", "this change came too late; send it again with another key");
+/** Whoever sends it again begins another change, under another key. */
+const refuseLate = (): never => fail("capacity_exceeded", "this change came too late; send it again");
 
 /**
  * Runs a change once per key: a used key gives the stored answer, in one transaction with the change.

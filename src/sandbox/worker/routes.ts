@@ -149,6 +149,13 @@ const aliveCheck = ({ commands }: Workspace): (() => void) => {
   };
 };
 
+/** Refuses a change that was begun for an earlier workspace of this id, whose files its session's end has removed. */
+function requireInstance({ commands }: Workspace, context: Context): void {
+  const begunFor = context.req.header("Sandbox-Instance");
+  if (begunFor !== undefined && begunFor !== commands.instance())
+    fail("capacity_exceeded", "the workspace is another one than when this began; send it again");
+}
+
 async function unpack(workspace: Workspace, context: Context): Promise<Response> {
   const disk = openTo(context, workspace.disk);
   const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
@@ -299,6 +306,10 @@ export function createRoutes(workspace: Workspace): Hono {
     await next();
     if (!context.req.raw.bodyUsed) await context.req.raw.body?.pipeTo(new WritableStream());
     context.res.headers.set("Sandbox-Instance", workspace.commands.instance());
+  });
+  app.use(async (context, next) => {
+    requireInstance(workspace, context);
+    await next();
   });
   app.onError((error) => {
     if (error instanceof SandboxError) {

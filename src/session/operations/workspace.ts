@@ -8,10 +8,13 @@ import {
 import { answersKeptMs } from "../../agent/transaction/answers.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
+import { fieldsOf } from "../../chat/json.ts";
+import type { Sandbox } from "../../sandbox/contract.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
 import { okAnswer, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseIfProblem } from "../problems.ts";
+import type { Problem } from "../problems.ts";
 import type { FileChangeReport, SessionReply } from "../rpc.ts";
 import { insidePath, writablePath } from "./initial-files.ts";
 import { requireUploadSpace } from "./uploads.ts";
@@ -142,6 +145,15 @@ const deletedMeanwhile: SessionReply = {
   problem: { code: "not_found", detail: "no such session" },
 };
 
+/** The session was deleted, or went over to another revision, while its workspace was made ready. */
+export const replacedMeanwhile: Problem = {
+  code: "overloaded",
+  detail: "The session changed while this began. Send it again.",
+  retryAfterMs: 1_000,
+};
+
+type PerformedReply = Extract<SessionReply, { ok: true }>;
+
 interface SessionUpdate {
   readonly update: <T>(change: (draft: Draft) => T) => T;
 }
@@ -152,6 +164,21 @@ const begunSchema = z.object({ change: z.string() });
 export const abandonChange = ({ update }: SessionUpdate, reply: SessionReply): void => {
   const begun = begunSchema.safeParse(reply.ok ? JSON.parse(reply.json) : null);
   if (begun.success) update((draft) => abandonFileChange(draft, begun.data.change));
+};
+
+/** Answers once the workspace is ready. A change is told for which instance of the sandbox it was begun: another one refuses it. */
+export const bindReply = async (
+  reply: PerformedReply,
+  sandbox: Pick<Sandbox, "ready" | "capabilities" | "instance">,
+): Promise<SessionReply> => {
+  const value: unknown = JSON.parse(reply.json);
+  if (!begunSchema.safeParse(value).success) {
+    await sandbox.ready();
+    return reply;
+  }
+  // What is known of the instance may be old.
+  await sandbox.capabilities();
+  return { ...reply, json: JSON.stringify({ ...fieldsOf(value), instance: await sandbox.instance() }) };
 };
 
 /** Stores what became of a change, and what its caller is told. */

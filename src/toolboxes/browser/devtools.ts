@@ -13,6 +13,8 @@ export interface DevtoolsEvent {
 export interface Devtools {
   /** Sends a command; rejects with the browser's message, or when the connection ends. */
   readonly send: (method: string, params?: JsonObject, session?: string) => Promise<JsonObject>;
+  /** Names a command that is sent when this side closes the connection. */
+  readonly sendAtEnd: (method: string, params: JsonObject, session: string) => void;
   readonly listen: (listener: (event: DevtoolsEvent) => void) => void;
   readonly close: () => void;
   /** Is aborted when the connection ends, however it ends. */
@@ -39,6 +41,7 @@ const deepest = 1_000;
 export const createDevtools = (socket: DevtoolsSocket): Devtools => {
   const waiting = new Map<number, PromiseWithResolvers<JsonObject>>();
   const listeners: ((event: DevtoolsEvent) => void)[] = [];
+  const lastCommands: (() => void)[] = [];
   let count = 0;
   const life = new AbortController();
   const end = (): void => {
@@ -64,27 +67,24 @@ export const createDevtools = (socket: DevtoolsSocket): Devtools => {
   });
   socket.addEventListener("close", end);
   socket.addEventListener("error", end);
+  const send: Devtools["send"] = (method, params = {}, session = "") => {
+    const answer = Promise.withResolvers<JsonObject>();
+    if (life.signal.aborted) answer.reject(new Error("the connection to the browser ended"));
+    else {
+      waiting.set((count += 1), answer);
+      const target = session === "" ? {} : { sessionId: session };
+      socket.send(JSON.stringify({ id: count, method, params, ...target }));
+    }
+    // A command that nobody waits for any more may fail.
+    answer.promise.catch(() => undefined);
+    return answer.promise;
+  };
   return {
-    send: (method, params = {}, session = "") => {
-      const answer = Promise.withResolvers<JsonObject>();
-      if (life.signal.aborted) answer.reject(new Error("the connection to the browser ended"));
-      else {
-        waiting.set((count += 1), answer);
-        socket.send(
-          JSON.stringify({
-            id: count,
-            method,
-            params,
-            ...(session === "" ? {} : { sessionId: session }),
-          }),
-        );
-      }
-      // A command that nobody waits for any more may fail.
-      answer.promise.catch(() => undefined);
-      return answer.promise;
-    },
+    send,
+    sendAtEnd: (...command) => void lastCommands.push(() => void send(...command)),
     listen: (listener) => void listeners.push(listener),
     close: () => {
+      for (const sendLast of lastCommands) sendLast();
       end();
       socket.close();
     },

@@ -71,6 +71,9 @@ export const attachPage = async (
   const send: AttachedPage["send"] = (method, params = {}) => devtools.send(method, params, session);
   const { targetInfo } = await devtools.send("Target.getTargetInfo", { targetId: target });
   const url = textIn(fieldsOf(targetInfo), "url");
+  // Between two calls a page stands still: nobody follows what it does, like opening frames that were given no means.
+  await send("Page.setWebLifecycleState", { state: "active" });
+  devtools.sendAtEnd("Page.setWebLifecycleState", { state: "frozen" }, session);
   const progress = followPage({ devtools, target, context, mayOpen, url });
   await send("Fetch.enable");
   await send("Page.enable");

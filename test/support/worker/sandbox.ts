@@ -20,10 +20,20 @@ export const writeUnder = async (
   key: string,
   path: string,
   text: string,
+  instance?: string,
 ): Promise<number> => {
   const address = `http://sandbox/v1/sandbox/${idOf(session)}/file/workspace/${path}`;
-  const headers = { "Idempotency-Key": key };
+  const headers = {
+    "Idempotency-Key": key,
+    ...(instance === undefined ? {} : { "Sandbox-Instance": instance }),
+  };
   return (await SANDBOX.fetch(address, { method: "PUT", headers, body: text })).status;
+};
+
+/** Ends a key in a session's sandbox, as the session's alarm does. */
+export const endKeyIn = async (session: Session, key: string): Promise<void> => {
+  const address = `http://sandbox/v1/sandbox/${idOf(session)}/fs/settle`;
+  await SANDBOX.fetch(address, { method: "POST", body: JSON.stringify({ key }) });
 };
 
 /** Resolves when so many commands run in a session's sandbox. */

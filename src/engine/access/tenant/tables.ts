@@ -113,4 +113,8 @@ export const tenantMigrations: Migrations = [
     id TEXT PRIMARY KEY, server TEXT NOT NULL, session TEXT, login TEXT NOT NULL, expires_at INTEGER NOT NULL
   ) WITHOUT ROWID;
   `,
+  `
+  -- A session's decisions are found without those of others.
+  CREATE INDEX audit_by_session ON audit (session, at, first);
+  `,
 ];
