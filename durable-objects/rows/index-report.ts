@@ -141,13 +141,12 @@ export const createIndexReport = (
   };
   const hasUsage = (early: boolean): boolean => usageDue !== null && (early || now() >= usageDue);
   const send = async (address: TenantAddress, summary: SessionSummary, news: string): Promise<void> => {
-    const reads = decided || known === 0;
+    const reads = decided || failures > 0;
     usageDue = null;
     decided = false;
     try {
       known = heard = await sendSummary(tenant(address), summary, source, reads);
     } catch (error) {
-      decided ||= reads;
       return repeat(error);
     }
     said = news;
@@ -172,9 +171,8 @@ export const createIndexReport = (
       if (isDue) await send(session, summary, news);
     },
     takeFinalSummary: (session, key) => {
-      due = usageDue = said = null;
       const summary = summaryOf(session, engine(), known, session.funds.tenant.lease);
-      known = null;
+      due = usageDue = said = known = null;
       return { ...summary, status: "deleted", removal: { key, at: now() } };
     },
   };

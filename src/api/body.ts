@@ -25,20 +25,66 @@ function checkType(request: Request): void {
 /** Limits the bytes that are read of a refused body to what the platform accepts. */
 const maxDrainedBytes = 100 * 1024 * 1024;
 
-/** Reads a body's bytes. One above the limit is read to its end, or its sender would be cut off before the answer. */
-export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+/** Limits the bytes of bodies that the requests of an isolate hold at once: it has 128 MB for all of them and their copies. */
+const maxHeldBytes = 40 * 1024 * 1024;
+
+let heldBytes = 0;
+const heldBy = new WeakMap<Request, number>();
+
+const holdBytes = (request: Request, count: number): boolean => {
+  if (heldBytes + count > maxHeldBytes) return false;
+  heldBytes += count;
+  heldBy.set(request, (heldBy.get(request) ?? 0) + count);
+  return true;
+};
+
+/** Gives back what the body of a request held, when the request is over. */
+export const releaseBody = (request: Request): void => {
+  heldBytes -= heldBy.get(request) ?? 0;
+  heldBy.delete(request);
+};
+
+const refuseFull = (): never =>
+  refuse("overloaded", "Other requests fill what can be held of bodies at once. Send it again.", {
+    retryAfterMs: 1_000,
+  });
+
+interface ReadPieces {
+  readonly pieces: readonly Uint8Array[];
+  readonly size: number;
+}
+
+/** Reads a body in its pieces. One that is refused is read to its end, or its sender would be cut off before the answer. */
+export async function readPieces(request: Request, limit: number): Promise<ReadPieces> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
   if (announced > maxDrainedBytes) refuseTooLarge(limit);
-  const chunks: Uint8Array[] = [];
+  const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
+  let isFull = false;
+  for await (const piece of request.body ?? []) {
+    size += piece.byteLength;
     if (size > maxDrainedBytes) refuseTooLarge(limit);
-    if (size <= limit) chunks.push(chunk);
-    else chunks.length = 0;
+    isFull ||= !holdBytes(request, piece.byteLength);
+    if (size <= limit && !isFull) pieces.push(piece);
+    else {
+      pieces.length = 0;
+      releaseBody(request);
+    }
   }
   if (size > limit) refuseTooLarge(limit);
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+  return isFull ? refuseFull() : { pieces, size };
+}
+
+/** Reads a body's bytes as a whole. */
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { pieces, size } = await readPieces(request, limit);
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.byteLength;
+  }
+  return bytes;
 }
 
 /** Refuses bytes and says where they stop being UTF-8. */

@@ -19,6 +19,7 @@ import {
 } from "./access/credentials.ts";
 import { findDevPrincipal } from "./access/development.ts";
 import { checkHop, checkOrigin, answerPreflight } from "./access/origins.ts";
+import { releaseBody } from "./body.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";
 import { createRequestCounter } from "./access/rate-limit.ts";
@@ -149,6 +150,8 @@ async function serve(app: ReturnType<typeof createApp>, context: RequestContext)
     context.notes.code = problem.code;
     if (!(thrown instanceof ProblemError)) context.notes.fault = thrown;
     response = problemResponse(problem, context.requestId);
+  } finally {
+    releaseBody(context.request);
   }
   logRequest(context, response.status, started);
   return finishResponse(context, response);

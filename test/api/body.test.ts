@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { depthOf } from "../../src/chat/json-depth.ts";
-import { readBody } from "../../src/api/body.ts";
+import { readBody, readPieces, releaseBody } from "../../src/api/body.ts";
 import { anId, problemOf, setUp } from "./harness.ts";
 
 /** What a body may be (AP-8, RE-T27). */
@@ -10,10 +10,12 @@ const S = `/v1/sessions/${anId()}`;
 const post = (body: BodyInit, headers: Record<string, string> = { "Content-Type": "application/json" }) =>
   new Request("https://limpet.example", { method: "POST", body, headers, duplex: "half" } as RequestInit);
 const codeOf = (request: Request, limit = 1000): Promise<string> =>
-  readBody(request, limit).then(
-    () => "ok",
-    (fault: { problem: { code: string } }) => fault.problem.code,
-  );
+  readBody(request, limit)
+    .then(
+      () => "ok",
+      (fault: { problem: { code: string } }) => fault.problem.code,
+    )
+    .finally(() => releaseBody(request));
 
 /** A body in pieces of 1 MiB: how many were read, and whether the rest was refused. */
 const pieces = (count: number) => {
@@ -196,4 +198,28 @@ test("RE-9: no body makes the router fail with 5xx", async () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+test("★ AP-8 RE-C37: an isolate holds 40 MiB of bodies at once; another one is told to come again, and is taken once they are over", async () => {
+  const mebi = 1024 * 1024;
+  const body = (count: number) => post(pieces(count).stream);
+  const first = [body(32), body(8)];
+  for (const request of first) expect((await readPieces(request, 32 * mebi)).size % mebi).toBe(0);
+  const late = pieces(4);
+  const refused = post(late.stream);
+  await expect(readPieces(refused, 32 * mebi)).rejects.toMatchObject({
+    problem: { code: "overloaded", retryAfterMs: 1_000 },
+  });
+  expect(late.seen).toEqual({ pulled: 4, cancelled: false });
+  for (const request of [...first, refused]) releaseBody(request);
+  const again = [body(32), body(8)];
+  for (const request of again) await readPieces(request, 32 * mebi);
+  for (const request of again) releaseBody(request);
+});
+
+test("★ AP-8: what the body of a request held is given back with its answer, also of one that is refused", async () => {
+  const { call } = setUp();
+  const body = "x".repeat(1024 * 1024);
+  for (let count = 0; count < 45; count += 1)
+    expect((await call("POST", "/v1/sessions", body)).status).toBe(400);
 });

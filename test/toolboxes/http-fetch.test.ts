@@ -510,3 +510,24 @@ test("★ TB-18: 200 MB behind gzip cost no more than 1 MiB", async () => {
   server.close();
   expect(lastText(bench, "tool")).toContain('"cut":true');
 });
+
+test.each([
+  ["before its answer", () => Promise.reject(new Error("connection lost"))],
+  [
+    "in the middle of its answer",
+    () =>
+      new Response(
+        new ReadableStream({ pull: (controller) => controller.error(new Error("connection lost")) }),
+      ),
+  ],
+])(
+  "★ TB-19 RE-P5: a POST whose connection breaks %s has an unknown outcome; a GET is an error that may be repeated",
+  async (_, answer) => {
+    const given = { web: { [site]: answer }, team: openTeam };
+    const post = await play([{ url: site, method: "POST", body: "one" }], given);
+    expect(lastEvent(post.bench, "tool_call_end")).toMatchObject({ outcome: "unknown" });
+    expect(lastText(post.bench, "tool")).toMatch(/^unknown: .*check before repeating it\.$/);
+    const get = await play([{ url: site }], given);
+    expect(lastText(get.bench, "tool")).toBe("failed: connection lost");
+  },
+);

@@ -9,7 +9,8 @@ import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
 import { readQuery } from "../query.ts";
 import { answerOperation } from "../route.ts";
-import { digestOf, putFile } from "./workspace.ts";
+import { hexOf } from "../../sandbox/sha256.ts";
+import { putFile } from "./workspace.ts";
 
 /** This file takes files that are kept with a session, as forms or as raw bodies, and gives them back. */
 
@@ -75,7 +76,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
     ...head,
     data: toBase64(bytes),
     size: bytes.length,
-    sha256: await digestOf(bytes),
+    sha256: hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))),
   });
 }
 

@@ -4,10 +4,11 @@ import type { OperationName } from "../../session/operations.ts";
 import { pageOfList, pageQueryFields } from "../../session/paging.ts";
 import { ProblemError, refuseField } from "../../session/problems.ts";
 import type { ChangeIdentity } from "../../sandbox/contract.ts";
+import { hexOf } from "../../sandbox/sha256.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { workspaceProblem } from "../../session/workspace-problems.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
-import { readBytes } from "../body.ts";
+import { readPieces } from "../body.ts";
 import type { RequestFields } from "../body.ts";
 import { callSession, openSessionStub, readIdempotencyKey } from "../calls.ts";
 import type { Router, SessionRequestContext } from "../context.ts";
@@ -183,8 +184,16 @@ async function fileBodyOf(request: Request, limit: number): Promise<FileBody> {
   const announced = request.headers.get("Content-Length");
   if (announced !== null && Number(announced) <= limit)
     return { content: request.body, size: Number(announced) };
-  const content = await readBytes(request, limit);
-  return { content, size: content.length };
+  const { pieces, size } = await readPieces(request, limit);
+  const left = pieces.values();
+  const content = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      const { done, value } = left.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+  return { content, size };
 }
 
 const preconditionsOf = ({ headers }: Request) => ({
@@ -192,13 +201,11 @@ const preconditionsOf = ({ headers }: Request) => ({
   ifNoneMatch: headers.get("If-None-Match") ?? undefined,
 });
 
-const hexOf = (bytes: ArrayBuffer): string =>
-  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-/** Returns the SHA-256 of bytes in hex. */
-export const digestOf = async (content: FileBody["content"]): Promise<string> => {
-  const bytes = await new Response(content).arrayBuffer();
-  return hexOf(await crypto.subtle.digest("SHA-256", bytes));
+/** Returns the SHA-256 of a body in hex, of which no more than a piece is held at once. */
+const digestOf = async (content: FileBody["content"]): Promise<string> => {
+  const digested = new crypto.DigestStream("SHA-256");
+  await (new Response(content).body ?? new Blob([]).stream()).pipeTo(digested);
+  return hexOf(new Uint8Array(await digested.digest));
 };
 
 /** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
@@ -263,7 +270,7 @@ function digestBody(body: ReadableStream<Uint8Array>): {
       flush: () => writer.close(),
     }),
   );
-  return { content, digest: async () => hexOf(await digested.digest) };
+  return { content, digest: async () => hexOf(new Uint8Array(await digested.digest)) };
 }
 
 /** Unpacks the body, a tar archive, into the workspace. */

@@ -12,6 +12,7 @@ import type { Disk, Entry } from "./files/files.ts";
 import { children, contentOf, hashOf, joined } from "./files/files.ts";
 import { existing, existingFile } from "./files/locate.ts";
 import { gitOperations } from "./git/operations.ts";
+import { holdBytes } from "./held-bytes.ts";
 import { endKey, once } from "./outcomes.ts";
 import {
   contentBody,
@@ -118,6 +119,10 @@ function readFile(disk: Disk, context: Context): Response {
     headers: { ...headers, "Content-Range": `bytes ${start}-${end - 1}/${entry.size}` },
   });
 }
+
+/** The bytes that a body is said to have. */
+const bodySize = ({ req }: Context): number =>
+  Number(req.header("Content-Length") ?? req.header("Sandbox-Size") ?? 0);
 
 async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
   const disk = openTo(context, workspace.disk);
@@ -327,7 +332,9 @@ export function createRoutes(workspace: Workspace): Hono {
     return context.body(null, 204);
   });
   app.get("/file/workspace/*", (context) => readFile(openTo(context, workspace.disk), context));
-  app.put("/file/workspace/*", (context) => writeFile(workspace, context));
+  app.put("/file/workspace/*", (context) =>
+    holdBytes(bodySize(context), () => writeFile(workspace, context)),
+  );
   for (const address of ["/tar/workspace", "/tar/workspace/*"]) {
     app.get(address, (context) => packed(packFolder(openTo(context, workspace.disk), filePath(context))));
     app.put(address, (context) => unpack(workspace, context));

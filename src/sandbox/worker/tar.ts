@@ -12,6 +12,7 @@ import { child, contentOf, joined } from "./files/files.ts";
 import { existing } from "./files/locate.ts";
 import type { Found } from "./files/tree.ts";
 import { makeFolder, walk } from "./files/tree.ts";
+import { holdBytes } from "./held-bytes.ts";
 import { completeKey, oncePart } from "./outcomes.ts";
 
 /** Folders as tar archives: files and folders only, one after the other in both directions. */
@@ -156,7 +157,9 @@ export async function unpackFolder(
   const progress: Progress = { base: path, changes: [], entries: 0, bytes: 0, names: 0 };
   const archive = (body ?? new Blob([]).stream()).pipeThrough(createTarDecoder({ strict: true }));
   try {
-    await takeEntries(archive, (entry) => takeEntry(disk, context, { key, checkAlive }, progress, entry));
+    await takeEntries(archive, (entry) =>
+      holdBytes(entry.header.size, () => takeEntry(disk, context, { key, checkAlive }, progress, entry)),
+    );
   } catch (error) {
     if (isRefusal(error)) throw error;
     fail("invalid_request", `the body is no whole tar archive: ${(error as Error).message}`);

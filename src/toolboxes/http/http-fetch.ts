@@ -2,8 +2,9 @@ import * as z from "zod";
 import { fieldsOf } from "../../chat/json.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { defineTool, parkCallOn } from "../../tools/define-tool.ts";
-import type { Parked } from "../../tools/define-tool.ts";
+import type { Parked, ToolOutput } from "../../tools/define-tool.ts";
 import { EgressError, maxRedirects, RedirectError } from "../../tools/egress/egress.ts";
+import { toolError } from "../../tools/errors.ts";
 import { addressSubject } from "../../tools/egress/url.ts";
 import { readAnswer } from "./read-answer.ts";
 
@@ -74,6 +75,15 @@ const followRedirect = (
   return parkCallOn({ on: "verdict", args, memo: { redirects: [...passed, addressSubject(from)] } });
 };
 
+/** What a request that may change something comes to if its connection breaks. */
+const unknownOutput: ToolOutput = {
+  ...toolError(
+    "unknown",
+    "the connection broke before the whole answer came. The request may have taken effect: check before repeating it.",
+  ),
+  status: "unknown",
+};
+
 export const httpFetch = defineTool({
   name: "http_fetch",
   description:
@@ -100,8 +110,9 @@ export const httpFetch = defineTool({
       const content = JSON.stringify(await readAnswer(response, new URL(url).href));
       return passed.length === 0 ? { content } : { content, details: { redirects: [...passed] } };
     } catch (error) {
-      if (!(error instanceof RedirectError)) throw error;
-      return followRedirect(request, error.target, passed);
+      if (error instanceof RedirectError) return followRedirect(request, error.target, passed);
+      if (error instanceof EgressError || isReading(method)) throw error;
+      return unknownOutput;
     }
   },
 });
