@@ -9,8 +9,7 @@ import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
 import { readQuery } from "../query.ts";
 import { answerOperation } from "../route.ts";
-import { hexOf } from "../../sandbox/sha256.ts";
-import { putFile } from "./workspace.ts";
+import { hexOf, putFile } from "./workspace.ts";
 
 /** This file takes files that are kept with a session, as forms or as raw bodies, and gives them back. */
 
@@ -76,7 +75,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
     ...head,
     data: toBase64(bytes),
     size: bytes.length,
-    sha256: hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))),
+    sha256: hexOf(await crypto.subtle.digest("SHA-256", bytes)),
   });
 }
 

@@ -3,8 +3,6 @@ import { parseParams } from "../../session/command.ts";
 import type { OperationName } from "../../session/operations.ts";
 import { pageOfList, pageQueryFields } from "../../session/paging.ts";
 import { ProblemError, refuseField } from "../../session/problems.ts";
-import type { ChangeIdentity } from "../../sandbox/contract.ts";
-import { hexOf } from "../../sandbox/sha256.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { workspaceProblem } from "../../session/workspace-problems.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
@@ -23,6 +21,7 @@ import { readQuery, refuseQuery } from "../query.ts";
  */
 
 type Files = ReturnType<Router["workspace"]>;
+type ChangeKey = Parameters<Files["unpack"]>[2];
 type Outcome = NonNullable<FileChangeReport["outcome"]>;
 
 const filesOf = ({ router, principal, session }: SessionRequestContext): Files =>
@@ -149,7 +148,7 @@ function changeResponse(reply: Extract<SessionReply, { ok: true }>): Response {
 async function finish(
   context: SessionRequestContext,
   begun: Begun,
-  make: (path: string, change: ChangeIdentity) => Promise<Outcome>,
+  make: (path: string, change: ChangeKey) => Promise<Outcome>,
   digest: () => Promise<string | undefined> = async () => undefined,
 ): Promise<Response> {
   if ("replay" in begun) return changeResponse({ ok: true, ...begun.replay, seq: 0, replayed: true });
@@ -201,11 +200,15 @@ const preconditionsOf = ({ headers }: Request) => ({
   ifNoneMatch: headers.get("If-None-Match") ?? undefined,
 });
 
+/** Returns bytes in lower-case hex. */
+export const hexOf = (bytes: ArrayBuffer): string =>
+  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** Returns the SHA-256 of a body in hex, of which no more than a piece is held at once. */
 const digestOf = async (content: FileBody["content"]): Promise<string> => {
   const digested = new crypto.DigestStream("SHA-256");
   await (new Response(content).body ?? new Blob([]).stream()).pipeTo(digested);
-  return hexOf(new Uint8Array(await digested.digest));
+  return hexOf(await digested.digest);
 };
 
 /** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
@@ -270,7 +273,7 @@ function digestBody(body: ReadableStream<Uint8Array>): {
       flush: () => writer.close(),
     }),
   );
-  return { content, digest: async () => hexOf(new Uint8Array(await digested.digest)) };
+  return { content, digest: async () => hexOf(await digested.digest) };
 }
 
 /** Unpacks the body, a tar archive, into the workspace. */
