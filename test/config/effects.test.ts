@@ -193,7 +193,7 @@ test("CF-37: explain --kinds tells the parameters of each effect", () => {
 });
 
 test("the README's table of effects is the one of the definitions (npx limpet explain --effects)", () => {
-  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+  const readme = readFileSync(join(import.meta.dirname, "../../config/README.md"), "utf8");
   expect(readme).toContain(effectsTable());
   for (const kind of effectKinds) expect(effectsTable()).toContain(`| \`${kind}\` |`);
 });

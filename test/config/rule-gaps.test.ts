@@ -10,7 +10,8 @@ import { compileTeam } from "../../src/config/build/compile.ts";
 import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
 import { listTeams, readTeamFiles } from "../../src/config/build/files.ts";
 import { loadExtensions } from "../../src/cli/load-extensions.ts";
-import { blocks } from "../support/readme.ts";
+import { pages } from "../support/readme.ts";
+import { shippedTeams } from "../support/shipped.ts";
 import { compile } from "./support.ts";
 
 /** What a rule guards and another tool reaches is named, with the way to bind it (TB-7). */
@@ -200,8 +201,11 @@ test("TB-7: a team's own tool that works on files without saying what it does is
 
 test("TB-7: shipped teams have rules without gaps", async () => {
   const root = resolve(import.meta.dirname, "../..");
-  for (const place of [root, resolve(root, "test/e2e")]) {
-    const names = listTeams(place);
+  const tests = resolve(root, "test/e2e");
+  for (const [place, names] of [
+    [root, shippedTeams],
+    [tests, listTeams(tests)],
+  ] as const) {
     expect(names.length).toBeGreaterThan(2);
     for (const name of names) {
       const extensions = await loadExtensions(place, name);
@@ -212,7 +216,7 @@ test("TB-7: shipped teams have rules without gaps", async () => {
 });
 
 test("TB-7: the team that README teaches has rules without gaps", async () => {
-  const taught = blocks.filter(
+  const taught = pages.readme.blocks.filter(
     ({ text }) => text.includes("\nagents:\n") && text.includes("\npermissions:\n"),
   );
   expect(taught).toHaveLength(1);

@@ -5,17 +5,18 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { environmentText } from "../../src/cli/new-team.ts";
-import { listTeams, readTeamFiles } from "../../src/config/build/files.ts";
+import { readTeamFiles } from "../../src/config/build/files.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { root, runWrangler } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
+import { shippedTeams } from "../support/shipped.ts";
 
 /** What `wrangler deploy` would upload for each team. */
 
 const folder = mkdtempSync(join(tmpdir(), "limpet-deploy-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const teams = listTeams(root);
+const teams = shippedTeams;
 
 /** The text by which a team is known: its agents' instructions. */
 const marks = async (team: string): Promise<readonly string[]> => {

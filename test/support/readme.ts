@@ -1,28 +1,42 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { root } from "./dev-server.ts";
 
-/** The README as what it says and what it shows. */
-
-export const readme = readFileSync(join(root, "README.md"), "utf8");
+/** The pages with samples, as what they say and what they show. */
 
 /** A fenced block: its language, the word behind it, and its text. */
 export interface Block {
   readonly language: string;
-  /** How the block is to be read: `start curl deploy account test`, or the file it belongs to; may be empty. */
+  /** How the block is to be read: `start curl account test picture tree`, or the file it belongs to; may be empty. */
   readonly role: string;
   readonly text: string;
-  readonly line: number;
+  /** Where it stands: `README.md:12`. */
+  readonly place: string;
 }
 
-export const blocks: readonly Block[] = [...readme.matchAll(/^```(\w+)(?: (.+))?\n([\s\S]*?)^```$/gm)].map(
-  (match) => ({
+interface Page {
+  readonly path: string;
+  readonly text: string;
+  readonly blocks: readonly Block[];
+}
+
+const readPage = (path: string): Page => {
+  const text = readFileSync(join(root, path), "utf8");
+  const blocks = Array.from(text.matchAll(/^```(\w+)(?: (.+))?\n([\s\S]*?)^```$/gm), (match) => ({
     language: match[1] ?? "",
     role: match[2] ?? "",
     text: match[3] ?? "",
-    line: readme.slice(0, match.index).split("\n").length,
-  }),
-);
+    place: `${path}:${text.slice(0, match.index).split("\n").length}`,
+  }));
+  return { path, text, blocks };
+};
+
+export const pages: Readonly<Record<"readme" | "guide" | "teams" | "code", Page>> = {
+  readme: readPage("README.md"),
+  guide: readPage("src/api/guide.md"),
+  teams: readPage("config/README.md"),
+  code: readPage("src/README.md"),
+};
 
 /** The commands of a shell block: each begins in the first column of a line that no backslash continues. */
 export const commandsOf = ({ text }: Block): readonly string[] =>
@@ -37,7 +51,6 @@ export const commandsOf = ({ text }: Block): readonly string[] =>
       return all;
     }, []);
 
-/** Targets of the README's links that are files of the project. */
-export const linkedFiles: readonly string[] = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(
-  ([, target]) => target ?? "",
-);
+/** Targets of a page's links that are files of the project, from its root. */
+export const linkedFiles = ({ path, text }: Page): readonly string[] =>
+  Array.from(text.matchAll(/\]\((?!https?:)([^)#]+)/g), ([, target = ""]) => join(dirname(path), target));

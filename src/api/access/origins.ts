@@ -6,6 +6,12 @@ import type { RequestContext } from "../context.ts";
 const exposedHeaders =
   "Content-Range, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
 
+/** Says how a page of another local origin reaches the API without a key; only a development machine needs it. */
+const adviseInDevelopment = ({ env, url }: RequestContext): string =>
+  env.LIMPET_DEV === "1"
+    ? ` In development let the page's own server pass the API on; with Vite: server: { proxy: { "/v1": { target: "${url.origin}", ws: true } } }.`
+    : "";
+
 /** Refuses a foreign Origin and prepares the CORS headers of a configured one. */
 export function checkOrigin(context: RequestContext): void {
   const { request, url, router, headers } = context;
@@ -13,7 +19,10 @@ export function checkOrigin(context: RequestContext): void {
   headers.append("Vary", "Origin");
   if (origin === null || origin === url.origin) return;
   if (!router.team.access.origins.includes(origin)) {
-    refuse("origin_not_allowed", "This origin is not in the team's access.origins.");
+    refuse(
+      "origin_not_allowed",
+      `This origin is not in the team's access.origins.${adviseInDevelopment(context)}`,
+    );
   }
   headers.set("Access-Control-Allow-Origin", origin);
   headers.set("Access-Control-Expose-Headers", exposedHeaders);
