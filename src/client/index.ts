@@ -4,7 +4,18 @@ export { LimpetError } from "./http.ts";
 export type { ClientOptions, ClientRequest } from "./http.ts";
 export type { SessionClient } from "./session.ts";
 export type { EventsOptions } from "./events.ts";
-export type * from "./call.ts";
+export type {
+  AnswerOf,
+  AnswerPage,
+  CallOperation,
+  CallOptions,
+  ClientOperationName,
+  InputReceipt,
+  ListedSessionAnswer,
+  ParamsOf,
+  SessionAnswer,
+  UsageAnswer,
+} from "./call.ts";
 export type * from "./params.ts";
 export type * from "./transcript.ts";
 export type { StoredEvent } from "../agent/state/events.ts";

@@ -1,5 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { printOperations } from "./operations.ts";
@@ -23,13 +25,44 @@ const writeBundle = async (root: string): Promise<void> => {
   });
 };
 
-/** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js`. */
+/** Lets the compiler write the declarations of the client, and joins them into one file. */
+const writeDeclarations = async (root: string): Promise<void> => {
+  const { joinDeclarations } = await import("./declarations.ts");
+  mkdirSync(join(root, ".limpet"), { recursive: true });
+  const folder = mkdtempSync(join(root, ".limpet/declarations-"));
+  const compilerOptions = {
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    outDir: "out",
+    rootDir: root,
+  };
+  const project = {
+    extends: join(root, "tsconfig.json"),
+    include: [join(root, "src/client/index.ts")],
+    compilerOptions,
+  };
+  try {
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
+    const compiler = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
+    execFileSync(process.execPath, [compiler, "-p", folder], { stdio: ["ignore", "inherit", "inherit"] });
+    writeFileSync(
+      join(root, "dist/client.d.ts"),
+      joinDeclarations(join(folder, "out/src/client/index.d.ts")),
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+/** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js` and its types. */
 export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> => {
   for (const [name, text] of Object.entries(printOperations())) {
     const file = join(root, "src/client", name);
     if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
   }
   await writeBundle(root);
-  print("built the client into dist/client.js");
+  await writeDeclarations(root);
+  print("built the client into dist/client.js and dist/client.d.ts");
   return exitCodes.fine;
 };

@@ -46,7 +46,7 @@ const threadOf = ({ session }: SnapshotBody, row: ThreadRow): TranscriptThread =
   run: row.run,
   started_at: row.started_at ?? null,
   ended_at: row.ended_at ?? null,
-  usage: { ...noUsage, ...row.usage },
+  usage: row.usage == null ? noUsage : { ...noUsage, cost_usd: null, ...row.usage },
   entries: [],
 });
 

@@ -1,0 +1,106 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { root, runCommand } from "../support/dev-server.ts";
+import { copyProject } from "../support/project-copy.ts";
+import type { ProjectCopy } from "../support/project-copy.ts";
+
+/** The client as others get it: packed, unpacked in a folder that has nothing else, imported and compiled. */
+
+let project: ProjectCopy;
+let folder: string;
+
+const inPackage = (path: string): string => join(folder, "node_modules/limpet", path);
+
+beforeAll(async () => {
+  project = copyProject({ packages: true });
+  folder = mkdtempSync(join(tmpdir(), "limpet-consumer-"));
+  await runCommand("npm", ["pack", "--pack-destination", folder], { cwd: project.folder });
+  const [archive = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+  mkdirSync(inPackage("."), { recursive: true });
+  execFileSync("tar", ["-xzf", join(folder, archive), "-C", inPackage("."), "--strip-components=1"]);
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+});
+
+afterAll(() => {
+  project?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("AP-51: the packed client has at most 12 KiB and imports nothing", () => {
+  const code = readFileSync(inPackage("dist/client.js"));
+  expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(12 * 1024);
+  expect(code.toString("utf8")).not.toMatch(/\bimport\b\s*[{(*"']|\brequire\(/);
+  expect(readFileSync(inPackage("dist/client.d.ts"), "utf8")).not.toMatch(/\bimport\b|\bzod\b/);
+});
+
+test("AP-51: it is imported by its name in Node", async () => {
+  const code = `
+    import { createClient, LimpetError } from "limpet/client";
+    const client = createClient({ url: "http://127.0.0.1:9" });
+    const fault = await client.sessions.list().catch((error) => error);
+    if (!(fault instanceof LimpetError)) throw fault;
+    console.log(fault.problem.code, fault.message);
+  `;
+  writeFileSync(join(folder, "use.mjs"), code);
+  const said = await runCommand(process.execPath, ["use.mjs"], { cwd: folder });
+  expect(said).toBe(
+    "unreachable http://127.0.0.1:9 cannot be reached; is the server running, and is this its address?\n",
+  );
+});
+
+/** Compiles a module as a strict consumer does; gives what the compiler says. */
+const compile = async (code: string): Promise<string> => {
+  writeFileSync(join(folder, "use.mts"), code);
+  const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--noEmit"];
+  const place = ["--target", "es2023", "--module", "nodenext", "--lib", "es2024,dom,dom.iterable,esnext"];
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  try {
+    return await runCommand(process.execPath, [compiler, ...strict, ...place, "--types", "", "use.mts"], {
+      cwd: folder,
+    });
+  } catch (error) {
+    return String(error);
+  }
+};
+
+test("AP-51: its types compile for strict consumers: events are told apart by their type", async () => {
+  const code = `
+    import { createClient } from "limpet/client";
+    import type { Transcript } from "limpet/client";
+    const client = createClient({ url: "http://x", getToken: async () => "t" });
+    const session = await client.sessions.create({ agent: "guide", metadata: { user: "1" } });
+    for await (const event of session.events({ types: ["run_end"] }))
+      if (event.type === "run_end") console.log(event.data.result.text, event.data.state === "completed");
+    const open = session.open();
+    const now: Transcript = open.getSnapshot();
+    for (const entry of now.threads[0]?.entries ?? [])
+      if (entry.kind === "call") console.log(entry.tool, entry.changes.length);
+      else if (entry.kind === "message") console.log(entry.parts.length);
+    const keys = await client.call("list_keys", { limit: 10 });
+    console.log(keys["data"], (await client.call("get", { session: session.id })).usage.cost_usd);
+  `;
+  expect(await compile(code)).toBe("");
+});
+
+test.each([
+  ["an unknown parameter", 'await session.send({ content: "x", mode: "now" });', "'mode' does not exist"],
+  ["a missing parameter", 'await client.call("run", { session: "s" });', "'run' is missing"],
+  ["an unknown operation", 'await client.call("launch", {});', '"launch"'],
+  [
+    "data of another event",
+    'for await (const e of session.events()) if (e.type === "run_end") e.data.tool;',
+    "'tool'",
+  ],
+])("AP-51: %s does not compile", async (_, line, said) => {
+  const code = `
+    import { createClient } from "limpet/client";
+    const client = createClient({ url: "http://x" });
+    const session = client.sessions.get("s");
+    ${line}
+  `;
+  expect(await compile(code)).toContain(said);
+});
