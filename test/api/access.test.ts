@@ -39,7 +39,7 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
     "/console/console.js",
     "/console/console.css",
     "/v1/oauth/callback",
-    "/v1/oauth/client.json",
+    "/client-metadata.json",
   ]);
   const known = ["any", ...allScopes];
   expect(closed.flatMap(scopesOf).filter((scope) => !known.includes(scope))).toEqual([]);

@@ -134,7 +134,7 @@ const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly Loca
 };
 
 /** A run asks so often that somebody signs in at a server: once, and for wider scopes. */
-const mostLogins = 4;
+const mostLogins = 3;
 
 /** Each ask of a run to sign in at a server keeps its answer under a key of its own, in order. */
 const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly string[] =>

@@ -48,7 +48,7 @@ export interface LoginParts {
 
 /** The paths of the two addresses that authorization servers know of a deployment. */
 export const callbackPath = "/v1/oauth/callback";
-export const clientPath = "/v1/oauth/client.json";
+export const clientPath = "/client-metadata.json";
 
 const isDevelopment = (env: Bindings): boolean => bindingTextOf(env, "LIMPET_DEV") === "1";
 

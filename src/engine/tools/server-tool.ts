@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { McpServer } from "../../config/team.ts";
 import type { ServerTool } from "../../agent/state/session.ts";
+import { fieldsOf } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { McpCall, McpCallReport, McpClient, McpEndpoint } from "../../toolboxes/mcp/port.ts";
 import type { Parked, Safety, Tool, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
@@ -21,9 +23,20 @@ const safetyOf = ({ trust }: McpServer, { hints }: ServerTool): Safety => {
   return hints.idempotent ? "idempotent" : "unsafe";
 };
 
+/** Models write null for what they leave out: such a parameter is left out, unless its schema takes null. */
+const withoutNulls = (schema: Json, args: JsonObject): JsonObject => {
+  const { properties, required } = fieldsOf(schema);
+  const isRequired = (name: string): boolean => Array.isArray(required) && required.includes(name);
+  const isKept = ([name, value]: readonly [string, Json]): boolean =>
+    value !== null ||
+    isRequired(name) ||
+    schemaMisfits(fieldsOf(properties)[name] ?? {}, value, name).length === 0;
+  return Object.fromEntries(Object.entries(args).filter(isKept));
+};
+
 const paramsOf = (schema: Json): z.ZodObject =>
   z.looseObject({}).superRefine((value, context) => {
-    for (const message of schemaMisfits(schema, value as Json, "arguments"))
+    for (const message of schemaMisfits(schema, withoutNulls(schema, value as JsonObject), "arguments"))
       context.addIssue({ code: "custom", message });
   });
 
@@ -40,7 +53,7 @@ const refusedQuestion = toolError(
 );
 
 /** A call asks so often that somebody signs in: once, and for wider scopes. */
-const mostLogins = 4;
+const mostLogins = 3;
 
 const loginSchema = z.object({
   asked: z.object({ login: z.object({ count: z.number(), wait: waitSchema.nullable() }) }),
@@ -107,7 +120,12 @@ interface ServerCall {
 /** Calls once; a call that may be repeated is sent again if its answer was lost. */
 const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> => {
   const { client, endpoint, connection, tool, args, answers, context } = call;
-  const given = { tool: tool.remote, schema: tool.schema, args, context };
+  const given = {
+    tool: tool.remote,
+    schema: tool.schema,
+    args: withoutNulls(tool.schema, args as JsonObject),
+    context,
+  };
   const request = answers === undefined ? given : { ...given, answers };
   const first = await client.call(endpoint, connection, request);
   if (first.end.kind !== "lost" || safety === "unsafe") return first;

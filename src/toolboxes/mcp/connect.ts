@@ -91,6 +91,36 @@ const streamableTo = (
 
 const readConnection = (value: Json): Connection | null => connectionSchema.safeParse(value).data ?? null;
 
+type Message = Parameters<Transport["send"]>[0];
+
+const isCancellation = (message: Message): message is Extract<Message, { readonly method: string }> =>
+  "method" in message && message.method === "notifications/cancelled";
+
+/**
+ * Gives requests ids of this client's own: a session outlives its clients, each of which would count from 0, and an id
+ * counts once in a session.
+ */
+const renumber = (transport: Transport): void => {
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  const base = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) >>> 2;
+  const own = (id: unknown): unknown => (typeof id === "number" ? id + base : id);
+  const numbered = (message: Message): Message => {
+    if (isJSONRPCRequest(message)) return { ...message, id: own(message.id) as typeof message.id };
+    if (!isCancellation(message)) return message;
+    return { ...message, params: { ...message.params, requestId: own(message.params?.["requestId"]) } };
+  };
+  const renumbered: Pick<Transport, "onmessage" | "send"> = {
+    onmessage: (message, extra) => {
+      if (isJSONRPCResponse(message) && typeof message.id === "number")
+        onmessage?.({ ...message, id: message.id - base }, extra);
+      else onmessage?.(message, extra);
+    },
+    send: (message, options) => send(numbered(message), options),
+  };
+  Object.assign(transport, renumbered);
+};
+
 /** Watches the answer to a tool call; its stream may end without one, of which the client does not tell. */
 const watchAnswers = (transport: Transport, lose: () => void): void => {
   const { onmessage } = transport;
@@ -122,6 +152,7 @@ const opened = (
   const lose = (): void => lost.reject(new LostAnswer());
   // Nobody may be waiting for an answer.
   lost.promise.catch(() => undefined);
+  renumber(transport);
   watchAnswers(transport, lose);
   const onerror = (error: Error): void => {
     if (error instanceof SseError) lose();
