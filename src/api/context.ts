@@ -9,7 +9,7 @@ import type { CountRequest } from "./access/rate-limit.ts";
 
 /** This file defines the parts of the router and the context of one request. */
 
-/** Holds secrets and variables of the Worker; only `npm start` passes `LIMPET_DEV` and `LIMPET_FRONT`. */
+/** Holds secrets and variables of the Worker; only `npm start` passes `LIMPET_DEV`, `LIMPET_FRONT` and `LIMPET_ORIGIN`. */
 export interface RouterEnv {
   readonly LIMPET_ADMIN_KEY?: string;
   readonly LIMPET_DEV?: string;

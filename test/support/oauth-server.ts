@@ -41,6 +41,10 @@ export interface OAuthServer {
   readonly registrations: Readonly<Record<string, unknown>>[];
   /** The tokens that are valid now, with their scopes. */
   readonly tokens: Map<string, Grant>;
+  /** The clients that it knows, with their secrets. */
+  readonly clients: Map<string, string | null>;
+  /** Takes back all tokens and what would renew them. */
+  readonly revoke: () => void;
   /** Opens an address as a person's browser would, agrees, and returns where it is sent. */
   readonly signIn: (address: string) => Promise<string>;
   readonly close: () => Promise<void>;
@@ -210,6 +214,11 @@ export const startOAuthServer = async ({
     tokenRequests,
     registrations,
     tokens,
+    clients,
+    revoke: () => {
+      tokens.clear();
+      refreshes.clear();
+    },
     signIn: async (address) => {
       const response = await fetch(address, { redirect: "manual" });
       const location = response.headers.get("location");

@@ -86,14 +86,16 @@ const memory = {
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
-/** Starts wrangler behind the front; `show` takes the lines worth reading. Gives the last lines of its own, too. */
+/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading. Gives the last lines of its own, too. */
 const startWrangler = (
   args: readonly string[],
   { target, voucher }: FrontOptions,
+  port: number,
   show: (line: string) => void,
 ): { readonly child: ChildProcess; readonly lastLines: () => readonly string[] } => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
-  const vars = ["--var", "LIMPET_DEV:1", "--var", `LIMPET_FRONT:${voucher}`];
+  const named = ["LIMPET_DEV:1", `LIMPET_FRONT:${voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
+  const vars = named.flatMap((each) => ["--var", each]);
   const own = ["--ip", "127.0.0.1", "--port", String(target), ...vars];
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
@@ -167,7 +169,8 @@ const serve = async (): Promise<void> => {
   const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const { child, lastLines } = startWrangler(args, options, print);
+  const wantedPort = Number(wanted ?? configuredPort());
+  const { child, lastLines } = startWrangler(args, options, wantedPort, print);
   let isReady = false;
   child.once("exit", (code) => {
     if (!isReady) for (const line of lastLines()) print(line);
@@ -175,7 +178,7 @@ const serve = async (): Promise<void> => {
   });
   const readiness = await waitUntilReady(options);
   try {
-    const port = await openFronts(host ?? "localhost", Number(wanted ?? configuredPort()), options);
+    const port = await openFronts(host ?? "localhost", wantedPort, options);
     isReady = true;
     printReady(team, port, readiness);
   } catch (fault) {

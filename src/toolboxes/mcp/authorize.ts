@@ -203,6 +203,12 @@ type AttemptStart = { readonly stored: readonly IssuerCredentials[] } & {
   readonly [Key in "discovery" | "scope"]?: Attempt[Key];
 } & { readonly verifier?: string };
 
+/** Says in a sentence what the library says as a list of what it expected. */
+const faultOf = (error: unknown): unknown =>
+  error instanceof Error && error.name.endsWith("ZodError")
+    ? new Error("what the authorization server says of itself cannot be used")
+    : error;
+
 /** Lets the library obtain a token, or begin a login. */
 const runAttempt = async (
   authorizer: Authorizer,
@@ -218,16 +224,41 @@ const runAttempt = async (
     login: null,
   };
   const fetchFn = fetchWith(authorizer);
-  await auth(createProvider(authorizer, attempt), { ...options, serverUrl: authorizer.url, fetchFn });
+  try {
+    await auth(createProvider(authorizer, attempt), { ...options, serverUrl: authorizer.url, fetchFn });
+  } catch (error) {
+    throw faultOf(error);
+  }
   return attempt;
 };
 
-/** Renews a token that is about to expire, where the authorization server is known. */
-const renew = (
+interface Authorization {
+  readonly outcome: AuthorizeOutcome;
+  readonly stored: readonly IssuerCredentials[];
+}
+
+const authorizationOf = (attempt: Attempt): Authorization => ({
+  outcome: outcomeOf(attempt),
+  stored: writeStored(attempt.byIssuer),
+});
+
+/** Renews a token ahead of its end; one that cannot be renewed now is used to its end, when a refresh may succeed again. */
+const renew = async (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],
-  { discovery, tokens }: Credentials,
-): Promise<Attempt> => runAttempt(authorizer, { stored, discovery, scope: tokens?.scope }, {});
+  { discovery, tokens, expiresAt }: Credentials,
+): Promise<Authorization> => {
+  const token = (expiresAt ?? 0) > authorizer.now() ? (tokens?.access_token ?? null) : null;
+  let attempt: Attempt | null = null;
+  try {
+    attempt = await runAttempt(authorizer, { stored, discovery, scope: tokens?.scope }, {});
+  } catch (error) {
+    if (token === null) throw error;
+  }
+  if (attempt === null || (attempt.login !== null && token !== null))
+    return { outcome: { kind: "token", token }, stored };
+  return authorizationOf(attempt);
+};
 
 /** Answers a server's challenge: by a refresh or a login, at the authorization server that it names now. */
 const answerChallenge = (
@@ -253,21 +284,17 @@ export const authorize = async (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],
   { challenge, refused }: AuthorizationRequest,
-): Promise<{ readonly outcome: AuthorizeOutcome; readonly stored: readonly IssuerCredentials[] }> => {
+): Promise<Authorization> => {
   const newest = newestOf(readStored(stored));
   const token = newest?.tokens?.access_token ?? null;
-  const isCurrent = newest === undefined || isUsable(newest, authorizer);
-  if (isCurrent && (challenge === null || (token !== null && token !== refused)))
-    return { outcome: { kind: "token", token }, stored };
-  const attempt =
-    challenge === null && newest !== undefined
-      ? await renew(authorizer, stored, newest)
-      : await answerChallenge(
-          authorizer,
-          stored,
-          challenge ?? { about: "token", scope: null, metadata: null },
-        );
-  return { outcome: outcomeOf(attempt), stored: writeStored(attempt.byIssuer) };
+  const asIs: Authorization = { outcome: { kind: "token", token }, stored };
+  if (challenge === null) {
+    if (newest === undefined || isUsable(newest, authorizer)) return asIs;
+    return renew(authorizer, stored, newest);
+  }
+  // Another request may have obtained a token meanwhile.
+  const isOther = newest !== undefined && token !== refused && isUsable(newest, authorizer);
+  return isOther ? asIs : authorizationOf(await answerChallenge(authorizer, stored, challenge));
 };
 
 interface OpenLogin {
