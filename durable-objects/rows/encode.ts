@@ -18,6 +18,7 @@ export const turnFields = [
   "previousNewest",
   "recordMarks",
   "lastRun",
+  "lastEnd",
 ] as const satisfies readonly (keyof Thread)[];
 
 /** Lists the same kind of fields of the session. */

@@ -66,6 +66,11 @@ const openAsksOf = ({ asks }: Session, { redactor }: Engine): readonly Ask[] =>
     return JSON.parse(fitData(shown)) as Ask;
   });
 
+const lastEndOf = ({ threads }: Session): Pick<SessionSummary, "last_end"> => {
+  const { lastEnd } = threads["main"] ?? {};
+  return lastEnd === undefined ? {} : { last_end: lastEnd };
+};
+
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
 const summaryOf = (
   session: Session,
@@ -85,6 +90,7 @@ const summaryOf = (
   created_at: session.createdAt,
   updated_at: session.updatedAt,
   usage: totalsView(session),
+  ...lastEndOf(session),
   ledger: { since: since ?? session.head, rows: [] },
   asks: openAsksOf(session, engine),
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),

@@ -6,7 +6,7 @@ import type { Route } from "./route.ts";
 /** This file serves the files of `.limpet/public`, which the build writes and the Worker does not load. */
 
 /** Answers with the file that stands at the address of the request. */
-const answerAsset = ({ env, request }: RequestContext): Promise<Response> => {
+export const answerAsset = ({ env, request }: RequestContext): Promise<Response> => {
   const { ASSETS: assets } = env;
   return isFetcher(assets)
     ? assets.fetch(request)

@@ -1,9 +1,7 @@
-import { page } from "../console/page.ts";
-import { script } from "../console/script.ts";
-import { style } from "../console/style.ts";
+import { answerAsset } from "./assets.ts";
 import type { Route } from "./route.ts";
 
-/** This file serves the web page of `/console`, which is static and open because it holds no secrets. */
+/** This file serves the web page of `/console`, whose files the build writes; they are open because they hold no secrets. */
 
 const contentPolicy = [
   "default-src 'none'",
@@ -17,19 +15,23 @@ const contentPolicy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-const staticRoute = (path: string, type: string, text: string): Route => ({
+/** The names of all files but the page hold a hash of their content. */
+const cachingOf = (path: string): string =>
+  path === "/console" ? "no-cache" : "public, max-age=31536000, immutable";
+
+const consoleRoute = (path: string): Route => ({
   method: "GET",
   path,
   scope: "open",
-  handle: () =>
-    new Response(text, {
-      headers: {
-        "Content-Type": `${type}; charset=utf-8`,
-        "Content-Security-Policy": contentPolicy,
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-cache",
-      },
-    }),
+  handle: async (context) => {
+    const { pathname } = context.url;
+    const found = await answerAsset(context);
+    const response = new Response(found.body, found);
+    response.headers.set("Content-Security-Policy", contentPolicy);
+    response.headers.set("Referrer-Policy", "no-referrer");
+    if (found.ok) response.headers.set("Cache-Control", cachingOf(pathname));
+    return response;
+  },
 });
 
 /** Serves the page at the address that `npm start` prints. */
@@ -42,7 +44,6 @@ const frontRoute: Route = {
 
 export const consoleRoutes: readonly Route[] = [
   frontRoute,
-  staticRoute("/console", "text/html", page),
-  staticRoute("/console/console.js", "text/javascript", script),
-  staticRoute("/console/console.css", "text/css", style),
+  consoleRoute("/console"),
+  consoleRoute("/console/:file"),
 ];

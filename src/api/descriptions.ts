@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { TeamAgent } from "../config/team.ts";
+import { fieldsOf } from "../chat/json.ts";
 import { getTenantObject } from "../engine/access/names.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { parseParams } from "../session/command.ts";
@@ -19,6 +20,13 @@ import { readCommandBody } from "./route.ts";
 const modelOf = (router: Router, { provider, model }: Pick<TeamAgent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
+/** Finds the share of the window at which an effect begins to retire messages; null if none does. */
+const findShrinkingShare = ({ effects }: TeamAgent): number | null => {
+  const found = effects.find(({ kind }) => kind === "compact" || kind === "sliding_window");
+  const threshold = fieldsOf(found?.params)["threshold"];
+  return typeof threshold === "number" ? threshold : null;
+};
+
 /** Describes an agent with its effective tools. */
 export function describeAgent(router: Router, agent: TeamAgent): Readonly<Record<string, unknown>> {
   const model = modelOf(router, agent);
@@ -33,6 +41,8 @@ export function describeAgent(router: Router, agent: TeamAgent): Readonly<Record
     calls: router.callsOf(agent.name),
     skills: agent.skills,
     effects: agent.effects.map(({ kind }) => kind),
+    shrinks_at: findShrinkingShare(agent),
+    starters: agent.starters,
     revision: router.team.revision,
   };
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/build/emit.ts";
 import { listTeams, findMisnamedTeams, writeBuild } from "../config/build/files.ts";
+import { writeConsole } from "./build-console.ts";
 import { writeDocuments } from "./build-documents.ts";
 import { writeShell } from "./build-shell.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
@@ -18,8 +19,8 @@ const compileLocked = async (terminal: Terminal, name: string, locks: boolean) =
 };
 
 /**
- * Runs `limpet build`: it checks teams and writes `.limpet/<team>/`, and the shell and the documents that all of them share. A team with
- * errors keeps its last build, which `wrangler dev` goes on serving.
+ * Runs `limpet build`: it checks teams and writes `.limpet/<team>/`, and what all of them share: the shell, the documents
+ * and the console. A team with errors keeps its last build, which `wrangler dev` goes on serving.
  */
 export const runBuild = async (terminal: Terminal, { names, flags }: CommandArguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
@@ -42,5 +43,6 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
   }
   await writeShell();
   writeDocuments();
+  await writeConsole();
   return failed ? exitCodes.diagnostics : exitCodes.fine;
 };

@@ -93,8 +93,16 @@ const partText = (part: Message["parts"][number]): string => {
   }
 };
 
+/** Names the calls that a message asks for or answers, so that a result can be shown with its arguments. */
+const callsIn = ({ parts }: Message): readonly Json[] =>
+  parts.flatMap((part): readonly Json[] => {
+    if (part.type === "tool_call") return [{ id: part.id, tool: part.name, args: part.args }];
+    return part.type === "tool_result" ? [{ id: part.call, tool: part.name }] : [];
+  });
+
 const messageView = (message: Message): Json => ({
   id: message.id,
+  pos: message.pos,
   role: message.role,
   origin: message.origin,
   state: stateOf(message),
@@ -103,6 +111,7 @@ const messageView = (message: Message): Json => ({
   tokens: shownTokens(message),
   original_tokens: message.tokens,
   text: shownParts(message).map(partText).join("\n"),
+  calls: callsIn(message),
 });
 
 const tokensOf = (messages: readonly Message[]): number =>
@@ -200,6 +209,7 @@ const hiddenView = (chat: PastChat): readonly Json[] =>
     const summary = findSummary(chat, edit);
     return {
       id: message.id,
+      pos: message.pos,
       role: message.role,
       tokens: message.tokens,
       by: effect,

@@ -36,8 +36,7 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
     "/llms.txt",
     "/",
     "/console",
-    "/console/console.js",
-    "/console/console.css",
+    "/console/:file",
     "/v1/oauth/callback",
     "/client-metadata.json",
   ]);

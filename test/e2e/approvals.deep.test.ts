@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { launchChromium } from "../support/chromium.ts";
+import { openConsole } from "../support/console-page.ts";
 import { root, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
@@ -77,11 +78,6 @@ afterAll(async () => {
   project?.remove();
 });
 
-const say = async (page: Page, text: string): Promise<void> => {
-  await page.locator("#text").fill(text);
-  await page.locator("#text").press("Enter");
-};
-
 /** Waits until so many runs of a session have ended. */
 const ended = async (session: string, runs: number): Promise<void> => {
   const ends = async () => (await api.events(session)).filter(({ type }) => type === "run_end").length;
@@ -92,48 +88,46 @@ const asksOf = async (session: string): Promise<readonly unknown[]> =>
   (await api.get(`/v1/sessions/${session}/asks`)).body["data"] as readonly unknown[];
 
 test("★ TB-8 TB-9: the console shows a disguised command escaped, what may be remembered, and one button for each answer", async () => {
-  const page = await browser.newPage({ viewport: { width: 1000, height: 700 } });
-  const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
-  await page.goto(server.url);
-  await page.locator("#agent option").first().waitFor({ state: "attached" });
-  await page.getByRole("button", { name: "New session" }).click();
-  await page.locator('#connection[data-state="live"]').waitFor();
-  const session = (await page.locator("#session").textContent()) ?? "";
-  await say(page, "list");
+  const { page, complaints, start, say, close } = await openConsole(browser, server.url);
+  const session = await start("list");
   const ask = page.locator(".ask");
-  const [approve, edit] = [
-    page.getByRole("button", { name: "Approve", exact: true }),
-    page.getByRole("button", { name: "Approve as edited" }),
-  ];
-  const area = ask.locator("textarea");
-  const shown = await area.inputValue();
-  expect(shown).toContain(String.raw`echo \u202egnp.cod\u202c \u200bend`);
+  const approve = ask.getByRole("button", { name: "Approve", exact: true });
+  const own = ask.getByRole("button", { name: "Approve my version" });
+  const shown = String.raw`echo \u202egnp.cod\u202c \u200bend`;
+  await ask.locator(".command", { hasText: shown }).waitFor();
+  await ask.getByRole("tab", { name: "Input" }).click();
+  await ask.getByRole("tabpanel").getByText(shown).waitFor();
   expect(await ask.innerText()).not.toMatch(/\p{Cf}/u);
-  const pattern = String.raw`exec_run sh -c 'echo \u202egnp.cod\u202c \u200bend'`;
-  expect(await ask.locator("code").textContent()).toBe(pattern);
-  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
   await page.screenshot({ path: join(pictures, "approval-disguised.png") });
-  await area.fill(shown.replace("end", "END"));
-  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([true, false]);
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  const area = ask.getByRole("textbox");
+  const before = await area.inputValue();
+  expect(before).toContain(shown);
+  expect([await approve.count(), await own.count()]).toEqual([1, 0]);
+  await area.fill(before.replace("end", "END"));
+  expect([await approve.count(), await own.count()]).toEqual([0, 1]);
   await page.screenshot({ path: join(pictures, "approval-edited.png") });
-  await area.fill(shown);
-  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
+  await area.fill(before);
+  expect([await approve.count(), await own.count()]).toEqual([1, 0]);
   expect(await asksOf(session)).toMatchObject([
     { approval: { remember: { tool: "exec_run", pattern: "sh -c 'echo \u202Egnp.cod\u202C \u200Bend'" } } },
   ]);
-  await ask.locator("select").selectOption("session");
+  await ask.getByRole("button", { name: "Just this once" }).click();
+  await page.getByRole("menuitemradio", { name: "For this session" }).click();
+  const pattern = String.raw`exec_run sh -c 'echo \u202egnp.cod\u202c \u200bend'`;
+  expect(await ask.locator(".ask-rule code").textContent()).toBe(pattern);
   await approve.click();
   await ended(session, 1);
-  await say(page, "list again");
+  await say("list again");
   await ended(session, 2);
   expect(await asksOf(session)).toHaveLength(1);
-  await say(page, "other");
+  await say("other");
   await ask.waitFor();
-  await page.getByRole("button", { name: "Deny" }).click();
+  await ask.getByRole("button", { name: "Deny…" }).click();
+  await ask.getByRole("button", { name: /^Deny and tell/ }).click();
   await ended(session, 3);
   expect(complaints).toEqual([]);
-  await page.close();
+  await close();
 });
 
 test("★ TB-6 CF-34: what a deploy takes back is gone for a session that was there before, and given back it is there again", async () => {

@@ -1,31 +1,29 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { root, startDevServer } from "../support/dev-server.ts";
+import { openConsole } from "../support/console-page.ts";
+import type { ConsolePage } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 
-/** AP-54: the page of `/console` in a real browser, against the shipped default team. */
+/** AP-54: the console in a real browser, against the shipped default team. */
 
 let team: BuiltTeam;
 let server: DevServer;
 let browser: Browser;
-let page: Page;
-/** What the page complained about. */
-let complaints: string[];
-
-const pictures = join(root, ".limpet/pictures");
+let api: Api;
+let shown: ConsolePage;
 
 beforeAll(async () => {
-  mkdirSync(pictures, { recursive: true });
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
+  api = createApi(server.url);
 });
 afterAll(async () => {
   await browser?.close();
@@ -34,36 +32,12 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
-  page.setDefaultTimeout(60_000);
-  complaints = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("console", (line) => {
-    const offline = /WebSocket|ERR_CONNECTION|favicon/.test(line.text());
-    if (line.type() === "error" && !offline) complaints.push(line.text());
-  });
+  shown = await openConsole(browser, server.url);
 });
 afterEach(async () => {
-  expect(complaints).toEqual([]);
-  await page.close();
+  expect(shown.complaints).toEqual([]);
+  await shown.close();
 });
-
-/** Opens the page and a new session; gives the session's id. */
-const openSession = async (): Promise<string> => {
-  await page.goto(server.url);
-  expect(page.url()).toBe(`${server.url}/console`);
-  await page.locator("#agent option").first().waitFor({ state: "attached" });
-  await page.getByRole("button", { name: "New session" }).click();
-  await page.locator('#connection[data-state="live"]').waitFor();
-  return (await page.locator("#session").textContent()) ?? "";
-};
-
-const say = async (text: string): Promise<void> => {
-  await page.locator("#text").fill(text);
-  await page.locator("#text").press("Enter");
-};
-
-const logText = async (): Promise<string> => (await page.locator("#log").textContent()) ?? "";
 
 /** The text of each message in a log. */
 const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
@@ -73,126 +47,190 @@ const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
       : [],
   );
 
-/** Waits until the page's log has more characters than this. */
+const eventsOf = async (session: string, type: StoredEvent["type"]): Promise<readonly StoredEvent[]> =>
+  (await api.events(session)).filter((event) => event.type === type);
+
 const logLongerThan = async (length: number): Promise<void> => {
-  await expect.poll(async () => (await logText()).length).toBeGreaterThan(length);
+  await expect.poll(async () => (await shown.logText()).length).toBeGreaterThan(length);
 };
 
-const picture = (name: string): Promise<unknown> => page.screenshot({ path: join(pictures, `${name}.png`) });
-
-test("AP-54 CF-39: a session opens with the team's entry agent, whatever its place in the list", async () => {
-  await openSession();
-  expect(await page.locator("#agent option").allTextContents()).toEqual([
-    "🔨 builder",
-    "🐚 guide",
-    "🔭 scout",
-  ]);
-  expect(await page.locator("#agent").inputValue()).toBe("guide");
+test("AP-54 CF-39: the first page opens on the field, offers the entry agent and its scenes, and its first message creates the session", async () => {
+  const { page, state } = shown;
+  await page.goto(server.url);
+  expect(page.url()).toBe(`${server.url}/console`);
+  await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("composer");
+  await page.getByRole("button", { name: "hello" }).click();
+  await state("done");
+  const session = /#(s_\w+)/.exec(page.url())?.[1] ?? "";
+  expect((await api.get(`/v1/sessions/${session}`)).body).toMatchObject({ agent: "guide", title: "hello" });
+  await page.locator(".session.current", { hasText: "hello" }).waitFor();
 });
 
-test("AP-54: text that is sent from the console streams its answer", async () => {
-  await openSession();
-  await say("slow");
+test("AP-54: text that is sent from the console streams its answer, and Esc stops the run", async () => {
+  const { page, logText, start, state } = shown;
+  await start("slow");
   await expect.poll(logText).toContain("The tide comes in");
   const early = (await logText()).length;
-  await picture("streaming");
   await logLongerThan(early + 200);
-  await page.getByRole("button", { name: "Cancel" }).click();
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  expect(await logText()).toContain("Run cancelled");
-  await picture("cancelled");
+  await page.keyboard.press("Escape");
+  await state("stopped");
+  expect(await logText()).toContain("Stopped.");
 });
 
-test("AP-54 AG-17: what called agents do stands under their names, and their ends do not end the session's run", async () => {
-  await openSession();
-  await say("team");
-  await page.evaluate(`statuses = [];
-    new MutationObserver(([change]) => statuses.push(change.target.textContent))
-      .observe(document.querySelector("#status"), { childList: true })`);
-  await page.locator("#log", { hasText: "That was **team**" }).waitFor();
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  const of = (name: string): Promise<number> => page.locator(`#log > [data-agent="${name}"]`).count();
-  expect([await of("🔭 scout"), await of("🔨 builder")].map((count) => count > 2)).toEqual([true, true]);
-  expect(await page.locator("#log > .user[data-agent]").count()).toBe(0);
-  const statuses = await page.evaluate<readonly string[]>("statuses");
-  expect(statuses.filter((text) => text.startsWith("idle"))).toEqual(["idle · end_turn"]);
-  await picture("team");
+test("AP-54 AG-17: called agents nest below their call with task, state and cost, and open to what they did", async () => {
+  const { page, start, state, logText } = shown;
+  await start("team");
+  await state("done");
+  expect(await logText()).toContain("That was team");
+  const head = page.locator(".called", { hasText: "Called 2 agents at once" });
+  expect(await head.locator(".child").count()).toBe(2);
+  const scout = head.locator(".child", { hasText: "scout" });
+  await scout.getByText(/done · \$0\.\d\d/).waitFor();
+  expect(await scout.locator(".entry").count()).toBe(0);
+  await scout.locator(".child-line").click();
+  await scout.getByText("Task: Find out how high the tide comes.").waitFor();
+  await scout.locator(".line", { hasText: "Wrote note tide" }).waitFor();
+  await scout.getByText("Came back to guide as:").waitFor();
+  expect(await page.locator(".panel .lane", { hasText: "builder" }).count()).toBe(1);
 });
 
-test("AP-54: tools show their input, outcome and output", async () => {
-  await openSession();
-  await say("files");
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  for (const tool of ["fs_write", "fs_edit", "fs_read", "search_content"]) {
-    await page
-      .locator("details summary", { hasText: new RegExp(`${tool} .*ok`) })
-      .first()
-      .waitFor();
-  }
-  await page.locator("details summary", { hasText: "fs_edit" }).first().click();
-  await picture("tools");
+test("AP-54: a call is one line that says what it did; the newest edit shows its diff, others open", async () => {
+  const { page, start, state } = shown;
+  await start("files");
+  await state("done");
+  for (const words of ["Wrote tour.md", "Edited tour.md", "Read tour.md", "Searched limpet"])
+    await page.locator(".line", { hasText: words }).first().waitFor();
+  const diff = page.locator(".tool", { hasText: "Edited tour.md" }).locator(".diff");
+  expect(await diff.locator(".removed mark").textContent()).toBe("grey");
+  expect(await diff.locator(".added mark").textContent()).toBe("green");
+  const read = page.locator(".tool", { hasText: "Read tour.md" });
+  expect(await read.locator(".line-result").textContent()).toBe("2 lines");
+  await read.locator(".line").click();
+  await read.locator(".output", { hasText: "A limpet is a small animal." }).waitFor();
+  await read.getByRole("button", { name: "Input as JSON" }).click();
+  await read.locator(".output", { hasText: '"path": "tour.md"' }).waitFor();
 });
 
-test("AP-54 SE-28: a question is answered on the page", async () => {
-  const session = await openSession();
+test("AP-54 SE-28: a question is answered by an option, or by typing, which steering has to be chosen against", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("ask");
+  await page.locator(".ask", { hasText: "Where does a limpet go" }).waitFor();
+  await state("waiting for you");
+  await page.locator(".session.current", { hasText: "Has a question" }).waitFor();
+  await page.getByRole("button", { name: /It stays where it is/ }).click();
+  await state("done");
+  expect(await logText()).toContain("You answered · It stays where it is");
   await say("ask");
   await page.locator(".ask").waitFor();
-  await picture("question");
-  await page.getByRole("button", { name: "It stays where it is" }).click();
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  await expect.poll(() => page.locator(".ask").count()).toBe(0);
-  expect(await logText()).toContain("That was **ask**");
-  const [resolved] = (await createApi(server.url).events(session)).filter(
-    ({ type }) => type === "ask_resolved",
-  );
-  expect(resolved?.data).toMatchObject({ decision: "answer" });
+  await page.getByRole("button", { name: "Answers the question" }).waitFor();
+  await say("To the moon");
+  await state("done");
+  expect(await logText()).toContain("You answered · To the moon");
+  const resolved = await eventsOf(session, "ask_resolved");
+  expect(resolved.map(({ data }) => data)).toMatchObject([{ decision: "answer" }, { decision: "answer" }]);
 });
 
-test("AP-54 SE-30: an approval that is edited on the page reaches the tool", async () => {
-  const session = await openSession();
-  await say("approve");
-  await page.locator(".ask textarea").waitFor();
-  await picture("approval");
-  await page.locator(".ask textarea").fill('{"key": "letter", "value": "Dear sea, as edited."}');
-  await page.getByRole("button", { name: "Approve as edited" }).click();
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  const { body } = await createApi(server.url).get(`/v1/sessions/${session}/state`);
-  expect(JSON.stringify(body)).toContain("as edited");
+test("AP-54 SE-30 TB-9: an approval that is edited on the page reaches the tool, and Approve is gone while the text differs", async () => {
+  const { page, start, state, logText } = shown;
+  const session = await start("approve");
+  const ask = page.locator(".ask");
+  await ask.getByText("Dear sea, please be gentle.").waitFor();
+  const approve = ask.getByRole("button", { name: "Approve", exact: true });
+  const own = ask.getByRole("button", { name: "Approve my version" });
+  expect([await approve.count(), await own.count()]).toEqual([1, 0]);
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  const area = ask.getByRole("textbox");
+  const before = await area.inputValue();
+  await area.fill('{"key": "letter", "value": "Dear sea, as edited."}');
+  expect([await approve.count(), await own.count()]).toEqual([0, 1]);
+  await ask.getByRole("button", { name: "Undo my changes" }).click();
+  expect([await approve.count(), await own.count()]).toEqual([1, 0]);
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  expect(await area.inputValue()).toBe(before);
+  await area.fill("{");
+  await ask.getByText("This is no JSON yet").waitFor();
+  expect(await own.isDisabled()).toBe(true);
+  await area.fill('{"key": "letter", "value": "Dear sea, as edited."}');
+  await own.click();
+  await state("done");
+  expect(await logText()).toContain("You approved with changes");
+  expect(JSON.stringify((await api.get(`/v1/sessions/${session}/state`)).body)).toContain("as edited");
 });
 
-test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itself and its text equals the log", async () => {
-  const session = await openSession();
-  const second = await browser.newPage();
-  await second.goto(`${server.url}/console#${session}`);
-  await second.locator('#connection[data-state="live"]').waitFor();
-  await say("slow");
+test("AP-54 SE-30: a denial takes a reason, which the agent is told", async () => {
+  const { page, start, state, logText, press } = shown;
+  const session = await start("approve");
+  await page.locator(".ask").waitFor();
+  await press("d");
+  await page.getByRole("textbox", { name: "Reason" }).fill("The sea cannot read.");
+  await page.getByRole("textbox", { name: "Reason" }).press("Enter");
+  await state("done");
+  expect(await logText()).toContain("You denied · letter · “The sea cannot read.”");
+  const [end] = await eventsOf(session, "tool_call_end");
+  expect(JSON.stringify(end?.data)).toContain("The sea cannot read.");
+});
+
+test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itself, what was typed meanwhile goes out, and two pages equal the log", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("slow");
+  const second = await openConsole(browser, server.url);
+  await second.page.goto(`${server.url}/console#${session}`);
   await logLongerThan(600);
   await server.kill();
-  await page.locator('#connection[data-state="waiting"], #connection[data-state="connecting"]').waitFor();
-  await picture("server-gone");
+  await state("reconnecting");
+  await page.getByText("Connection lost.").waitFor();
+  await say("hello");
+  await say("never mind");
+  await page.getByText("Kept on this device · second in line").waitFor();
+  await page.locator(".kept", { hasText: "never mind" }).getByRole("button", { name: "Withdraw" }).click();
+  expect(await page.locator(".kept").count()).toBe(1);
   await server.start();
-  await page.locator('#connection[data-state="live"]').waitFor();
-  await page.locator("#status", { hasText: "idle · end_turn" }).waitFor();
-  await second.locator("#status", { hasText: "idle · end_turn" }).waitFor();
-  await picture("recovered");
+  await state("done");
+  await expect.poll(logText).toContain("Hello! That was hello");
+  expect(await page.locator(".kept").count()).toBe(0);
+  const said = textsOf(await api.events(session)).filter((text) => text === "hello");
+  expect(said).toEqual(["hello"]);
 
-  const answer = textsOf(await createApi(server.url).events(session)).at(-1) ?? "";
-  expect(answer).toContain("That was **slow**");
-  const shown = await page.locator("#log > *").allTextContents();
-  const [once, ...more] = shown.filter((text) => text.includes("The tide comes in"));
+  const answer = textsOf(await api.events(session)).find((text) => text.includes("The tide comes in")) ?? "";
+  const flat = (text: string): string => text.replaceAll(/\s+|[*`]/g, "");
+  const prose = await page.locator(".log .speech").allTextContents();
+  const [once, ...more] = prose.filter((text) => text.includes("The tide comes in"));
   expect(more).toEqual([]);
-  expect(once === answer, "the page shows what the log has").toBe(true);
-  await expect.poll(() => second.locator("#log").innerText()).toBe(await page.locator("#log").innerText());
+  expect(flat(once ?? "") === flat(answer), "the page shows what the log has").toBe(true);
+  const column = ".log .column";
+  await expect
+    .poll(() => second.page.locator(column).innerText())
+    .toBe(await page.locator(column).innerText());
   await second.close();
 });
 
-test("RE-T31: what a person writes is text, never markup", async () => {
-  await openSession();
-  await say(
-    '<img src=x onerror="document.title=1"><b id="planted">bold</b> & <script>document.title=2</script>',
-  );
-  await page.locator("#status", { hasText: "idle" }).waitFor();
-  expect(await page.locator("#planted, #log img, #log script").count()).toBe(0);
-  expect(await page.title()).toBe("Limpet");
+test("AP-54: what was typed offline is still there after a reload, and goes out once", async () => {
+  const { page, start, state, say } = shown;
+  const session = await start("hello");
+  await state("done");
+  await page.route("**/v1/sessions/*/messages", (route) => route.abort());
+  await say("files");
+  await page.waitForFunction("sessionStorage.getItem('limpet-kept')?.includes('files')");
+  await page.unroute("**/v1/sessions/*/messages");
+  await page.reload();
+  await page.locator(".line", { hasText: "Edited tour.md" }).waitFor();
+  await state("done");
+  expect(textsOf(await api.events(session)).filter((text) => text === "files")).toEqual(["files"]);
+  expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
+});
+
+test("RE-T31: what people and models write is text, never markup, and links are only of the web", async () => {
+  const { page, start, state, logText } = shown;
+  const attack =
+    '<img src=x onerror="document.title=1"><b id="planted">bold</b> <script>document.title=2</script> [one](javascript:alert(1)) [two](https://example.com/) ![three](https://example.com/a.png)';
+  await start(attack);
+  await state("done");
+  expect(await page.locator("#planted, .log img, .log script, .log iframe").count()).toBe(0);
   expect(await logText()).toContain('<b id="planted">');
+  const links = await page
+    .locator(".log a")
+    .evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+  expect(new Set(links)).toEqual(new Set(["https://example.com/", "https://example.com/a.png"]));
+  expect(await page.title()).not.toMatch(/^[12]$/);
 });

@@ -246,7 +246,10 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   const told = hasTold(run, end.state);
   thread.run = null;
   // A run that only compacts answers nothing.
-  if (run.inputs.length > 0) thread.lastRun = run.id;
+  if (run.inputs.length > 0) {
+    thread.lastRun = run.id;
+    thread.lastEnd = { state: end.state, reason: end.reason };
+  }
   thread.files = files;
   if (told) thread.announce = null;
   if (!told) settleAnnouncement(draft, threadId, run, end);

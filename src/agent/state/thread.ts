@@ -4,7 +4,7 @@ import type { Child } from "./child.ts";
 import type { Input } from "./input.ts";
 import { isAgentMessage } from "./input.ts";
 import type { CallRecord } from "./records.ts";
-import type { RunCounters, Run } from "./run.ts";
+import type { RunCounters, Run, RunEnding } from "./run.ts";
 import { noFiles } from "./files.ts";
 import type { Session } from "./session.ts";
 
@@ -116,6 +116,8 @@ export interface Thread {
     readonly at: number | null;
   } | null;
   readonly lastRun: string | null;
+  /** That run ended so; absent before the first end. */
+  readonly lastEnd?: Pick<RunEnding, "state" | "reason">;
   /** A compaction was asked for that no run has done; the next one does it. Absent or null: none. */
   readonly compact?: Run["compact"];
 }

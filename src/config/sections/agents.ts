@@ -76,6 +76,16 @@ export const agentSchemaOf = (kinds: AgentKinds) =>
     name: name().describe("Name of the agent."),
     description: text(1_024).default("").describe("What it is for, for people and other agents."),
     instructions: text(64_000).default("").describe("What it is told; literal text."),
+    starters: z
+      .array(
+        z.strictObject({
+          say: text(1_024, 1).describe("The message."),
+          shows: text(256).default("").describe("What it shows, in a line."),
+        }),
+      )
+      .max(24)
+      .default([])
+      .describe("First messages that clients offer to people, each with what it shows."),
     ...sharedKeys(kinds),
   });
 

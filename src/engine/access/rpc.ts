@@ -10,6 +10,7 @@ import type {
   RecallQuery,
   RecallExclusions,
 } from "../../agent/definition/memory.ts";
+import type { Thread } from "../../agent/state/thread.ts";
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { Usage } from "../../model/completer.ts";
@@ -111,6 +112,8 @@ export interface SessionSummary {
   readonly updated_at: number;
   /** Holds the session's usage as the session shows it. */
   readonly usage: Json;
+  /** Says how the newest run of `main` ended; absent before the first end. */
+  readonly last_end?: NonNullable<Thread["lastEnd"]>;
   /** Holds the sums that changed with the event `since` or after it, as they are now, and the decisions after it. */
   readonly ledger: {
     readonly since: number;

@@ -208,6 +208,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
     open_asks: Object.keys(session.asks),
     queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
     last_run: session.threads["main"]?.lastRun ?? null,
+    last_end: session.threads["main"]?.lastEnd ?? null,
     active_run: session.threads["main"]?.run?.id ?? null,
     interactive: session.interactive,
     retention_days: session.retentionDays ?? null,

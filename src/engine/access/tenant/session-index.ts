@@ -38,7 +38,10 @@ export const listSessionsSchema = z.strictObject({
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
 /** Describes a listed session, which is the summary without what it gives back. */
-export type ListedSession = Omit<SessionSummary, "next_revision" | "ledger" | "asks" | "lease" | "removal">;
+export type ListedSession = Omit<
+  SessionSummary,
+  "next_revision" | "ledger" | "asks" | "lease" | "removal" | "last_end"
+> & { readonly last_end: SessionSummary["last_end"] | null };
 
 const toListedSession = (row: DatabaseRow): ListedSession => ({
   id: String(row["id"]),
@@ -52,6 +55,7 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   created_at: Number(row["created_at"]),
   updated_at: Number(row["updated_at"]),
   usage: z.json().parse(JSON.parse(String(row["usage"]))),
+  last_end: JSON.parse(String(row["last_end"])) as ListedSession["last_end"],
 });
 
 /** Returns the WHERE terms of a list query. */
@@ -124,19 +128,20 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
     summary.head_seq,
     summary.updated_at,
     JSON.stringify(summary.usage),
+    JSON.stringify(summary.last_end ?? null),
     summary.created_at,
     summary.id,
   ];
   if (isKnown)
     all(
       `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, next_revision = ?,
-         head_seq = ?, updated_at = ?, usage = ? WHERE created_at = ? AND id = ?`,
+         head_seq = ?, updated_at = ?, usage = ?, last_end = ? WHERE created_at = ? AND id = ?`,
       ...values,
     );
   else
     all(
       `INSERT INTO sessions (ref, agent, title, metadata, status, revision, next_revision, head_seq, updated_at, usage,
-         created_at, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         last_end, created_at, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...values,
     );
 }

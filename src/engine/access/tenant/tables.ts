@@ -117,4 +117,8 @@ export const tenantMigrations: Migrations = [
   -- A session's decisions are found without those of others.
   CREATE INDEX audit_by_session ON audit (session, at, first);
   `,
+  `
+  -- last_end = how the newest run of the person's thread ended, as JSON.
+  ALTER TABLE sessions ADD COLUMN last_end TEXT;
+  `,
 ];

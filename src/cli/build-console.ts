@@ -1,0 +1,85 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** This file writes the console as files that the Worker serves and does not load: `console.html` and `console/` in `.limpet/public`. */
+
+const root = resolve(import.meta.dirname, "../..");
+const folder = join(root, ".limpet/public");
+
+/** The rooms that the console is made of. */
+const rooms = ["src/console", "src/client"];
+
+const sourcesOf = (room: string): readonly string[] =>
+  readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(?:tsx?|css|html)$/.test(name))
+    .toSorted()
+    .map((name) => join(root, room, name));
+
+/** Names what the console would be built of. */
+const hashSources = (): string => {
+  const hash = createHash("sha256");
+  for (const file of [join(root, "package-lock.json"), import.meta.filename, ...rooms.flatMap(sourcesOf)])
+    hash.update(file).update(readFileSync(file));
+  return hash.digest("hex");
+};
+
+interface BuiltFile {
+  readonly name: string;
+  readonly content: string | Uint8Array;
+}
+
+/** Builds the page, its program and its style sheet. */
+const buildFiles = async (): Promise<readonly BuiltFile[]> => {
+  // The bundler is loaded only where there is something to build.
+  const { build } = await import("vite");
+  const result = await build({
+    root: join(root, "src/console"),
+    base: "/",
+    configFile: false,
+    envDir: false,
+    publicDir: false,
+    logLevel: "warn",
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    build: {
+      write: false,
+      target: "es2024",
+      modulePreload: false,
+      assetsInlineLimit: 0,
+      rolldownOptions: {
+        input: join(root, "src/console/console.html"),
+        output: {
+          entryFileNames: "console/[name]-[hash].js",
+          chunkFileNames: "console/[name]-[hash].js",
+          assetFileNames: "console/[name]-[hash][extname]",
+        },
+      },
+    },
+  });
+  return [result].flat().flatMap((made) =>
+    "output" in made
+      ? made.output.map((file) => ({
+          name: file.fileName,
+          content: file.type === "chunk" ? file.code : file.source,
+        }))
+      : [],
+  );
+};
+
+/** Writes the console unless it is of these sources already, since `wrangler dev` reloads for each file that changes. */
+export const writeConsole = async (): Promise<void> => {
+  const mark = join(root, ".limpet/console.sha256");
+  const hash = hashSources();
+  if (existsSync(mark) && readFileSync(mark, "utf8") === hash) return;
+  const files = await buildFiles();
+  const draft = join(root, `.limpet/.${process.pid}-console`);
+  mkdirSync(join(draft, "console"), { recursive: true });
+  for (const { name, content } of files) writeFileSync(join(draft, name), content);
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["console", "console.html"]) {
+    rmSync(join(folder, name), { recursive: true, force: true });
+    renameSync(join(draft, name), join(folder, name));
+  }
+  rmSync(draft, { recursive: true });
+  writeFileSync(mark, hash);
+};

@@ -1,0 +1,255 @@
+import { useEffect, useState } from "preact/hooks";
+import { ConversationRegion } from "./conversation/region.tsx";
+import { StopQuestion, hasRunningCall } from "./conversation/dock.tsx";
+import { FirstPage } from "./conversation/first.tsx";
+import { IconButton } from "./parts/controls.tsx";
+import type { Store } from "./parts/hooks.ts";
+import { useMedia, useStore } from "./parts/hooks.ts";
+import { Mark } from "./parts/icons.tsx";
+import { lazy } from "./parts/lazy.tsx";
+import { pressKey } from "./palette/keys.ts";
+import { SessionsRegion } from "./sessions/list.tsx";
+import type { App } from "./state/app.ts";
+import { AppContext, SessionContext, useApp, useSession, useTranscript } from "./state/app.ts";
+import type { SessionControl } from "./state/session.ts";
+
+const ContextRegion = lazy(async () => (await import("./context/region.tsx")).ContextRegion);
+const RunPanel = lazy(async () => (await import("./run/panel.tsx")).RunPanel);
+const Palette = lazy(async () => (await import("./palette/palette.tsx")).Palette);
+const KeysDialog = lazy(async () => (await import("./palette/keys-dialog.tsx")).KeysDialog);
+
+/** The page: three regions on a desk, one at a time on a phone. */
+
+/** Sentences for who listens: one element that waits its turn, one that does not. */
+export interface Announcements {
+  readonly polite: Store<string>;
+  readonly urgent: Store<string>;
+}
+
+export type Layer = "keys" | "palette" | "stop" | null;
+
+const Voices = ({ polite, urgent }: Announcements) => (
+  <>
+    <p class="hidden" aria-live="polite">
+      {useStore(polite)}
+    </p>
+    <p class="hidden" aria-live="assertive">
+      {useStore(urgent)}
+    </p>
+  </>
+);
+
+/** The sentence of the newest fault, until it is put away. */
+const Fault = () => {
+  const { fault } = useApp();
+  const text = useStore(fault);
+  if (text === null) return null;
+  return (
+    <div class="fault" role="alert">
+      <span>{text}</span>
+      <IconButton name="close" label="Put this away" onClick={() => fault.set(null)} />
+    </div>
+  );
+};
+
+/** The panel beside the conversation on a desk, over it where the page is narrow. */
+const Panel = () => {
+  const { panel } = useApp();
+  const isOpen = useStore(panel);
+  const isDrawer = useMedia("(max-width: 1179px)");
+  useEffect(() => panel.set(!isDrawer), [isDrawer]);
+  if (!isOpen) return null;
+  const close = (): void => panel.set(false);
+  if (!isDrawer) return <RunPanel onClose={close} />;
+  return (
+    <div class="drawer">
+      <button type="button" class="veil" aria-label="Close the panel" tabIndex={-1} onClick={close} />
+      <RunPanel onClose={close} />
+    </div>
+  );
+};
+
+/** A session that there is not, or that this key may not open. */
+const NoSession = ({ title, text }: { readonly title: string; readonly text: string }) => {
+  const { go } = useApp();
+  return (
+    <main class="first" id="conversation">
+      <div class="first-column">
+        <h1>{title}</h1>
+        <p class="quiet-text">{text}</p>
+        <div class="row-of-buttons">
+          <button type="button" class="button primary" onClick={() => go({ session: null, context: null })}>
+            Start a new session
+          </button>
+          <button type="button" class="button" onClick={() => location.reload()}>
+            Use another key
+          </button>
+        </div>
+      </div>
+    </main>
+  );
+};
+
+const closedPages: Readonly<Record<string, readonly [string, string]>> = {
+  not_found: [
+    "There is no such session",
+    "It was deleted, or it belongs to somebody else. Its address is not a secret: nothing was lost by opening it.",
+  ],
+  scope_missing: [
+    "This key may not open this session",
+    "It works here, but it was not given the right to read sessions.",
+  ],
+  forbidden: [
+    "This key may not open this session",
+    "It works here, but it was not given the right to read sessions.",
+  ],
+};
+
+const Session = () => {
+  const { route } = useApp();
+  const { context } = useStore(route);
+  const { status, problem, session } = useTranscript();
+  const page =
+    status === "closed" && (session === null || problem?.code === "not_found")
+      ? closedPages[problem?.code ?? ""]
+      : undefined;
+  if (page !== undefined) return <NoSession title={page[0]} text={page[1]} />;
+  if (context !== null) return <ContextRegion place={context} />;
+  return (
+    <>
+      <ConversationRegion />
+      <Panel />
+    </>
+  );
+};
+
+/** Asks for the key where the server wants one; it goes into the memory of this page and nowhere else. */
+const KeyPage = () => {
+  const { key, sessions } = useApp();
+  const { state } = useStore(sessions.list);
+  const tried = useStore(key) !== "";
+  return (
+    <main class="first key-page" id="conversation">
+      <form
+        class="first-column"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const field = event.currentTarget.elements.namedItem("key");
+          if (field instanceof HTMLInputElement) key.set(field.value.trim());
+        }}
+      >
+        <Mark />
+        <h1>
+          {tried && state === "refused" ? "This key does not open this server" : "This server needs a key"}
+        </h1>
+        <p class="quiet-text">It stays in the memory of this page: a reload forgets it.</p>
+        <label>
+          Key
+          <input
+            id="composer"
+            name="key"
+            class="field"
+            type="password"
+            autocomplete="off"
+            autofocus
+            required
+          />
+        </label>
+        <div class="row-of-buttons">
+          <button type="submit" class="button primary">
+            Open
+          </button>
+        </div>
+      </form>
+    </main>
+  );
+};
+
+const Regions = ({ control }: { readonly control: SessionControl | null }) => {
+  const { route, sessions } = useApp();
+  const { session } = useStore(route);
+  const { state } = useStore(sessions.list);
+  const isPhone = useMedia("(max-width: 759px)");
+  if (state === "refused") return <KeyPage />;
+  return (
+    <>
+      {(!isPhone || session === null) && <SessionsRegion />}
+      {control === null ? (
+        session === null && <FirstPage />
+      ) : (
+        <SessionContext.Provider value={control}>
+          <Session key={control.id} />
+        </SessionContext.Provider>
+      )}
+    </>
+  );
+};
+
+const StopLayer = ({ onClose }: { readonly onClose: () => void }) => {
+  useSession();
+  return <StopQuestion onClose={onClose} />;
+};
+
+const leave = (app: App, setLayer: (layer: Layer) => void): void => {
+  const { session, context } = app.route.get();
+  if (context !== null) return app.go({ session, context: null });
+  if (app.panel.get() && matchMedia("(max-width: 1179px)").matches) return app.panel.set(false);
+  const control = app.session.get();
+  const transcript = control?.open.getSnapshot();
+  if (control === null || transcript?.session?.active_run == null) return;
+  if (hasRunningCall(transcript)) setLayer("stop");
+  else app.report(control.cancel());
+};
+
+interface PageProps {
+  readonly app: App;
+  readonly announcements: Announcements;
+  readonly layer: Store<Layer>;
+}
+
+export const Page = ({ app, announcements, layer }: PageProps) => {
+  const control = useStore(app.session);
+  const shown = useStore(layer);
+  const [, setReady] = useState(false);
+  const close = (): void => layer.set(null);
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void =>
+      pressKey(event, {
+        openPalette: () => layer.set("palette"),
+        showKeys: app.showKeys,
+        startNew: () => app.go({ session: null, context: null }),
+        leave: () => leave(app, layer.set),
+      });
+    document.addEventListener("keydown", press);
+    setReady(true);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+  const { context, session } = useStore(app.route);
+  const view = context !== null ? "shows-context" : session !== null ? "shows-session" : "shows-list";
+  return (
+    <AppContext.Provider value={app}>
+      <a
+        class="hidden skip"
+        href="#composer"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("composer")?.focus();
+        }}
+      >
+        To the message field
+      </a>
+      <div class={`page ${view}`}>
+        <Regions control={control} />
+      </div>
+      <Fault />
+      <Voices {...announcements} />
+      {shown === "keys" && <KeysDialog onClose={close} />}
+      {shown === "palette" && <Palette onClose={close} />}
+      {shown === "stop" && control !== null && (
+        <SessionContext.Provider value={control}>
+          <StopLayer onClose={close} />
+        </SessionContext.Provider>
+      )}
+    </AppContext.Provider>
+  );
+};

@@ -1,0 +1,75 @@
+import { useState } from "preact/hooks";
+import type { TranscriptAsk } from "../../client/transcript.ts";
+import { escapeUnseen } from "../parts/escape.ts";
+import { useApp, useSession } from "../state/app.ts";
+import type { AskAnswer } from "../state/session.ts";
+import { Approval } from "./approval.tsx";
+import { AskFrame } from "./frame.tsx";
+import type { AskProps } from "./frame.tsx";
+import { Question } from "./question.tsx";
+import { Raise } from "./raise.tsx";
+
+/** An open ask as a card, where its call stands. */
+
+const httpsOnly = (url: string): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
+
+const SignIn = ({ ask, agent, busy, answer }: AskProps) => (
+  <AskFrame ask={ask} icon="shield" tag="Needs you to sign in">
+    <h2>
+      May {agent} use <span class="mono">{escapeUnseen(ask.authorization?.server ?? "")}</span> in your name?
+    </h2>
+    <p class="command">
+      <a href={httpsOnly(ask.authorization?.url ?? "")} target="_blank" rel="noopener noreferrer">
+        {escapeUnseen(ask.authorization?.url ?? "")}
+      </a>
+    </p>
+    <div class="ask-buttons">
+      <button
+        type="button"
+        class="button primary"
+        disabled={busy}
+        onClick={() => answer({ decision: "approve" })}
+      >
+        I have signed in
+      </button>
+      <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "deny" })}>
+        Deny
+      </button>
+    </div>
+  </AskFrame>
+);
+
+const ClientTool = ({ ask, busy, answer }: AskProps) => (
+  <AskFrame ask={ask} icon="tool" tag="Waits for its client">
+    <h2>
+      The program that began this session has to answer{" "}
+      <span class="mono">{escapeUnseen(ask.client_tool?.tool ?? "")}</span>.
+    </h2>
+    <div class="ask-buttons">
+      <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "cancel" })}>
+        Go on without it
+      </button>
+    </div>
+  </AskFrame>
+);
+
+const cards = {
+  approval: Approval,
+  question: Question,
+  budget: Raise,
+  authorization: SignIn,
+  client_tool: ClientTool,
+} as const;
+
+/** An open ask of a call, or one that stands by itself. */
+export const AskCard = ({ ask, agent }: { readonly ask: TranscriptAsk; readonly agent: string }) => {
+  const session = useSession();
+  const { report } = useApp();
+  const [busy, setBusy] = useState(false);
+  const answer = (body: AskAnswer): void => {
+    setBusy(true);
+    report(session.answer(ask.id, body).finally(() => setBusy(false)));
+  };
+  const Card = cards[ask.kind];
+  return <Card ask={ask} agent={escapeUnseen(ask.label ?? agent)} busy={busy} answer={answer} />;
+};

@@ -1,0 +1,75 @@
+import type { Json } from "../../chat/message.ts";
+import type { TranscriptAsk } from "../../client/transcript.ts";
+import { escapeUnseen } from "../parts/escape.ts";
+import type { IconName } from "../parts/icon-paths.ts";
+import { listOf, outputText, parseJson, textOf } from "../parts/json.ts";
+
+/** What became of an ask, in one line. */
+
+export interface ClosedWords {
+  readonly icon: IconName;
+  readonly good: boolean;
+  /** Who did what: "You approved". */
+  readonly who: string;
+  /** What a person said beside it. */
+  readonly said: string;
+}
+
+/** The one at this page is meant unless another key answered. */
+const nameOf = (by: string, own: string): string =>
+  by === own || by === "dev" || by === "operator" ? "You" : by.replace(/^key[_:]/, "Key ");
+
+/** The log does not repeat what a person said: the result that the model got has it. */
+const answerText = (output: Json): string => {
+  const text = outputText(output);
+  const chosen = listOf(parseJson(text)).flatMap((each) => textOf(each) ?? []);
+  return chosen.length > 0 ? chosen.join(", ") : text;
+};
+
+const reasonText = (output: Json): string => {
+  const reason = /^denied: (.+)/s.exec(outputText(output))?.[1] ?? "";
+  return reason === "" || reason === noReason ? "" : `“${reason}”`;
+};
+
+/** What the server says where a person gave no reason. */
+const noReason = "the person did not approve this call";
+
+const verbs: Readonly<Record<string, string>> = {
+  approve: "approved",
+  edit: "approved with changes",
+  deny: "denied",
+  answer: "answered",
+  result: "answered",
+  cancel: "let the default apply",
+};
+
+const budgetVerbs: Readonly<Record<string, string>> = {
+  approve: "allowed more",
+  answer: "allowed more",
+  deny: "stopped here",
+};
+
+const saidOf = ({ kind, resolution }: TranscriptAsk, output: Json): string => {
+  if (kind === "question") return answerText(output);
+  return resolution?.decision === "deny" ? reasonText(output) : "";
+};
+
+/** Says what became of an ask; `own` is the key of this page, `output` what its call came to. */
+export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): ClosedWords => {
+  const { status, resolution, kind } = ask;
+  if (status === "expired") {
+    const what = kind === "approval" ? "Denied by itself" : "Went on by itself";
+    return { icon: "clock", good: false, who: what, said: "nobody answered in time" };
+  }
+  if (status === "cancelled" || resolution === undefined)
+    return { icon: "close", good: false, who: "Dropped", said: "before there was an answer" };
+  const { decision, by } = resolution;
+  const verb = (kind === "budget" ? budgetVerbs[decision] : undefined) ?? verbs[decision] ?? decision;
+  const isNo = decision === "deny" || decision === "cancel";
+  return {
+    icon: isNo ? "close" : "check",
+    good: !isNo,
+    who: `${nameOf(by, own)} ${verb}`,
+    said: escapeUnseen(saidOf(ask, output)),
+  };
+};

@@ -1,0 +1,42 @@
+import { useEffect, useRef } from "preact/hooks";
+
+interface DenyProps {
+  readonly agent: string;
+  readonly busy: boolean;
+  readonly onDeny: (reason: string) => void;
+  readonly onBack: () => void;
+}
+
+/** Asks for a reason in place: it is what the agent is told. */
+export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const deny = (): void => onDeny(field.current?.value.trim() ?? "");
+  return (
+    <div
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onBack();
+        else if (event.key === "Enter" && !event.isComposing) deny();
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <input
+        ref={field}
+        class="field"
+        aria-label="Reason"
+        placeholder={`What ${agent} should know`}
+        maxLength={4_096}
+      />
+      <div class="ask-buttons">
+        <button type="button" class="button primary" disabled={busy} onClick={deny}>
+          Deny and tell {agent} <kbd aria-hidden="true">↵</kbd>
+        </button>
+        <button type="button" class="button" onClick={onBack}>
+          Back <kbd aria-hidden="true">Esc</kbd>
+        </button>
+      </div>
+    </div>
+  );
+};

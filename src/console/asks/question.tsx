@@ -1,0 +1,86 @@
+import { useState } from "preact/hooks";
+import type { TranscriptAsk } from "../../client/transcript.ts";
+import { escapeUnseen } from "../parts/escape.ts";
+import { Icon } from "../parts/icons.tsx";
+import { AskFrame } from "./frame.tsx";
+import type { AskProps } from "./frame.tsx";
+
+interface OptionProps {
+  readonly option: string;
+  readonly at: number;
+  readonly many: boolean;
+  readonly chosen: boolean;
+  readonly busy: boolean;
+  readonly onChoose: () => void;
+}
+
+const Option = ({ option, at, many, chosen, busy, onChoose }: OptionProps) => (
+  <li>
+    <button
+      type="button"
+      class="option"
+      disabled={busy}
+      aria-pressed={many ? chosen : undefined}
+      data-key={at < 9 ? String(at + 1) : undefined}
+      onClick={onChoose}
+    >
+      <span class={many ? "box" : "circle"}>{chosen && <Icon name="check" />}</span>
+      <span>{escapeUnseen(option)}</span>
+      {at < 9 && <kbd aria-hidden="true">{at + 1}</kbd>}
+    </button>
+  </li>
+);
+
+const noQuestion: NonNullable<TranscriptAsk["question"]> = {
+  text: "",
+  options: [],
+  multi_select: false,
+  strict: false,
+};
+
+/** A question: its options answer it; own words come from the composer. */
+export const Question = ({ ask, agent, busy, answer }: AskProps) => {
+  const { text, options, multi_select: many, strict } = ask.question ?? noQuestion;
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const choose = (option: string): void => {
+    if (!many) return answer({ decision: "answer", selections: [option] });
+    setChosen(chosen.includes(option) ? chosen.filter((each) => each !== option) : [...chosen, option]);
+  };
+  const hint =
+    options.length > 0
+      ? "Your own words are below. They answer instead of an option."
+      : "Your answer goes into the field below.";
+  return (
+    <AskFrame ask={ask} icon="question" tag={`${agent} asks you`}>
+      <h2>{escapeUnseen(text)}</h2>
+      {options.length > 0 && (
+        <ul class="options">
+          {options.map((option, at) => (
+            <Option
+              key={option}
+              option={option}
+              at={at}
+              many={many}
+              chosen={chosen.includes(option)}
+              busy={busy}
+              onChoose={() => choose(option)}
+            />
+          ))}
+        </ul>
+      )}
+      {many && (
+        <div class="ask-buttons">
+          <button
+            type="button"
+            class="button primary"
+            disabled={busy || chosen.length === 0}
+            onClick={() => answer({ decision: "answer", selections: chosen })}
+          >
+            Answer with {chosen.length}
+          </button>
+        </div>
+      )}
+      {!strict && <p class="ask-rule">{hint}</p>}
+    </AskFrame>
+  );
+};

@@ -1,0 +1,86 @@
+import { useRef, useState } from "preact/hooks";
+import type { TranscriptAsk } from "../../client/transcript.ts";
+import { AskFrame } from "./frame.tsx";
+import type { AskProps } from "./frame.tsx";
+import { limitUnit } from "./limits.ts";
+import type { LimitUnit } from "./limits.ts";
+
+interface AmountProps {
+  readonly unit: LimitUnit;
+  readonly least: number;
+  readonly wanted: number;
+  readonly field: { current: HTMLInputElement | null };
+  readonly onEnter: () => void;
+}
+
+const Amount = ({ unit, least, wanted, field, onEnter }: AmountProps) => (
+  <label class="amount">
+    New limit{unit.word === "" ? "" : `, in ${unit.word}`}
+    <input
+      ref={field}
+      class="field"
+      type="number"
+      min={least / unit.one}
+      step="any"
+      defaultValue={String(Math.round((wanted / unit.one) * 1e4) / 1e4)}
+      onKeyDown={(event) => event.key === "Enter" && onEnter()}
+    />
+    <span class="meta">It goes on with {unit.show(least)} or more.</span>
+  </label>
+);
+
+const noBudget: NonNullable<TranscriptAsk["budget"]> = {
+  scope: "run",
+  kind: "",
+  limit: 0,
+  spent: 0,
+  least: 0,
+};
+
+/** A limit that is used up: it is raised to twice of what it was, to another amount, or the run ends. */
+export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
+  const field = useRef<HTMLInputElement>(null);
+  const [asksAmount, setAsksAmount] = useState(false);
+  const { scope, kind, limit, spent, least } = ask.budget ?? noBudget;
+  const unit = limitUnit(kind);
+  const wanted = Math.max(least, 2 * limit);
+  const raise = (value: number): void => answer({ decision: "approve", limit: value });
+  const raiseTyped = (): void => {
+    const typed = Number(field.current?.value ?? "");
+    if (Number.isFinite(typed)) raise(Math.round(typed * unit.one * 1e9) / 1e9);
+  };
+  return (
+    <AskFrame ask={ask} icon="shield" tag="Needs your decision">
+      <h2>
+        {scope === "run" ? `${agent}’s run` : "The session"} has used {unit.show(spent)} of {unit.show(limit)}
+        . May it go on?
+      </h2>
+      {asksAmount && <Amount unit={unit} least={least} wanted={wanted} field={field} onEnter={raiseTyped} />}
+      <div class="ask-buttons">
+        <button
+          type="button"
+          class="button primary"
+          data-key="mod-enter"
+          disabled={busy}
+          onClick={() => (asksAmount ? raiseTyped() : raise(wanted))}
+        >
+          {asksAmount ? "Allow this much" : `Allow ${unit.show(wanted - limit)} more`}
+        </button>
+        {!asksAmount && (
+          <button type="button" class="button" disabled={busy} onClick={() => setAsksAmount(true)}>
+            Another amount…
+          </button>
+        )}
+        <button
+          type="button"
+          class="button"
+          data-key="d"
+          disabled={busy}
+          onClick={() => answer({ decision: "deny" })}
+        >
+          Stop here
+        </button>
+      </div>
+    </AskFrame>
+  );
+};

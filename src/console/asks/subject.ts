@@ -1,0 +1,94 @@
+import type { Json } from "../../chat/message.ts";
+import { commandOf } from "../conversation/verbs.ts";
+import { escapeUnseen, escapedJson } from "../parts/escape.ts";
+import type { Fields } from "../parts/json.ts";
+import { fieldsOf, textOf } from "../parts/json.ts";
+
+/** What an approval is about, and which text of it a person may edit. */
+
+export type Subject =
+  | { readonly kind: "command"; readonly command: string }
+  /** A file changes; `before` is null where the whole of it is replaced. */
+  | { readonly kind: "file"; readonly path: string; readonly before: string | null; readonly after: string }
+  | { readonly kind: "patch"; readonly patch: string }
+  | { readonly kind: "plan"; readonly plan: string }
+  | { readonly kind: "values"; readonly values: readonly (readonly [string, Json])[] };
+
+const fileSubject = (tool: string, input: Fields): Subject | null => {
+  const path = textOf(input["path"]);
+  if (path === null) return null;
+  if (tool === "fs_write") return { kind: "file", path, before: null, after: textOf(input["content"]) ?? "" };
+  if (tool !== "fs_edit") return null;
+  return {
+    kind: "file",
+    path,
+    before: textOf(input["old_text"]) ?? "",
+    after: textOf(input["new_text"]) ?? "",
+  };
+};
+
+/** Finds what a person should see first. */
+export const subjectOf = (tool: string, given: Json): Subject => {
+  const input = fieldsOf(given);
+  const command = tool.startsWith("exec_") ? commandOf(input) : null;
+  if (command !== null) return { kind: "command", command };
+  const plan = tool === "plan" ? textOf(input["plan"]) : null;
+  if (plan !== null) return { kind: "plan", plan };
+  const patch = tool.endsWith("patch") ? textOf(input["patch"] ?? input["diff"]) : null;
+  if (patch !== null) return { kind: "patch", patch };
+  return fileSubject(tool, input) ?? { kind: "values", values: Object.entries(input) };
+};
+
+/** A text that stands for the input while it is edited, and how an input is made of it again. */
+export interface EditedInput {
+  readonly label: string;
+  readonly text: string;
+  /** Returns the input; null if the text cannot be one. */
+  readonly read: (text: string) => { readonly input: Json } | null;
+}
+
+/** The field of an input that people edit as it stands; everything else is edited as JSON. */
+const editedFields: Readonly<Record<string, string>> = {
+  fs_edit: "new_text",
+  fs_write: "content",
+  exec_shell: "script",
+  plan: "plan",
+};
+
+const jsonDraft = (input: Json): EditedInput => ({
+  label: "Input as JSON",
+  text: escapedJson(input),
+  read: (text) => {
+    try {
+      return { input: JSON.parse(text) as Json };
+    } catch {
+      return null;
+    }
+  },
+});
+
+/** A text with characters that nobody sees is edited as JSON, where they are written out. */
+const isPlain = (text: string): boolean =>
+  text.split("\n").every((line) => escapeUnseen(line.replaceAll("\t", "")) === line.replaceAll("\t", ""));
+
+/** Returns the text to edit an approval by. */
+export const draftOf = (tool: string, input: Json): EditedInput => {
+  const name = editedFields[tool];
+  const text = name === undefined ? null : textOf(fieldsOf(input)[name]);
+  if (name === undefined || text === null || !isPlain(text)) return jsonDraft(input);
+  return {
+    label: "Your version",
+    text,
+    read: (edited) => ({ input: { ...fieldsOf(input), [name]: edited } }),
+  };
+};
+
+/** Rows that a text takes up: what is approved should be in sight. */
+export const rowsOf = (text: string): number =>
+  Math.min(
+    16,
+    Math.max(
+      2,
+      text.split("\n").reduce((rows, line) => rows + Math.ceil((line.length + 1) / 76), 0),
+    ),
+  );

@@ -1,0 +1,169 @@
+import type { TurnFacts } from "../../client/transcript.ts";
+import {
+  formatCount,
+  formatDuration,
+  formatShare,
+  formatSigned,
+  formatTokens,
+  formatUsd,
+} from "../parts/format.ts";
+import type { ContextView } from "./view.ts";
+import { changeLines, partsOf, sizesOf } from "./view.ts";
+
+/** What changed since the call before, what the request is made of, and its facts. */
+
+const percent = (share: number): string => `${Math.min(100, Math.max(0, share * 100)).toFixed(1)}%`;
+
+interface SizeProps {
+  readonly name: string;
+  readonly tokens: number;
+  readonly window: number;
+  readonly threshold: number | null;
+  readonly isNow: boolean;
+}
+
+const Size = ({ name, tokens, window, threshold, isNow }: SizeProps) => (
+  <div class={`size ${isNow ? "now" : ""}`}>
+    <span class="quiet-text">{name}</span>
+    <span class="size-track">
+      <span style={{ width: percent(tokens / window) }} />
+      {threshold !== null && <i style={{ left: percent(threshold) }} />}
+    </span>
+    <span class="token-number">{formatTokens(tokens)}</span>
+  </div>
+);
+
+const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
+
+const verifiedWords: Readonly<Record<string, string>> = {
+  true: "same bytes as sent",
+  false: "the definition has changed since",
+  null: "not known",
+};
+
+interface ChangesProps {
+  readonly view: ContextView;
+  readonly facts: TurnFacts | undefined;
+  readonly threshold: number | null;
+}
+
+export const Changes = ({ view, facts, threshold }: ChangesProps) => {
+  const { previous, beforeEffects, now } = sizesOf(view);
+  const lines = changeLines(view);
+  const difference = previous === null ? 0 : now - previous;
+  const bar = { window: Math.max(view.window, now, beforeEffects), threshold };
+  return (
+    <section aria-label="Changed since the call before">
+      <h2>{previous === null ? "What was sent" : "Changed since the call before"}</h2>
+      {previous !== null && <Size name="Call before" tokens={previous} isNow={false} {...bar} />}
+      {beforeEffects !== now && <Size name="Before effects" tokens={beforeEffects} isNow={false} {...bar} />}
+      <Size name={`Turn ${view.turn}`} tokens={now} isNow {...bar} />
+      {threshold !== null && (
+        <p class="meta size-note">
+          The line is at {formatShare(threshold)}, where the context is made smaller.
+        </p>
+      )}
+      <ul class="changes">
+        {lines.map(({ sign, text, by, reason, tokens }, at) => (
+          <li key={at}>
+            <span class={`sign ${signTones[sign]}`} aria-hidden="true">
+              {sign}
+            </span>
+            <span>
+              {text}
+              {(by !== null || reason !== null) && (
+                <span class="meta">
+                  {by !== null && <span class="mono">{by}</span>}
+                  {by !== null && reason !== null && " · "}
+                  {reason}
+                </span>
+              )}
+            </span>
+            <span>{formatSigned(tokens)}</span>
+          </li>
+        ))}
+        {previous !== null && (
+          <li class="sum">
+            <span />
+            <span>
+              {formatCount(Math.abs(difference))} tokens {difference <= 0 ? "fewer" : "more"} than before
+            </span>
+            <span>{formatCount(now)}</span>
+          </li>
+        )}
+      </ul>
+      <Made view={view} />
+      <Facts view={view} facts={facts} />
+    </section>
+  );
+};
+
+const Made = ({ view }: { readonly view: ContextView }) => (
+  <section class="panel-section" aria-label="Made of">
+    <h2>Made of</h2>
+    <div class="made" aria-hidden="true">
+      {partsOf(view).map(({ name, tokens }) => (
+        <span key={name} style={{ width: percent(tokens / Math.max(1, view.size)) }} />
+      ))}
+    </div>
+    <ul class="made-list">
+      {partsOf(view).map(({ name, tokens }) => (
+        <li key={name}>
+          <span class="swatch" />
+          <span>{name}</span>
+          <span>{formatCount(tokens)}</span>
+          <span class="meta">{formatShare(tokens / Math.max(1, view.size))}</span>
+        </li>
+      ))}
+    </ul>
+  </section>
+);
+
+const Facts = ({ view, facts }: Pick<ChangesProps, "view" | "facts">) => {
+  const call = facts?.model_calls.findLast(({ purpose }) => purpose !== "compaction");
+  const usage = call?.usage ?? null;
+  return (
+    <section class="panel-section" aria-label="Request">
+      <h2>Request</h2>
+      <dl class="facts-list">
+        <div>
+          <dt>Model</dt>
+          <dd>{view.model}</dd>
+        </div>
+        <div>
+          <dt>Window</dt>
+          <dd>
+            {formatCount(view.window)}, answer up to {formatCount(view.parameters.max_tokens)}
+          </dd>
+        </div>
+        {usage !== null && (
+          <div>
+            <dt>From cache</dt>
+            <dd>
+              {formatCount(usage.cacheRead)} of{" "}
+              {formatCount(usage.input + usage.cacheRead + usage.cacheWrite)}
+            </dd>
+          </div>
+        )}
+        {call?.duration_ms != null && (
+          <div>
+            <dt>Answered</dt>
+            <dd>
+              in {formatDuration(call.duration_ms)}, {formatUsd(call.cost_usd)}
+            </dd>
+          </div>
+        )}
+        {view.hidden_tools.length > 0 && (
+          <div>
+            <dt>Without tools</dt>
+            <dd class="mono">{view.hidden_tools.map(({ name }) => name).join(", ")}</dd>
+          </div>
+        )}
+        <div>
+          <dt>Rebuilt</dt>
+          <dd class={view.verified === true ? "good" : ""}>{verifiedWords[String(view.verified)]}</dd>
+        </div>
+      </dl>
+    </section>
+  );
+};

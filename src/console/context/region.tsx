@@ -1,0 +1,250 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Transcript, TurnFacts } from "../../client/transcript.ts";
+import { Tabs } from "../parts/controls.tsx";
+import { escapedJson } from "../parts/escape.ts";
+import { useLoad, useStore } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { parseJson } from "../parts/json.ts";
+import { useApp, useSession, useTranscript } from "../state/app.ts";
+import type { ContextPlace } from "../state/route.ts";
+import { Changes } from "./changes.tsx";
+import { Rows } from "./rows.tsx";
+import type { ContextRow, ContextView } from "./view.ts";
+import { describeView, isChanged, isSent, rowsOf } from "./view.ts";
+
+/** What the model saw in a turn: it takes the place of the conversation. */
+
+type RowFilter = "changed" | "all" | "sent" | "unsent";
+
+const filters: readonly {
+  readonly id: RowFilter;
+  readonly label: string;
+  readonly keeps: (row: ContextRow) => boolean;
+}[] = [
+  { id: "changed", label: "Changed", keeps: isChanged },
+  { id: "all", label: "All", keeps: () => true },
+  { id: "sent", label: "Sent", keeps: isSent },
+  { id: "unsent", label: "Not sent", keeps: (row) => !isSent(row) },
+];
+
+const countOfRows = (rows: readonly ContextRow[]): number =>
+  rows.reduce((sum, { messages }) => sum + Math.max(1, messages.length), 0);
+
+/** The turns of the thread that a place is in, in their order. */
+const placesOf = ({ runs }: Transcript, place: ContextPlace): readonly ContextPlace[] => {
+  const thread = runs.find(({ id }) => id === place.run)?.thread;
+  return runs
+    .filter((run) => run.thread === thread)
+    .flatMap((run) => run.timeline.map(({ turn }) => ({ run: run.id, turn, call: null })));
+};
+
+const factsOf = ({ runs }: Transcript, { run, turn }: ContextPlace): TurnFacts | undefined =>
+  runs.find(({ id }) => id === run)?.timeline.find((facts) => facts.turn === turn);
+
+interface Steps {
+  readonly before: ContextPlace | null;
+  readonly after: ContextPlace | null;
+  readonly words: string;
+  readonly more: string;
+}
+
+/** Steps through the calls of a turn that has several, then to the next turn. */
+const stepsOf = (transcript: Transcript, place: ContextPlace, view: ContextView | null): Steps => {
+  const places = placesOf(transcript, place);
+  const at = places.findIndex(({ run, turn }) => run === place.run && turn === place.turn);
+  const { calls, call } = view ?? { calls: [], call: 1 };
+  const turns = transcript.runs.find(({ id }) => id === place.run)?.timeline.length ?? 0;
+  const stepCall = (to: number): ContextPlace | null =>
+    to >= 1 && to <= calls.length ? { ...place, call: to } : null;
+  return {
+    before: stepCall(call - 1) ?? places[at - 1] ?? null,
+    after: stepCall(call + 1) ?? places[at + 1] ?? null,
+    words: `Turn ${place.turn}`,
+    more: calls.length > 1 ? `, call ${call} of ${calls.length}` : ` of ${turns}`,
+  };
+};
+
+interface StepProps {
+  readonly label: string;
+  readonly icon: "back" | "chevron";
+  readonly keyName: string;
+  readonly place: ContextPlace | null;
+  readonly disabled?: boolean;
+}
+
+/** Leads to another turn, or without one back to the conversation. */
+const Step = ({ label, icon, keyName, place, disabled = false }: StepProps) => {
+  const { go } = useApp();
+  const { id } = useSession();
+  return (
+    <button
+      type="button"
+      class="icon"
+      data-key={keyName}
+      aria-label={label}
+      title={label}
+      disabled={disabled}
+      onClick={() => go({ session: id, context: place })}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+};
+
+type Mode = "rows" | "sent";
+
+interface HeadProps {
+  readonly title: string;
+  readonly steps: Steps;
+  readonly mode: Mode;
+  readonly onMode: (mode: Mode) => void;
+}
+
+const Head = ({ title, steps, mode, onMode }: HeadProps) => (
+  <header class="head context-head">
+    <Step label="Back to the conversation" icon="back" keyName="back" place={null} />
+    <div class="head-words">
+      <h1>What the model saw</h1>
+      <p class="quiet-text cut">{title}</p>
+    </div>
+    <div class="stepper">
+      <Step
+        label="The turn before"
+        icon="back"
+        keyName="["
+        place={steps.before}
+        disabled={steps.before === null}
+      />
+      <span aria-live="polite">
+        <strong>{steps.words}</strong>
+        <span class="quiet-text">{steps.more}</span>
+      </span>
+      <Step
+        label="The turn after"
+        icon="chevron"
+        keyName="]"
+        place={steps.after}
+        disabled={steps.after === null}
+      />
+    </div>
+    <Tabs
+      label="How the request is shown"
+      controls="context-body"
+      chosen={mode}
+      onChoose={onMode}
+      tabs={[
+        { id: "rows", label: "As rows" },
+        { id: "sent", label: "As sent" },
+      ]}
+    />
+  </header>
+);
+
+const AsSent = ({ address }: { readonly address: string }) => {
+  const { api } = useApp();
+  const joined = `${address}${address.includes("?") ? "&" : "?"}format=provider`;
+  const { value, problem } = useLoad(joined, async (signal) =>
+    (await api.request(joined, { signal })).text(),
+  );
+  if (problem !== null) return <p class="empty bad">{problem}</p>;
+  return (
+    <pre class="sheet wire" tabIndex={0} aria-label="The body of the request">
+      {value === null ? "" : escapedJson(parseJson(value))}
+    </pre>
+  );
+};
+
+const Body = ({ view }: { readonly view: ContextView }) => {
+  const [filter, setFilter] = useState<RowFilter>("changed");
+  const [search, setSearch] = useState("");
+  const [chosen, setChosen] = useState<string | null>(null);
+  const rows = useMemo(() => rowsOf(view), [view]);
+  const wanted = search.trim().toLowerCase();
+  const keeps = filters.find(({ id }) => id === filter)?.keeps ?? (() => true);
+  const found = (row: ContextRow): boolean =>
+    wanted === "" || `${row.name} ${row.text} ${row.by ?? ""}`.toLowerCase().includes(wanted);
+  // Unchanged rows stay as one line beside the changes, so that these stand where they were sent.
+  const folds = filter === "changed" && wanted === "";
+  const shown = rows.filter((row) => found(row) && (folds || keeps(row)));
+  return (
+    <>
+      <p class="context-sentence">
+        {describeView(view).map(({ text, strong }, at) => (strong ? <strong key={at}>{text}</strong> : text))}
+      </p>
+      <div class="context-bar">
+        <Tabs
+          label="Which messages"
+          controls="context-rows"
+          chosen={filter}
+          onChoose={setFilter}
+          tabs={filters.map(({ id, label, keeps: counts }) => ({
+            id,
+            label: `${label} ${countOfRows(rows.filter(counts))}`,
+          }))}
+        />
+        <label class="search">
+          <Icon name="search" />
+          <input
+            class="field"
+            type="search"
+            placeholder="Find in this request"
+            aria-label="Find in this request"
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
+        </label>
+      </div>
+      <div id="context-rows" role="tabpanel" aria-label="Messages">
+        <div class="context-columns meta" aria-hidden="true">
+          <span>Message</span>
+          <span>State, and what did it</span>
+          <span>Tokens</span>
+          <span>sent of original</span>
+        </div>
+        <Rows view={view} rows={shown} folds={folds} chosen={chosen} onChoose={setChosen} />
+        {shown.length === 0 && <p class="empty meta">Nothing here.</p>}
+      </div>
+    </>
+  );
+};
+
+/** Reads what the model saw; the last view stays away when another turn is on its way. */
+const useContextView = (address: string, place: ContextPlace) => {
+  const { api } = useApp();
+  const { value, problem } = useLoad(address, (signal) => api.read<ContextView>(address, { signal }));
+  const isThis = value?.run === place.run && value.turn === place.turn;
+  return { view: isThis ? value : null, problem };
+};
+
+const useThreshold = (agent: string | undefined): number | null => {
+  const { team } = useApp();
+  return useStore(team)?.agents.find(({ name }) => name === agent)?.shrinks_at ?? null;
+};
+
+export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
+  const { id } = useSession();
+  const transcript = useTranscript();
+  const [mode, setMode] = useState<Mode>("rows");
+  const call = place.call === null ? "" : `?call=${place.call}`;
+  const address = `/sessions/${id}/runs/${place.run}/turns/${place.turn}/context${call}`;
+  const { view, problem } = useContextView(address, place);
+  const threshold = useThreshold(view?.agent);
+  useEffect(() => document.getElementById("context-body")?.scrollTo({ top: 0 }), [address]);
+  return (
+    <main class="context" id="conversation">
+      <Head
+        title={`${transcript.session?.title ?? "Untitled"} · ${place.run.replace(/^run_/, "run ")}`}
+        steps={stepsOf(transcript, place, view)}
+        mode={mode}
+        onMode={setMode}
+      />
+      <div class="context-main" id="context-body" role="tabpanel" aria-label="The request" tabIndex={0}>
+        {problem !== null && <p class="empty bad">{problem}</p>}
+        {view !== null && mode === "rows" && <Body view={view} />}
+        {mode === "sent" && <AsSent address={address} />}
+      </div>
+      <aside class="context-side" aria-label="What changed">
+        {view !== null && <Changes view={view} facts={factsOf(transcript, place)} threshold={threshold} />}
+      </aside>
+    </main>
+  );
+};

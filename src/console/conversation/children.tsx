@@ -1,0 +1,150 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { CallEntry, TranscriptThread } from "../../client/transcript.ts";
+import { formatDuration, formatUsd } from "../parts/format.ts";
+import { useNow } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { useThread, useTranscript } from "../state/app.ts";
+import { Line } from "./line.tsx";
+
+/** Called agents below the call that called them, each with its own lines. */
+
+/** Deeper levels are not indented any further. */
+const mostRails = 4;
+
+const isOver = ({ state }: TranscriptThread): boolean =>
+  state === "completed" || state === "failed" || state === "cancelled";
+
+const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
+  idle: "at rest",
+  running: "working",
+  waiting: "waiting",
+  completed: "done",
+  failed: "failed",
+  cancelled: "stopped",
+};
+
+const Took = ({ thread }: { readonly thread: TranscriptThread }) => {
+  const over = isOver(thread);
+  const now = useNow(1_000, !over);
+  if (thread.started_at === null) return null;
+  return <>{formatDuration((over ? (thread.ended_at ?? thread.started_at) : now) - thread.started_at)}</>;
+};
+
+const firstLine = (text: string): string => /^[^\n]*/.exec(text)?.[0] ?? "";
+
+/** Shows the entries of a called thread, which may have called others. */
+export type ShowEntries = (thread: TranscriptThread, level: number) => ComponentChildren;
+
+interface ChildProps {
+  readonly id: string;
+  readonly caller: string;
+  readonly level: number;
+  readonly show: ShowEntries;
+}
+
+const CameBack = ({ summary, caller }: { readonly summary: string | undefined; readonly caller: string }) => (
+  <p class="came-back">
+    <Icon name="reply" />
+    <span>
+      {summary === undefined || summary === ""
+        ? `Came back to ${caller} without a word.`
+        : `Came back to ${caller} as: “${summary}”`}
+    </span>
+  </p>
+);
+
+const ChildLine = ({
+  thread,
+  open,
+  onToggle,
+}: {
+  readonly thread: TranscriptThread;
+  readonly open: boolean;
+  readonly onToggle: () => void;
+}) => (
+  <button
+    type="button"
+    class="line child-line"
+    data-line
+    aria-expanded={open}
+    tabIndex={-1}
+    onClick={onToggle}
+  >
+    <span class="prefix" aria-hidden="true">
+      {thread.prefix}
+    </span>
+    <span class="line-words">
+      <strong>{thread.agent}</strong> <span class="verb">{firstLine(thread.task ?? "")}</span>
+    </span>
+    <span class={`line-result ${thread.state === "failed" ? "bad" : ""}`}>
+      {!isOver(thread) && <span class="ring" />} {stateWords[thread.state]} ·{" "}
+      {formatUsd(thread.usage.cost_usd)}
+    </span>
+    <span class="line-time">
+      <Took thread={thread} />
+    </span>
+    <Icon name="chevron" class="chevron" />
+  </button>
+);
+
+const Child = ({ id, caller, level, show }: ChildProps) => {
+  const thread = useThread(id);
+  const [toggled, setToggled] = useState<boolean | null>(null);
+  if (thread === null) return null;
+  const over = isOver(thread);
+  const open = toggled ?? !over;
+  return (
+    <div class="child" data-thread={id}>
+      <ChildLine thread={thread} open={open} onToggle={() => setToggled(!open)} />
+      {open && (
+        <div class="child-body">
+          {thread.task !== undefined && <p class="task">Task: {thread.task}</p>}
+          {show(thread, level + 1)}
+          {over && <CameBack summary={thread.summary} caller={caller} />}
+        </div>
+      )}
+    </div>
+  );
+};
+
+const headWords = (count: number, atOnce: boolean): string =>
+  `Called ${count} ${count === 1 ? "agent" : `agents${atOnce ? " at once" : ""}`}`;
+
+interface ChildrenProps {
+  readonly call: CallEntry;
+  readonly agent: string;
+  readonly level: number;
+  readonly show: ShowEntries;
+}
+
+/** The agents that a call called; several at once share one head. */
+export const Children = ({ call, agent, level, show }: ChildrenProps) => {
+  const { threads } = useTranscript();
+  const [open, setOpen] = useState(true);
+  const called = threads.filter(({ id }) => call.children.includes(id));
+  const done = called.filter(isOver).length;
+  const cost = called.reduce((sum, { usage }) => sum + (usage.cost_usd ?? 0), 0);
+  const now = useNow(1_000, call.state !== "done");
+  const progress = done < called.length && called.length > 1 ? `${done} of ${called.length} done · ` : "";
+  return (
+    <div class="entry tool called" data-entry={call.id}>
+      <Line
+        icon="branch"
+        open={open}
+        onToggle={() => setOpen(!open)}
+        result={`${progress}${formatUsd(cost)}`}
+        time={formatDuration(call.duration_ms ?? now - (call.started_at ?? call.at))}
+      >
+        {headWords(called.length, call.tool !== "dispatch_tasks")}
+      </Line>
+      {open && (
+        <div class={level < mostRails ? "rail" : "rail flat"}>
+          {call.children.map((id) => (
+            <Child key={id} id={id} caller={agent} level={level} show={show} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+};

@@ -1,0 +1,248 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Menu } from "../parts/controls.tsx";
+import type { MenuItem } from "../parts/controls.tsx";
+import { Icon, StopIcon } from "../parts/icons.tsx";
+
+/** The field that messages are written in: it sends, queues, steers, or answers an open question. */
+
+export interface ComposerMode {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: string;
+}
+
+interface ComposerProps {
+  readonly placeholder: string;
+  /** The ways to send; the first one is chosen until a person chooses another. */
+  readonly modes: readonly ComposerMode[];
+  readonly verb: string;
+  /** The text goes to the one who asked: the field is blue. */
+  readonly answers: boolean;
+  readonly isPrimary?: boolean;
+  readonly onSend: (text: string, mode: string, files: readonly File[]) => void;
+  readonly onStop?: () => void;
+  /** Called for the arrow up in an empty field. */
+  readonly onRecall?: () => string | null;
+  readonly takesFiles: boolean;
+  readonly children?: ComponentChildren;
+  readonly tall?: boolean;
+}
+
+/** Grows with its text to two fifths of the page. */
+const fit = (area: HTMLTextAreaElement): void => {
+  area.style.height = "auto";
+  area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
+};
+
+interface FilesProps {
+  readonly files: readonly File[];
+  readonly onRemove: (file: File) => void;
+}
+
+const Files = ({ files, onRemove }: FilesProps) =>
+  files.length === 0 ? null : (
+    <ul class="composer-files">
+      {files.map((file) => (
+        <li key={file.name}>
+          <span class="cut">{file.name}</span>
+          <button
+            type="button"
+            class="icon"
+            aria-label={`Leave ${file.name} out`}
+            onClick={() => onRemove(file)}
+          >
+            <Icon name="close" />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+
+const Attach = ({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }) => {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to attach"
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])]);
+          currentTarget.value = "";
+        }}
+      />
+      <button
+        type="button"
+        class="icon"
+        aria-label="Attach files"
+        title="Attach files"
+        onClick={() => input.current?.click()}
+      >
+        <Icon name="clip" />
+      </button>
+    </>
+  );
+};
+
+const modeItems = (
+  modes: readonly ComposerMode[],
+  chosen: string,
+  choose: (id: string) => void,
+): readonly MenuItem[] =>
+  modes.map(({ id, label, hint }) => ({
+    label,
+    checked: id === chosen,
+    run: () => choose(id),
+    ...(hint === undefined ? {} : { hint }),
+  }));
+
+interface BarProps extends Pick<
+  ComposerProps,
+  "modes" | "verb" | "answers" | "isPrimary" | "onStop" | "takesFiles" | "children"
+> {
+  readonly mode: string;
+  readonly isEmpty: boolean;
+  readonly onMode: (id: string) => void;
+  readonly onFiles: (files: readonly File[]) => void;
+  readonly onSubmit: () => void;
+}
+
+const StopButton = ({ isEmpty, onStop }: { readonly isEmpty: boolean; readonly onStop: () => void }) => (
+  <button type="button" class={isEmpty ? "button stop" : "plain stop"} onClick={onStop}>
+    {isEmpty && <StopIcon />}
+    Stop <kbd aria-hidden="true">Esc</kbd>
+  </button>
+);
+
+const Bar = ({ modes, mode, isEmpty, onMode, onFiles, onSubmit, onStop, ...rest }: BarProps) => {
+  const { verb, answers, isPrimary = false, takesFiles, children } = rest;
+  return (
+    <div class="composer-bar">
+      {takesFiles && !answers && <Attach onFiles={onFiles} />}
+      {modes.length > 1 && (
+        <Menu label="How it is sent" opens="up" side="left" items={modeItems(modes, mode, onMode)}>
+          {modes.find(({ id }) => id === mode)?.label}
+        </Menu>
+      )}
+      {children}
+      <span class="space" />
+      {onStop !== undefined && <StopButton isEmpty={isEmpty} onStop={onStop} />}
+      {(onStop === undefined || !isEmpty) && (
+        <button
+          type="button"
+          class={`button send ${answers || isPrimary ? "primary" : ""}`}
+          onClick={onSubmit}
+        >
+          {verb} <Icon name="enter" />
+        </button>
+      )}
+    </div>
+  );
+};
+
+/** Enter sends, with Shift it begins a line; a word that is still being chosen is no Enter. */
+const isSubmit = (event: KeyboardEvent): boolean =>
+  event.key === "Enter" && !event.shiftKey && !event.isComposing;
+
+interface DraftState {
+  readonly text: string;
+  readonly files: readonly File[];
+}
+
+const empty: DraftState = { text: "", files: [] };
+
+const isEmptyDraft = ({ text, files }: DraftState): boolean => text.trim() === "" && files.length === 0;
+
+interface FieldProps {
+  readonly text: string;
+  readonly label: string;
+  readonly placeholder: string;
+  readonly onText: (text: string) => void;
+  readonly onSubmit: () => void;
+  readonly onRecall: (() => string | null) | undefined;
+}
+
+const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldProps) => {
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (area.current !== null) fit(area.current);
+  }, [text]);
+  const press = (event: KeyboardEvent): void => {
+    if (isSubmit(event)) {
+      // With a command key and nothing written, the key is that of an approval.
+      if ((event.metaKey || event.ctrlKey) && text.trim() === "") return;
+      event.preventDefault();
+      onSubmit();
+    } else if (event.key === "ArrowUp" && text === "") {
+      const recalled = onRecall?.() ?? null;
+      if (recalled === null) return;
+      event.preventDefault();
+      onText(recalled);
+    }
+  };
+  return (
+    <textarea
+      ref={area}
+      id="composer"
+      rows={1}
+      aria-label={label}
+      placeholder={placeholder}
+      value={text}
+      onInput={({ currentTarget }) => onText(currentTarget.value)}
+      onKeyDown={press}
+    />
+  );
+};
+
+export const Composer = ({
+  modes,
+  onSend,
+  onRecall,
+  answers,
+  placeholder,
+  tall = false,
+  ...rest
+}: ComposerProps) => {
+  const [draft, setDraft] = useState(empty);
+  const [wanted, setWanted] = useState<string | null>(null);
+  const mode = modes.find(({ id }) => id === wanted)?.id ?? modes[0]?.id ?? "";
+  const isAnswer = answers && mode === "answer";
+  const submit = (): void => {
+    if (!isEmptyDraft(draft)) {
+      onSend(draft.text, mode, draft.files);
+      setDraft(empty);
+      setWanted(null);
+    }
+    document.getElementById("composer")?.focus();
+  };
+  return (
+    <div class={`composer ${isAnswer ? "answers" : ""} ${tall ? "tall" : ""}`}>
+      {isAnswer && draft.text !== "" && <span class="composer-tag">Your answer</span>}
+      <Field
+        text={draft.text}
+        label={isAnswer ? "Your answer" : "Message"}
+        placeholder={placeholder}
+        onText={(text) => setDraft({ ...draft, text })}
+        onSubmit={submit}
+        onRecall={onRecall}
+      />
+      <Files
+        files={draft.files}
+        onRemove={(gone) => setDraft({ ...draft, files: draft.files.filter((file) => file !== gone) })}
+      />
+      <Bar
+        {...rest}
+        modes={modes}
+        mode={mode}
+        answers={isAnswer}
+        isEmpty={isEmptyDraft(draft)}
+        onMode={setWanted}
+        onFiles={(more) => setDraft({ ...draft, files: [...draft.files, ...more] })}
+        onSubmit={submit}
+      />
+    </div>
+  );
+};

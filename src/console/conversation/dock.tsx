@@ -1,0 +1,168 @@
+import { useState } from "preact/hooks";
+import type { Transcript, TranscriptAsk, TranscriptInput } from "../../client/transcript.ts";
+import { Confirm } from "../parts/controls.tsx";
+import { formatDuration } from "../parts/format.ts";
+import { useNow } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { useApp, useSession } from "../state/app.ts";
+import { textOf } from "../state/session.ts";
+import type { SendMode } from "../state/session.ts";
+import { Composer } from "./composer.tsx";
+import type { ComposerMode } from "./composer.tsx";
+
+/** What stands below the log: connection, what waits in line, and the composer. */
+
+/** The connection in words, while it is not as it should be. */
+const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
+  const { open } = useSession();
+  const { status, retry_at: retryAt, problem } = transcript;
+  const now = useNow(500, status === "offline");
+  if (status === "closed")
+    return (
+      <p class="notice">
+        <span>
+          <strong>No longer connected.</strong> {problem?.detail}
+        </span>
+      </p>
+    );
+  if (status !== "offline") return null;
+  const when = retryAt === null || retryAt - now < 1_000 ? "now" : `in ${formatDuration(retryAt - now)}`;
+  return (
+    <p class="notice">
+      <span class="dot quiet" />
+      <span>
+        <strong>Connection lost.</strong> Trying again {when}. Nothing you type is lost.
+      </span>
+      <button type="button" class="plain" onClick={open.reconnect}>
+        Try now
+      </button>
+    </p>
+  );
+};
+
+const Waiting = ({ input }: { readonly input: TranscriptInput }) => {
+  const session = useSession();
+  const { report } = useApp();
+  return (
+    <div class="waiting">
+      <Icon name="clock" />
+      <span class="cut">Next: {textOf(input)}</span>
+      {input.on_busy !== "steer" && input.content.every(({ type }) => type === "text") && (
+        <button type="button" class="plain" onClick={() => report(session.sendNow(input))}>
+          Send now
+        </button>
+      )}
+      <button type="button" class="plain" onClick={() => report(session.withdraw(input))}>
+        Withdraw
+      </button>
+    </div>
+  );
+};
+
+const steer: ComposerMode = {
+  id: "steer",
+  label: "Steer now",
+  hint: "The agent reads it before its next step.",
+};
+const queue: ComposerMode = { id: "queue", label: "Queue", hint: "It waits until this run is over." };
+const interrupt: ComposerMode = {
+  id: "interrupt",
+  label: "Interrupt",
+  hint: "The run stops, and this begins another.",
+};
+const answer: ComposerMode = { id: "answer", label: "Answers the question" };
+const instead: ComposerMode = { id: "steer", label: "Steer instead", hint: "The question is dropped." };
+const dropping: ComposerMode = { id: "steer", label: "Steer", hint: "The approval is dropped." };
+
+const modesFor = (ask: TranscriptAsk | null, busy: boolean): readonly ComposerMode[] => {
+  if (ask?.kind === "question" && ask.question?.strict !== true) return [answer, instead, queue];
+  if (ask !== null) return [queue, dropping, interrupt];
+  return busy ? [steer, queue, interrupt] : [queue];
+};
+
+const placeholderFor = (agent: string, transcript: Transcript, ask: TranscriptAsk | null): string => {
+  if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
+  if (ask?.kind === "question") return "Write your answer.";
+  if (ask !== null) return `Write to ${agent}. Waits until you have decided.`;
+  return transcript.session?.active_run == null
+    ? `Write to ${agent}.`
+    : `Write to ${agent}. It reads this before its next step.`;
+};
+
+/** Reads which open ask a text would answer, the oldest first. */
+export const openAskOf = ({ asks }: Transcript): TranscriptAsk | null =>
+  asks.find(({ kind }) => kind === "question") ?? asks.find(({ kind }) => kind !== "client_tool") ?? null;
+
+const verbFor = (transcript: Transcript, ask: TranscriptAsk | null): string => {
+  if (transcript.status === "offline") return "Send later";
+  return ask?.kind === "question" ? "Answer" : "Send";
+};
+
+/** Asks once before a call that runs is broken off. */
+export const StopQuestion = ({ onClose }: { readonly onClose: () => void }) => {
+  const session = useSession();
+  const { report } = useApp();
+  return (
+    <Confirm
+      title="Stop the run?"
+      text="A tool is running. What it has done stays done, and nobody may know how far it came."
+      verb="Stop it"
+      onDo={() => report(session.cancel())}
+      onClose={onClose}
+    />
+  );
+};
+
+export const hasRunningCall = ({ threads }: Transcript): boolean =>
+  threads.some(({ run, entries }) =>
+    run === null
+      ? false
+      : entries.some(
+          (entry) =>
+            entry.kind === "call" &&
+            entry.state === "running" &&
+            entry.safety !== "read" &&
+            entry.children.length === 0,
+        ),
+  );
+
+export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; readonly agent: string }) => {
+  const session = useSession();
+  const { report } = useApp();
+  const [stops, setStops] = useState(false);
+  const ask = openAskOf(transcript);
+  const busy = transcript.session?.active_run != null;
+  const waiting = transcript.inputs.filter(({ state }) => state === "accepted");
+  const send = (text: string, mode: string, files: readonly File[]): void => {
+    if (mode === "answer" && ask !== null) report(session.answer(ask.id, { decision: "answer", text }));
+    else report(session.send(text, mode as SendMode, files));
+  };
+  const stop = (): void => (hasRunningCall(transcript) ? setStops(true) : report(session.cancel()));
+  return (
+    <div class="dock">
+      <Connection transcript={transcript} />
+      {waiting.map((input) => (
+        <Waiting key={input.id} input={input} />
+      ))}
+      {transcript.status !== "closed" && (
+        <Composer
+          key={session.id}
+          placeholder={placeholderFor(agent, transcript, ask)}
+          modes={modesFor(ask, busy)}
+          verb={verbFor(transcript, ask)}
+          answers={ask?.kind === "question" && ask.question?.strict !== true}
+          takesFiles
+          onSend={send}
+          {...(busy && { onStop: stop })}
+          onRecall={() => {
+            const last = waiting.at(-1);
+            if (last === undefined) return null;
+            report(session.withdraw(last));
+            return textOf(last);
+          }}
+        />
+      )}
+      {stops && <StopQuestion onClose={() => setStops(false)} />}
+    </div>
+  );
+};

@@ -1,0 +1,90 @@
+import { useState } from "preact/hooks";
+import { Menu } from "../parts/controls.tsx";
+import { useStore } from "../parts/hooks.ts";
+import type { AgentRow } from "../state/agents.ts";
+import { useApp } from "../state/app.ts";
+import { Composer } from "./composer.tsx";
+
+interface AgentMenuProps {
+  readonly agents: readonly AgentRow[];
+  readonly agent: AgentRow;
+  readonly onChoose: (name: string) => void;
+}
+
+const labelOf = ({ prefix, name }: AgentRow): string => `${prefix} ${name}`.trim();
+
+const AgentMenu = ({ agents, agent, onChoose }: AgentMenuProps) => (
+  <Menu
+    label="Which agent"
+    opens="down"
+    side="left"
+    items={agents.map((each) => ({
+      label: labelOf(each),
+      hint: each.description,
+      checked: each === agent,
+      run: () => onChoose(each.name),
+    }))}
+  >
+    {labelOf(agent)}
+  </Menu>
+);
+
+interface StartersProps {
+  readonly starters: NonNullable<AgentRow["starters"]>;
+  readonly onStart: (text: string) => void;
+}
+
+const Starters = ({ starters, onStart }: StartersProps) =>
+  starters.length === 0 ? null : (
+    <section class="starters" aria-label="Scenes to try">
+      <h2>Scenes to try</h2>
+      <ul>
+        {starters.map(({ say, shows }) => (
+          <li key={say}>
+            <button type="button" onClick={() => onStart(say)}>
+              <code>{say}</code>
+              <span>{shows}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+
+/** The first page: the message typed here creates the session. */
+export const FirstPage = () => {
+  const { team, start, report } = useApp();
+  const known = useStore(team);
+  const [wanted, setWanted] = useState<string | null>(null);
+  const agents = known?.agents ?? [];
+  const agent = agents.find(({ name }) => name === (wanted ?? known?.entry)) ?? agents[0];
+  const begin = (text: string, files: readonly File[] = []): void => {
+    report(start(agent?.name ?? null, text, files));
+  };
+  return (
+    <main class="first" id="conversation">
+      <div class="first-column">
+        <h1>What should {agent?.name ?? "the agent"} do?</h1>
+        <p class="quiet-text">
+          Your first message starts a session.
+          {known?.isScripted === true && " This team runs on a script and needs no key."}
+        </p>
+        <Composer
+          placeholder="Write a message"
+          modes={[]}
+          verb="Start"
+          answers={false}
+          isPrimary
+          takesFiles
+          tall
+          onSend={(text, _, files) => begin(text, files)}
+        >
+          {agent !== undefined && agents.length > 1 && (
+            <AgentMenu agents={agents} agent={agent} onChoose={setWanted} />
+          )}
+        </Composer>
+        <Starters starters={agent?.starters ?? []} onStart={begin} />
+      </div>
+    </main>
+  );
+};

@@ -1,0 +1,132 @@
+import { useState } from "preact/hooks";
+import type { MessageEntry } from "../../client/transcript.ts";
+import { formatTokens } from "../parts/format.ts";
+import { memo } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { Markdown } from "../parts/markdown.tsx";
+import { useApp, useSession } from "../state/app.ts";
+import { Line } from "./line.tsx";
+
+/** A message: a person's as a bubble, an agent's as prose, what effects tell the model as a folded line. */
+
+type MessagePart = MessageEntry["parts"][number];
+
+const textIn = (parts: readonly MessagePart[]): string =>
+  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+
+const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
+  <>
+    {parts.map((part, at) =>
+      part.type === "image" || part.type === "document" ? (
+        <span key={at} class="attachment">
+          <Icon name="clip" /> {part.name ?? part.media_type}
+        </span>
+      ) : null,
+    )}
+  </>
+);
+
+const Person = ({ entry }: { readonly entry: MessageEntry }) => (
+  <div class="entry said" data-entry={entry.id}>
+    {entry.sender !== undefined && <span class="meta">{entry.sender}</span>}
+    <div class="bubble">
+      <Markdown text={textIn(entry.parts)} breaks />
+      <Attachments parts={entry.parts} />
+    </div>
+    {entry.marks?.includes("steering") === true && <span class="meta">Sent while it worked</span>}
+  </div>
+);
+
+const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
+
+/** Reasoning, folded: while it grows it is one line that says so. */
+const Reasoning = ({ text, open: grows }: { readonly text: string; readonly open: boolean }) => {
+  const [open, setOpen] = useState(false);
+  if (text.trim() === "" && !grows) return null;
+  return (
+    <div class="entry tool">
+      <Line
+        icon="lines"
+        open={open}
+        onToggle={() => setOpen(!open)}
+        result=""
+        time={grows ? <span class="ring" /> : ""}
+      >
+        {grows ? "Thinking" : `Thought, ${wordsIn(text)} words`}
+      </Line>
+      {open && (
+        <div class="line-body reasoning">
+          <Markdown text={text} open={grows} />
+        </div>
+      )}
+    </div>
+  );
+};
+
+const MoreText = ({ entry, thread }: { readonly entry: MessageEntry; readonly thread: string }) => {
+  const { open } = useSession();
+  const { report } = useApp();
+  return (
+    <button type="button" class="link" onClick={() => report(open.loadWhole(thread, entry.id))}>
+      Show the rest
+    </button>
+  );
+};
+
+const Agent = ({ entry, thread }: { readonly entry: MessageEntry; readonly thread: string }) => (
+  <>
+    {entry.parts.map((part, at) => {
+      const grows = entry.open && at === entry.parts.length - 1;
+      if (part.type === "reasoning") return <Reasoning key={at} text={part.text} open={grows} />;
+      if (part.type !== "text" || (part.text.trim() === "" && !grows)) return null;
+      return (
+        <div key={at} class="entry speech" data-entry={entry.id}>
+          <Markdown text={part.text} open={grows} />
+        </div>
+      );
+    })}
+    {entry.truncated && <MoreText entry={entry} thread={thread} />}
+    {entry.marks?.includes("partial") === true && <p class="entry mark">The reply was broken off here.</p>}
+  </>
+);
+
+const noteTitle = ({ sender, reason, summary }: MessageEntry): string => {
+  if (summary !== undefined) return "Summary of what was before";
+  return reason === undefined
+    ? `Note to the agent${sender === undefined ? "" : ` by ${sender}`}`
+    : `Note to the agent: ${reason}`;
+};
+
+/** What an effect or the runtime told the agent. */
+const RuntimeNote = ({ entry }: { readonly entry: MessageEntry }) => {
+  const [open, setOpen] = useState(false);
+  const text = textIn(entry.parts);
+  return (
+    <div class="entry tool" data-entry={entry.id}>
+      <Line
+        icon="note"
+        open={open}
+        onToggle={() => setOpen(!open)}
+        result=""
+        time={`${formatTokens(text.length / 4)} tokens`}
+      >
+        <span class="verb">{noteTitle(entry)}</span>
+      </Line>
+      {open && (
+        <div class="line-body reasoning">
+          <Markdown text={text} />
+        </div>
+      )}
+    </div>
+  );
+};
+
+export const Message = memo<{ readonly entry: MessageEntry; readonly thread: string }>(
+  ({ entry, thread }) => {
+    if (entry.role === "assistant") return <Agent entry={entry} thread={thread} />;
+    if (entry.role !== "user") return null;
+    if (entry.origin === "human") return <Person entry={entry} />;
+    // The task of a called agent stands in its row.
+    return entry.origin === "agent" && thread !== "main" ? null : <RuntimeNote entry={entry} />;
+  },
+);

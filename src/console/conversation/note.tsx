@@ -1,0 +1,236 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { NoteEntry } from "../../client/transcript.ts";
+import { AskCard } from "../asks/ask.tsx";
+import { describeClosed } from "../asks/closed.ts";
+import { limitUnit } from "../asks/limits.ts";
+import { CopyButton } from "../parts/controls.tsx";
+import { DiffCount, DiffView } from "../parts/diff-view.tsx";
+import { parseDiff } from "../parts/diff.ts";
+import { escapedJson } from "../parts/escape.ts";
+import { countOf, formatShare, formatTime, formatTokens } from "../parts/format.ts";
+import { memo } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { explainFailure } from "../sessions/status.ts";
+import { useApp, useSession } from "../state/app.ts";
+import { Line } from "./line.tsx";
+
+/** Something else that happened, in a sentence where it happened. */
+
+type NoteEvent = NoteEntry["event"];
+type EventOf<T extends NoteEvent["type"]> = Extract<NoteEvent, { readonly type: T }>;
+
+const Mark = ({ children }: { readonly children: ComponentChildren }) => (
+  <p class="entry mark">
+    <span>{children}</span>
+  </p>
+);
+
+const attemptWords: Readonly<Record<string, string>> = {
+  provider_overloaded: "The model is overloaded",
+  provider_rate_limited: "The model takes no more requests for now",
+  provider_timeout: "The model did not answer in time",
+  provider_auth: "The model refused the key",
+  truncated_stream: "The reply broke off",
+  interrupted: "The reply broke off",
+};
+
+const verifyWords: Readonly<Record<string, string>> = {
+  passed: "passed",
+  failed: "failed",
+  exhausted: "still fails",
+  error: "could not be run",
+  skipped: "not needed",
+};
+
+const Verify = ({ event }: { readonly event: EventOf<"verify"> }) => {
+  const [open, setOpen] = useState(false);
+  const { state, command, exit_code: code, output_tail: output = "" } = event.data;
+  if (state === "started") return null;
+  const failed = state !== "passed" && state !== "skipped";
+  const exit = code === undefined ? "" : `exit ${code} · `;
+  return (
+    <div class="entry tool">
+      <Line
+        icon="command"
+        open={open}
+        onToggle={() => setOpen(!open)}
+        result={<span class={failed ? "bad" : "good"}>{`${exit}${verifyWords[state] ?? state}`}</span>}
+        time=""
+      >
+        <span class="verb">Checked</span> <span class="mono">{command}</span>
+      </Line>
+      {open && (
+        <div class="line-body">
+          <pre class="output" tabIndex={0}>
+            {output === "" ? "It printed nothing." : output}
+          </pre>
+        </div>
+      )}
+    </div>
+  );
+};
+
+const PersonsChange = ({ event }: { readonly event: EventOf<"file_change"> }) => {
+  const [open, setOpen] = useState(false);
+  const { path, op, diff: unified } = event.data;
+  if (event.data.tool !== null) return null;
+  const diff = parseDiff(unified ?? "");
+  const verb = { create: "You added", modify: "You changed", delete: "You deleted", move: "You moved" }[op];
+  return (
+    <div class="entry tool">
+      <Line
+        icon="pencil"
+        open={open}
+        onToggle={() => setOpen(!open)}
+        result={unified === undefined ? "" : <DiffCount {...diff} />}
+        time=""
+      >
+        <strong>{verb}</strong> <span class="mono">{path}</span>
+      </Line>
+      {open && unified !== undefined && <DiffView diff={diff} label={`Changes of ${path}`} />}
+    </div>
+  );
+};
+
+/** Leads to what the model saw from then on. */
+const Compaction = ({ event }: { readonly event: EventOf<"compaction"> }) => {
+  const { go, route } = useApp();
+  const { tokens_before: before, tokens_after: after, stage } = event.data;
+  if (stage === "failed")
+    return <Mark>The context could not be made smaller: {event.data.message ?? "the summary failed"}.</Mark>;
+  const { run, turn } = event;
+  return (
+    <Mark>
+      Context {formatTokens(before)} → {formatTokens(after)} tokens{" "}
+      {run !== undefined && turn !== undefined && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => go({ session: route.get().session, context: { run, turn, call: null } })}
+        >
+          what changed
+        </button>
+      )}
+    </Mark>
+  );
+};
+
+const RunEnd = ({ event }: { readonly event: EventOf<"run_end"> }) => {
+  const { report } = useApp();
+  const session = useSession();
+  const { state, reason, error, message } = event.data;
+  if (state === "completed") return null;
+  if (state === "cancelled")
+    return <Mark>Stopped{reason === "cancelled" ? "" : ` · ${reason.replaceAll("_", " ")}`}.</Mark>;
+  return (
+    <section class="entry failure" aria-label="The run stopped">
+      <h2>
+        <Icon name="warning" />
+        The run stopped: {explainFailure(reason)}
+      </h2>
+      <p>{error?.detail ?? message ?? ""} Your files and this conversation are safe.</p>
+      <div class="failure-buttons">
+        <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
+          Try again
+        </button>
+        <CopyButton text={escapedJson(event)} label="Copy details" words="Copy details" />
+      </div>
+    </section>
+  );
+};
+
+const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: string }) => {
+  const { keyName } = useSession();
+  const { ask } = entry;
+  if (ask === null) return null;
+  if (ask.status === "open")
+    return (
+      <div class="entry asking">
+        <AskCard ask={ask} agent={agent} />
+      </div>
+    );
+  const { icon, good, who, said } = describeClosed(ask, keyName, null);
+  return (
+    <p class="entry tool line closed-ask">
+      <Icon name={icon} class={good ? "good" : ""} />
+      <span class="line-words">
+        <strong>{who}</strong>
+        {said === "" ? "" : ` · ${said}`}
+      </span>
+      <span class="line-time">{formatTime(ask.closed_at ?? entry.at, Date.now())}</span>
+    </p>
+  );
+};
+
+const budgetWords = ({
+  data: { scope, kind, limit, spent },
+}: EventOf<"budget_warning" | "budget_reached">): string => {
+  const { show } = limitUnit(kind);
+  const whose = { run: "This run", session: "This session", tenant: "Today" }[scope];
+  return `${whose} has used ${show(spent)} of ${show(limit)}`;
+};
+
+const returnedWords: Readonly<Record<string, string>> = {
+  cancelled: "the run was stopped",
+  cleared: "the session was cleared",
+  no_budget: "no budget is left",
+};
+
+const mcpWords = {
+  failed: "cannot be reached",
+  auth_needed: "needs somebody to sign in",
+  quarantined: "changed its tools; they wait for approval",
+  connected: "is there",
+} as const;
+
+type Sentences = { readonly [T in NoteEvent["type"]]?: (event: EventOf<T>) => string | null };
+
+/** The sentences of notes that are no more than one. */
+const sentences: Sentences = {
+  attempt_aborted: ({ data }) =>
+    `${attemptWords[data.code] ?? "The reply broke off"}. Tried again by itself.`,
+  provider_failover: ({ data }) => `${data.from} did not answer. ${data.to} took over.`,
+  model_changed: ({ data }) =>
+    data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
+  session_migrated: () => "The team changed; this session went over to its new definition",
+  input_returned: ({ data }) => `A message was not sent: ${returnedWords[data.reason] ?? data.reason}`,
+  messages_retired: ({ data }) =>
+    data.by === "clear"
+      ? "Cleared: the agent no longer sees what is above"
+      : `${countOf(data.messages.length, "message")} taken back`,
+  context_window_warning: ({ data }) =>
+    data.kind === "utilization"
+      ? `The context is ${formatShare(data.utilization)} full`
+      : `This model’s context is small: ${formatTokens(data.window)} tokens`,
+  loop_detected: ({ data }) =>
+    `${data.tool} was called ${data.count} times alike${data.level === "critical" ? "; the last one was refused" : ""}`,
+  checkpoint: ({ data }) => `${formatShare(data.fraction)} of the turns are used`,
+  plan_created: () => "A plan was made",
+  status_update: ({ data }) => data.text,
+  budget_warning: budgetWords,
+  budget_reached: budgetWords,
+  mcp_status: ({ data }) =>
+    data.state === "connected" ? null : `The tool server ${data.server} ${mcpWords[data.state]}`,
+  error: ({ data }) => data.message,
+};
+
+const sentenceOf = (event: NoteEvent): string | null =>
+  (sentences[event.type] as ((event: NoteEvent) => string | null) | undefined)?.(event) ?? null;
+
+interface NoteProps {
+  readonly entry: NoteEntry;
+  readonly thread: string;
+  readonly agent: string;
+}
+
+export const Note = memo<NoteProps>(({ entry, thread, agent }) => {
+  const { event } = entry;
+  if (event.type === "ask_user") return <OwnAsk entry={entry} agent={agent} />;
+  if (event.type === "verify") return <Verify event={event} />;
+  if (event.type === "file_change") return <PersonsChange event={event} />;
+  if (event.type === "compaction") return <Compaction event={event} />;
+  if (event.type === "run_end") return thread === "main" ? <RunEnd event={event} /> : null;
+  const sentence = sentenceOf(event);
+  return sentence === null ? null : <Mark>{sentence}</Mark>;
+});

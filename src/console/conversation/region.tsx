@@ -1,0 +1,183 @@
+import { useState } from "preact/hooks";
+import type { Transcript, TranscriptInput } from "../../client/transcript.ts";
+import { IconButton } from "../parts/controls.tsx";
+import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
+import { useMedia, useNow, useStore } from "../parts/hooks.ts";
+import { contextShare } from "../run/figures.ts";
+import { SessionMenu } from "../sessions/list.tsx";
+import { useApp, useSession, useTranscript } from "../state/app.ts";
+import { textOf } from "../state/session.ts";
+import { Dock, openAskOf } from "./dock.tsx";
+import { Entries } from "./entries.tsx";
+import { Log } from "./log.tsx";
+
+/** The middle region: the conversation of a session. */
+
+interface StateWords {
+  readonly text: string;
+  readonly mine: boolean;
+}
+
+const endWords: Readonly<Record<string, string>> = {
+  completed: "done",
+  failed: "failed",
+  cancelled: "stopped",
+};
+
+const describe = (transcript: Transcript, now: number): StateWords => {
+  const { status, session, runs, asks } = transcript;
+  if (status === "offline") return { text: "reconnecting", mine: false };
+  if (status === "closed") return { text: "not connected", mine: false };
+  if (session === null || status === "connecting") return { text: "connecting", mine: false };
+  if (asks.some(({ kind }) => kind !== "client_tool")) return { text: "waiting for you", mine: true };
+  const main = runs.findLast(({ thread }) => thread === "main");
+  if (session.active_run !== null) {
+    const took = main === undefined ? "" : `, ${formatDuration(Math.max(0, now - main.started_at))}`;
+    return { text: `${session.status === "waiting" ? "waiting" : "working"}${took}`, mine: false };
+  }
+  return { text: endWords[main?.state ?? ""] ?? "new", mine: false };
+};
+
+const Title = ({
+  title,
+  onDone,
+}: {
+  readonly title: string;
+  readonly onDone: (title: string | null) => void;
+}) => (
+  <input
+    class="field"
+    aria-label="Title of the session"
+    maxLength={256}
+    defaultValue={title}
+    ref={(input) => input?.select()}
+    onBlur={({ currentTarget }) => onDone(currentTarget.value.trim())}
+    onKeyDown={(event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") onDone(event.currentTarget.value.trim());
+      if (event.key === "Escape") onDone(null);
+    }}
+  />
+);
+
+/** The way to the run where it is not beside the conversation. */
+const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
+  const { panel } = useApp();
+  const isOpen = useStore(panel);
+  const isDrawer = useMedia("(max-width: 1179px)");
+  const share = contextShare(transcript);
+  if (isOpen && !isDrawer) return null;
+  return (
+    <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
+      <span class="hidden">The run: </span>
+      {share !== null && formatShare(share)}{" "}
+      <span class="quiet-text">{formatUsd(transcript.usage.cost_usd)}</span>
+    </button>
+  );
+};
+
+const titleOf = ({ session }: Transcript): string => session?.title ?? session?.ref ?? "Untitled";
+
+const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
+  const isBusy = transcript.session?.active_run != null;
+  const { text, mine } = describe(transcript, useNow(1_000, isBusy));
+  return (
+    <p class="cut">
+      <span class="quiet-text">
+        {transcript.session?.prefix} {transcript.session?.agent} ·{" "}
+      </span>
+      <span class={mine ? "mine" : "quiet-text"}>{text}</span>
+    </p>
+  );
+};
+
+const Head = ({ transcript }: { readonly transcript: Transcript }) => {
+  const { go, sessions, report } = useApp();
+  const session = useSession();
+  const [renaming, setRenaming] = useState(false);
+  const isPhone = useMedia("(max-width: 759px)");
+  const title = titleOf(transcript);
+  const rename = (next: string | null): void => {
+    setRenaming(false);
+    if (next !== null && next !== "" && next !== title) report(sessions.rename(session.id, next));
+  };
+  return (
+    <header class="head">
+      {isPhone && (
+        <IconButton name="back" label="All sessions" onClick={() => go({ session: null, context: null })} />
+      )}
+      <div class="head-words">
+        {renaming ? <Title title={title} onDone={rename} /> : <h1 class="cut">{title}</h1>}
+        <StateLine transcript={transcript} />
+      </div>
+      <RunButton transcript={transcript} />
+      <SessionMenu row={{ id: session.id }} onRename={() => setRenaming(true)} />
+    </header>
+  );
+};
+
+const placeWords = ["goes out when connected", "second in line", "third in line"];
+
+/** What the server has not acknowledged yet. */
+const Kept = ({
+  inputs,
+  online,
+}: {
+  readonly inputs: readonly TranscriptInput[];
+  readonly online: boolean;
+}) => {
+  const session = useSession();
+  const { report } = useApp();
+  return (
+    <>
+      {inputs.map((input, at) => (
+        <div key={input.id} class="entry said kept">
+          <div class="bubble">{textOf(input)}</div>
+          {!online && (
+            <span class="meta">
+              Kept on this device · {placeWords[at] ?? "later in line"} ·{" "}
+              <button type="button" class="link" onClick={() => report(session.withdraw(input))}>
+                Withdraw
+              </button>
+            </span>
+          )}
+        </div>
+      ))}
+    </>
+  );
+};
+
+const Loading = () => (
+  <div class="loading" aria-label="Loading">
+    <span />
+    <span />
+    <span />
+  </div>
+);
+
+export const ConversationRegion = () => {
+  const transcript = useTranscript();
+  const { report } = useApp();
+  const { open } = useSession();
+  const main = transcript.threads.find(({ id }) => id === "main");
+  const agent = transcript.session?.agent ?? "the agent";
+  const ask = openAskOf(transcript);
+  return (
+    <main class="conversation" id="conversation">
+      <Head transcript={transcript} />
+      <Log
+        transcript={transcript}
+        onEarlier={() => report(open.loadEarlier())}
+        askWords={`${ask?.label ?? agent} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
+      >
+        {transcript.session === null && transcript.status !== "closed" && <Loading />}
+        {main !== undefined && <Entries thread={main} />}
+        <Kept
+          inputs={transcript.inputs.filter(({ state }) => state === "pending")}
+          online={transcript.status === "live"}
+        />
+      </Log>
+      <Dock transcript={transcript} agent={agent} />
+    </main>
+  );
+};

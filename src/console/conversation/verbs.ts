@@ -1,0 +1,346 @@
+import type { CallEntry } from "../../client/transcript.ts";
+import type { Json } from "../../chat/message.ts";
+import { countLines, countOf, formatBytes } from "../parts/format.ts";
+import type { IconName } from "../parts/icon-paths.ts";
+import type { Fields } from "../parts/json.ts";
+import { fieldsOf, listOf, numberOf, outputText, parseJson, textOf } from "../parts/json.ts";
+
+/** Says in words what a call does or did. */
+
+interface Verbs {
+  readonly icon: IconName;
+  /** What happened, what happens, and what did not: "Ran", "Running", "Not run". */
+  readonly past: string;
+  readonly present: string;
+  readonly denied: string;
+  /** The argument worth showing; null shows the first text among the arguments. */
+  readonly subject?: (input: Fields) => string | null;
+  /** The argument is prose, not code. */
+  readonly prose?: boolean;
+  readonly result?: (output: string, call: CallEntry) => string | null;
+}
+
+const field =
+  (...names: readonly string[]) =>
+  (input: Fields): string | null =>
+    names.map((name) => textOf(input[name])).find((text) => text !== null) ?? null;
+
+const quoteArgument = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `"${text.replace(/(["\\$`])/g, "\\$1")}"`;
+
+/** Returns the command line of a call that runs a program or a script. */
+export const commandOf = (input: Fields): string | null => {
+  const script = textOf(input["script"]);
+  if (script !== null) return script;
+  const command = textOf(input["command"]);
+  if (command === null) return null;
+  const args = listOf(input["args"]).map((each) => quoteArgument(textOf(each) ?? JSON.stringify(each)));
+  return [command, ...args].join(" ");
+};
+
+const exitOf = (_: string, { details, outcome }: CallEntry): string | null => {
+  const code = numberOf(fieldsOf(details)["exit_code"]);
+  const reason = textOf(fieldsOf(details)["reason"]);
+  if (code !== null) return `exit ${code}`;
+  if (reason === "timeout") return "ran out of time";
+  return outcome === "error" ? null : "";
+};
+
+const lines = (output: string): string => countOf(countLines(output), "line");
+
+/** Counts what a list says that it has, or has. */
+const countIn =
+  (one: string, many?: string) =>
+  (output: string): string | null => {
+    const value = parseJson(/^[^\n]*/.exec(output)?.[0] ?? "") ?? parseJson(output);
+    const total = numberOf(fieldsOf(value)["total"]);
+    if (total !== null) return countOf(total, one, many);
+    return Array.isArray(value) ? countOf(value.length, one, many) : null;
+  };
+
+const changeResult = (_: string, { changes }: CallEntry): string | null => (changes.length === 0 ? null : "");
+
+const read = { icon: "file", past: "Read", present: "Reading", denied: "Not read" } as const;
+const wrote = { icon: "pencil", past: "Wrote", present: "Writing", denied: "Not written" } as const;
+const edited = { icon: "pencil", past: "Edited", present: "Editing", denied: "Not edited" } as const;
+const ran = { icon: "command", past: "Ran", present: "Running", denied: "Not run" } as const;
+const searched = { icon: "search", past: "Searched", present: "Searching", denied: "Not searched" } as const;
+const called = { icon: "branch", past: "Called", present: "Calling", denied: "Not called" } as const;
+const tasks = {
+  icon: "list",
+  past: "Changed task",
+  present: "Changing task",
+  denied: "Task not changed",
+} as const;
+
+const path = field("path", "file", "directory");
+
+const known: Readonly<Record<string, Verbs>> = {
+  exec_run: { ...ran, subject: commandOf, result: exitOf },
+  exec_shell: { ...ran, subject: commandOf, result: exitOf },
+  exec_poll: { ...ran, past: "Looked at command", present: "Looking at command", result: exitOf },
+  exec_kill: { ...ran, past: "Ended command", present: "Ending command", denied: "Not ended" },
+  fs_read: { ...read, subject: path, result: lines },
+  fs_read_lines: {
+    ...read,
+    subject: path,
+    result: (output, { input }) => {
+      const from = numberOf(fieldsOf(input)["offset"]);
+      const count = countLines(output);
+      return from === null || count === 0 ? lines(output) : `lines ${from}–${from + count - 1}`;
+    },
+  },
+  fs_list: {
+    ...read,
+    icon: "folder",
+    past: "Listed",
+    present: "Listing",
+    subject: path,
+    result: countIn("entry", "entries"),
+  },
+  fs_stat: { ...read, past: "Looked at", present: "Looking at", subject: path },
+  fs_write: { ...wrote, subject: path, result: changeResult },
+  fs_edit: { ...edited, subject: path, result: changeResult },
+  fs_patch: { ...edited, subject: path, result: changeResult },
+  fs_mkdir: { ...wrote, icon: "folder", past: "Made folder", present: "Making folder", subject: path },
+  fs_delete: { ...edited, past: "Deleted", present: "Deleting", denied: "Not deleted", subject: path },
+  fs_move: {
+    ...edited,
+    past: "Moved",
+    present: "Moving",
+    denied: "Not moved",
+    subject: field("from", "source", "path"),
+  },
+  fs_copy: {
+    ...edited,
+    past: "Copied",
+    present: "Copying",
+    denied: "Not copied",
+    subject: field("from", "source", "path"),
+  },
+  fs_diff: { ...read, past: "Compared", present: "Comparing", subject: path, result: lines },
+  search_content: { ...searched, subject: field("pattern"), result: countIn("hit") },
+  search_files: { ...searched, subject: field("pattern"), result: countIn("file") },
+  git_status: { ...ran, subject: () => "git status", result: lines },
+  git_log: { ...ran, subject: () => "git log", result: () => "" },
+  git_diff: { ...ran, subject: () => "git diff", result: lines },
+  git_commit: {
+    ...ran,
+    past: "Committed",
+    present: "Committing",
+    denied: "Not committed",
+    subject: field("message"),
+    prose: true,
+    result: () => "",
+  },
+  ask_user: {
+    icon: "question",
+    past: "Asked",
+    present: "Asking",
+    denied: "Not asked",
+    subject: field("question"),
+    prose: true,
+  },
+  http_fetch: {
+    icon: "globe",
+    past: "Fetched",
+    present: "Fetching",
+    denied: "Not fetched",
+    subject: field("url"),
+  },
+  spawn_agent: { ...called, subject: field("agent") },
+  spawn_agents: called,
+  delegate_to_agent: { ...called, subject: field("agent") },
+  dispatch_tasks: { ...called, past: "Dispatched", present: "Dispatching", denied: "Not dispatched" },
+  check_children: {
+    ...called,
+    past: "Looked at called agents",
+    present: "Looking at called agents",
+    subject: () => "",
+  },
+  list_agents: { ...called, past: "Listed agents", present: "Listing agents", subject: () => "" },
+  read_note: { ...read, icon: "note", past: "Read note", present: "Reading note", subject: field("name") },
+  write_note: {
+    ...wrote,
+    icon: "note",
+    past: "Wrote note",
+    present: "Writing note",
+    subject: field("name"),
+    result: () => "",
+  },
+  list_notes: { ...read, icon: "note", past: "Listed notes", present: "Listing notes", subject: () => "" },
+  shared_state_set: {
+    ...wrote,
+    icon: "box",
+    past: "Set",
+    present: "Setting",
+    denied: "Not set",
+    subject: field("key"),
+    result: () => "",
+  },
+  shared_state_get: {
+    ...read,
+    icon: "box",
+    past: "Read value",
+    present: "Reading value",
+    subject: field("key"),
+    result: () => "",
+  },
+  shared_state_list: {
+    ...read,
+    icon: "box",
+    past: "Listed values",
+    present: "Listing values",
+    subject: () => "",
+  },
+  shared_state_delete: {
+    ...edited,
+    icon: "box",
+    past: "Deleted value",
+    present: "Deleting value",
+    subject: field("key"),
+    result: () => "",
+  },
+  shared_tasks_create: {
+    ...tasks,
+    past: "Added task",
+    present: "Adding task",
+    denied: "Task not added",
+    subject: field("title"),
+    prose: true,
+    result: () => "",
+  },
+  shared_tasks_list: {
+    ...tasks,
+    past: "Listed tasks",
+    present: "Listing tasks",
+    subject: () => "",
+    result: countIn("task"),
+  },
+  shared_tasks_get: {
+    ...tasks,
+    past: "Looked at task",
+    present: "Looking at task",
+    subject: field("id"),
+    result: () => "",
+  },
+  shared_tasks_claim: {
+    ...tasks,
+    past: "Took task",
+    present: "Taking task",
+    subject: field("id"),
+    result: () => "",
+  },
+  shared_tasks_update: { ...tasks, subject: field("id"), result: () => "" },
+  shared_tasks_cancel: {
+    ...tasks,
+    past: "Cancelled task",
+    present: "Cancelling task",
+    subject: field("id"),
+    result: () => "",
+  },
+  browser_navigate: {
+    icon: "globe",
+    past: "Opened",
+    present: "Opening",
+    denied: "Not opened",
+    subject: field("url"),
+  },
+  memory_search: {
+    ...searched,
+    past: "Remembered",
+    present: "Remembering",
+    subject: field("query"),
+    prose: true,
+  },
+  memory_append: {
+    ...wrote,
+    icon: "note",
+    past: "Kept in memory",
+    present: "Keeping in memory",
+    subject: field("text"),
+    prose: true,
+    result: () => "",
+  },
+  load_skill: { ...read, icon: "note", past: "Read skill", present: "Reading skill", subject: field("name") },
+  recall: { ...read, past: "Read again", present: "Reading again" },
+};
+
+export interface CallWords {
+  readonly icon: IconName;
+  readonly verb: string;
+  /** True if the verb is the name of an unknown tool. */
+  readonly isName: boolean;
+  readonly subject: string;
+  readonly isProse: boolean;
+}
+
+const firstText = (input: Json): string => {
+  const found = Object.values(fieldsOf(input)).find((value) => typeof value === "string");
+  return textOf(found) ?? "";
+};
+
+const isRefused = ({ outcome }: Pick<CallEntry, "outcome">): boolean =>
+  outcome === "denied" || outcome === "skipped";
+
+/** Says what a call does, did, or would have done. */
+export const describeCall = (
+  call: Pick<CallEntry, "tool" | "input" | "state" | "outcome">,
+  tense?: "past" | "present" | "denied",
+): CallWords => {
+  const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
+  if (verbs === undefined)
+    return { icon: "tool", verb: call.tool, isName: true, subject: firstText(call.input), isProse: false };
+  const own = call.state === "done" ? (isRefused(call) ? "denied" : "past") : "present";
+  const subject =
+    verbs.subject === undefined ? firstText(call.input) : (verbs.subject(fieldsOf(call.input)) ?? "");
+  return {
+    icon: verbs.icon,
+    verb: verbs[tense ?? own],
+    isName: false,
+    subject,
+    isProse: verbs.prose === true,
+  };
+};
+
+const outcomeWords: Readonly<Record<string, string>> = {
+  denied: "denied",
+  cancelled: "stopped",
+  skipped: "not needed",
+  unknown: "nobody knows how it ended",
+  error: "failed",
+};
+
+const deniedWords = ({ permission }: CallEntry): string => {
+  const by = permission?.by ?? "";
+  return /^(?:rule|on_)/.test(by) || by === "" ? "denied by a rule" : "denied by you";
+};
+
+const mediaWords = (output: Json): string | null => {
+  const media = listOf(output)
+    .map(fieldsOf)
+    .find(({ type }) => type === "image" || type === "document");
+  if (media === undefined) return null;
+  const bytes = numberOf(media["bytes"]);
+  const kind = textOf(media["type"]) ?? "";
+  return bytes === null ? kind : `${formatBytes(bytes)} ${kind}`;
+};
+
+const successOf = (call: CallEntry): string => {
+  const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
+  const result = mediaWords(call.output) ?? verbs?.result?.(outputText(call.output), call) ?? "";
+  return call.cached ? [result, "from cache"].filter((each) => each !== "").join(" · ") : result;
+};
+
+/** Says in a few words what came of a call; empty if there is nothing to say. */
+export const resultOf = (call: CallEntry): string => {
+  if (call.state !== "done") return call.note ?? "";
+  if (call.outcome === "denied") return deniedWords(call);
+  if (call.outcome === "ok") return successOf(call);
+  const exit = call.tool.startsWith("exec_") ? exitOf("", call) : null;
+  return exit ?? outcomeWords[call.outcome ?? ""] ?? "";
+};
+
+/** A call failed if it was to do something and could not; what people or rules refused did not fail. */
+export const hasFailed = ({ outcome, children }: Pick<CallEntry, "outcome" | "children">): boolean =>
+  children.length === 0 && (outcome === "error" || outcome === "unknown");

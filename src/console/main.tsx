@@ -1,0 +1,132 @@
+import { render } from "preact";
+import { createClient } from "../client/index.ts";
+import type { LimpetClient } from "../client/index.ts";
+import { Page } from "./app.tsx";
+import type { Layer } from "./app.tsx";
+import { createStore } from "./parts/hooks.ts";
+import { readTeam } from "./state/agents.ts";
+import type { TeamFacts } from "./state/agents.ts";
+import { announceEvents } from "./state/announcements.ts";
+import { createApi } from "./state/api.ts";
+import type { App } from "./state/app.ts";
+import { readRoute, writeRoute } from "./state/route.ts";
+import type { PageAddress } from "./state/route.ts";
+import { openSession } from "./state/session.ts";
+import type { SessionControl } from "./state/session.ts";
+import { createSessions } from "./state/sessions.ts";
+
+/** Begins the page: makes what its regions share, and follows its address. */
+
+const key = createStore("");
+const route = createStore<PageAddress>(readRoute(location.hash));
+const team = createStore<TeamFacts | null>(null);
+const session = createStore<SessionControl | null>(null);
+const panel = createStore(matchMedia("(min-width: 1180px)").matches);
+const fault = createStore<string | null>(null);
+const layer = createStore<Layer>(null);
+const announcements = { polite: createStore(""), urgent: createStore("") };
+
+const clientFor = (token: string): LimpetClient =>
+  createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
+let client = clientFor("");
+const api = createApi(() => client);
+const sessions = createSessions(api);
+
+const report = (work: Promise<unknown>): void =>
+  void work.catch((thrown: unknown) => fault.set(thrown instanceof Error ? thrown.message : String(thrown)));
+
+const announce = (sentence: string, urgent = false): void =>
+  (urgent ? announcements.urgent : announcements.polite).set(sentence);
+
+const go = (next: PageAddress): void => {
+  const address = writeRoute(next);
+  if (address !== location.hash) history.pushState(null, "", address);
+  route.set(next);
+};
+
+/** Puts the focus where one writes, unless a person is on the way through the page by keyboard. */
+const focusComposer = (): void => {
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body || document.activeElement === null)
+      document.getElementById("composer")?.focus({ preventScroll: true });
+  });
+};
+
+const createWith = async (agent: string | null, content: string, files: readonly File[]): Promise<void> => {
+  const title = content.trim().split("\n")[0]?.slice(0, 80) ?? "";
+  const input = files.length === 0 ? { input: { content } } : {};
+  const { id } = await api.read<{ readonly id: string }>("/sessions", {
+    method: "POST",
+    body: { ...(agent === null ? {} : { agent }), ...(title === "" ? {} : { title }), ...input },
+  });
+  go({ session: id, context: null });
+  if (files.length > 0) await session.get()?.send(content, "queue", files);
+  sessions.refresh();
+};
+
+const app: App = {
+  api,
+  key,
+  route,
+  go,
+  sessions,
+  team,
+  session,
+  start: createWith,
+  report,
+  fault,
+  announce,
+  showKeys: () => layer.set("keys"),
+  forgetKey: () => {
+    session.get()?.close();
+    session.set(null);
+    sessions.list.set((before) => ({ ...before, rows: [], asks: new Map() }));
+    key.set("");
+  },
+  panel,
+};
+
+/** Opens the session of the address, and closes the one before. */
+let stopAnnouncing = (): void => undefined;
+const showSession = (): void => {
+  const { session: wanted } = route.get();
+  const open = session.get();
+  if (open?.id === wanted) return;
+  stopAnnouncing();
+  open?.close();
+  const next = wanted === null ? null : openSession(client, api, wanted, key.get());
+  stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce);
+  session.set(next);
+  focusComposer();
+};
+
+const readServer = (): void => {
+  sessions.refresh();
+  readTeam(api).then(team.set, () => undefined);
+};
+
+const nameTab = (): void => {
+  const { rows, asks } = sessions.list.get();
+  const title = rows.find(({ id }) => id === route.get().session)?.title ?? null;
+  document.title = `${asks.size > 0 ? `(${asks.size}) ` : ""}${title === null ? "Limpet" : `${title} · Limpet`}`;
+};
+
+route.subscribe(showSession);
+route.subscribe(nameTab);
+sessions.list.subscribe(nameTab);
+key.subscribe(() => {
+  client = clientFor(key.get());
+  session.get()?.close();
+  session.set(null);
+  readServer();
+  showSession();
+});
+addEventListener("popstate", () => route.set(readRoute(location.hash)));
+addEventListener("hashchange", () => route.set(readRoute(location.hash)));
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("the page has no root");
+render(<Page app={app} announcements={announcements} layer={layer} />, root);
+readServer();
+showSession();
+focusComposer();

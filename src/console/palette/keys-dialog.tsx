@@ -1,0 +1,42 @@
+import { Dialog } from "../parts/controls.tsx";
+
+/** The keys of the page. */
+
+const rows: readonly (readonly [string, string])[] = [
+  ["/", "Search sessions"],
+  ["⌘K", "Everything one can do"],
+  ["N", "New session"],
+  ["J  K", "Next, previous row"],
+  ["↵", "Send"],
+  ["⇧↵", "New line"],
+  ["↑", "Edit the last message that waits, from an empty field"],
+  ["⌘↵", "Approve"],
+  ["E  D", "Edit, deny"],
+  ["1–9", "Choose an option"],
+  ["Esc", "Back, else stop the run"],
+  ["V", "What the model saw"],
+  ["[  ]", "The turn before, the turn after"],
+  ["O", "Open or close the row"],
+  ["G", "To the end"],
+  ["?", "These keys"],
+];
+
+export const KeysDialog = ({ onClose }: { readonly onClose: () => void }) => (
+  <Dialog title="Keys" onClose={onClose} class="keys">
+    <dl class="facts-list">
+      {rows.map(([key, words]) => (
+        <div key={key}>
+          <dt>
+            <kbd>{key}</kbd>
+          </dt>
+          <dd>{words}</dd>
+        </div>
+      ))}
+    </dl>
+    <div class="row-of-buttons">
+      <button type="button" class="button" onClick={onClose}>
+        Close
+      </button>
+    </div>
+  </Dialog>
+);

@@ -1,0 +1,90 @@
+/** Numbers and times as people read them. */
+
+const grouped = new Intl.NumberFormat("en-US");
+
+const plural = (count: number, one: string, many = `${one}s`): string => (count === 1 ? one : many);
+
+/** Says a number with its noun: `1 line`, `2 lines`. */
+export const countOf = (count: number, one: string, many?: string): string =>
+  `${grouped.format(count)} ${plural(count, one, many)}`;
+
+/** Formats a number for tables: `30,702`. */
+export const formatCount = (count: number): string => grouped.format(Math.round(count));
+
+/** Formats tokens for summaries: `950`, `30.7k`, `512k`, `1.2M`. */
+export const formatTokens = (count: number): string => {
+  if (count < 1_000) return String(Math.round(count));
+  if (count < 99_950) return `${(count / 1_000).toFixed(1)}k`;
+  if (count < 999_500) return `${Math.round(count / 1_000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+};
+
+/** Formats a signed number of tokens for tables: `+1,286`, `−47,902`. */
+export const formatSigned = (count: number): string =>
+  `${count < 0 ? "−" : "+"}${grouped.format(Math.abs(Math.round(count)))}`;
+
+/** Formats USD with two digits; a price that nobody knows is said so. */
+export const formatUsd = (usd: number | null | undefined): string =>
+  usd === null || usd === undefined ? "no price" : `$${usd.toFixed(2)}`;
+
+/** Formats a share of one: `36 %`. */
+export const formatShare = (share: number): string => `${Math.round(share * 100)} %`;
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Formats how long something took: `5 ms`, `4.1 s`, `44 s`, `3 min 1 s`, `2 h 5 min`. */
+export const formatDuration = (ms: number): string => {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 9_950) return `${(ms / second).toFixed(1)} s`;
+  if (ms < minute) return `${Math.min(59, Math.round(ms / second))} s`;
+  const [unit, part, names] = ms < hour ? [minute, second, ["min", "s"]] : [hour, minute, ["h", "min"]];
+  const whole = Math.floor(ms / unit);
+  const rest = Math.floor((ms % unit) / part);
+  return rest === 0 ? `${whole} ${names[0]}` : `${whole} ${names[0]} ${rest} ${names[1]}`;
+};
+
+/** Formats how long ago something was: `now`, `6 min`, `2 h`, `5 d`. */
+export const formatAge = (at: number, now: number): string => {
+  const ms = now - at;
+  if (ms < minute) return "now";
+  if (ms < hour) return `${Math.floor(ms / minute)} min`;
+  return ms < day ? `${Math.floor(ms / hour)} h` : `${Math.floor(ms / day)} d`;
+};
+
+/** Formats how long something still takes, in at most two units, without seconds beside hours. */
+export const formatUntil = (at: number, now: number): string =>
+  at - now < second ? "a moment" : formatDuration(Math.max(second, Math.round((at - now) / second) * second));
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+
+const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0);
+
+/** Formats a time of today as `14:07`, others with their day. */
+export const formatTime = (at: number, now: number): string => {
+  const days = Math.round((startOfDay(now) - startOfDay(at)) / day);
+  if (days === 0) return clock.format(at);
+  if (days === 1) return "yesterday";
+  return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+};
+
+/** Names the group of days that a time belongs to. */
+export const nameDays = (at: number, now: number): string => {
+  const days = Math.round((startOfDay(now) - startOfDay(at)) / day);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  if (days < 7) return "Last week";
+  return days < 31 ? "Last month" : "Earlier";
+};
+
+/** Formats bytes: `412 KB`. */
+export const formatBytes = (bytes: number): string => {
+  if (bytes < 1_000) return countOf(bytes, "byte");
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+};
+
+/** Counts the lines of a text; a final line break begins no line. */
+export const countLines = (text: string): number =>
+  text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);

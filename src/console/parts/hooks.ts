@@ -1,0 +1,128 @@
+import { Component, h } from "preact";
+import type { ComponentChild, FunctionComponent } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+/** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
+
+/** Holds a value and tells who listens that it changed. */
+export interface Store<T> {
+  readonly get: () => T;
+  readonly set: (next: T | ((before: T) => T)) => void;
+  readonly subscribe: (listener: () => void) => () => void;
+}
+
+export const createStore = <T>(initial: T): Store<T> => {
+  let value = initial;
+  const listeners = new Set<() => void>();
+  return {
+    get: () => value,
+    set: (next) => {
+      const after = typeof next === "function" ? (next as (before: T) => T)(value) : next;
+      if (Object.is(after, value)) return;
+      value = after;
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+};
+
+interface Source<T> {
+  readonly get: () => T;
+  readonly subscribe: (listener: () => void) => () => void;
+}
+
+/** Follows a store; many changes within a frame are one render. */
+export const useStore = <T>({ get, subscribe }: Source<T>): T => {
+  const [, setShown] = useState(get);
+  useEffect(() => {
+    let frame = 0;
+    const show = (): void => {
+      frame = 0;
+      setShown(() => get());
+    };
+    const schedule = (): void => {
+      // A hidden page gets no frames.
+      if (document.hidden) return show();
+      frame ||= requestAnimationFrame(show);
+    };
+    show();
+    const end = subscribe(schedule);
+    return () => {
+      cancelAnimationFrame(frame);
+      end();
+    };
+  }, [get, subscribe]);
+  return get();
+};
+
+/** Says the time, again each so many milliseconds while `on`. */
+export const useNow = (every: number, on = true): number => {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!on) return undefined;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), every);
+    return () => clearInterval(timer);
+  }, [every, on]);
+  return on ? Math.max(now, 0) : Date.now();
+};
+
+/** Follows a media query. */
+export const useMedia = (query: string): boolean => {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const change = (): void => setMatches(list.matches);
+    change();
+    list.addEventListener("change", change);
+    return () => list.removeEventListener("change", change);
+  }, [query]);
+  return matches;
+};
+
+const areEqual = (a: object, b: object): boolean => {
+  const [one, other] = [Object.entries(a), new Map(Object.entries(b))];
+  return one.length === other.size && one.every(([key, value]) => Object.is(value, other.get(key)));
+};
+
+/** Renders a component again only when one of its properties is another value. */
+export const memo = <P extends object>(render: FunctionComponent<P>): FunctionComponent<P> => {
+  class Kept extends Component<P> {
+    override shouldComponentUpdate(next: Readonly<P>): boolean {
+      return !areEqual(this.props, next);
+    }
+    override render(): ComponentChild {
+      return h(render, this.props as P);
+    }
+  }
+  return Kept as unknown as FunctionComponent<P>;
+};
+
+export interface Loaded<T> {
+  readonly state: "loading" | "ready" | "failed";
+  readonly value: T | null;
+  readonly problem: string | null;
+}
+
+/** Loads a value again whenever `key` changes; the last one stays until the next is there. */
+export const useLoad = <T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> => {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading", value: null, problem: null });
+  useEffect(() => {
+    const aborter = new AbortController();
+    load(aborter.signal).then(
+      (value) => aborter.signal.aborted || setLoaded({ state: "ready", value, problem: null }),
+      (fault: unknown) =>
+        aborter.signal.aborted ||
+        setLoaded(({ value }) => ({
+          state: "failed",
+          value,
+          problem: fault instanceof Error ? fault.message : String(fault),
+        })),
+    );
+    return () => aborter.abort();
+  }, [key]);
+  return loaded;
+};

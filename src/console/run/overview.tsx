@@ -1,0 +1,265 @@
+import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
+import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
+import { memo, useMedia, useNow } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { useApp, useSession } from "../state/app.ts";
+import { moneyLeft, runSpent, sentTokens, turnSpent, turnsOf, windowOf } from "./figures.ts";
+import type { PlacedTurn, Spent } from "./figures.ts";
+import { lanesOf, scaleOf, ticksOf } from "./timeline.ts";
+import type { Lane, Scale, Segment } from "./timeline.ts";
+
+/** What the run costs, how full its context is, and where its time went. */
+
+const Figure = ({ name, spent }: { readonly name: string; readonly spent: Spent }) => (
+  <div class="figure">
+    <dt>{name}</dt>
+    <dd>
+      <strong>{formatUsd(spent.cost)}</strong>
+      <span class="meta">{formatTokens(spent.tokens)} tokens</span>
+    </dd>
+  </div>
+);
+
+const nothing: Spent = { cost: 0, tokens: 0 };
+
+const Figures = ({
+  transcript,
+  last,
+  run,
+}: {
+  readonly transcript: Transcript;
+  readonly last: PlacedTurn | undefined;
+  readonly run: TranscriptRun | undefined;
+}) => (
+  <dl class="figures">
+    <Figure name="This turn" spent={last === undefined ? nothing : turnSpent(last.facts)} />
+    <Figure name="This run" spent={run === undefined ? nothing : runSpent(transcript, run)} />
+    <Figure name="Session" spent={{ cost: transcript.usage.cost_usd, tokens: transcript.usage.total }} />
+  </dl>
+);
+
+const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
+  const money = moneyLeft(transcript.session?.budget ?? null, transcript.usage.cost_usd);
+  if (money === null) return null;
+  const { limit, spent, warnAt } = money;
+  const words = `${formatUsd(Math.max(0, limit - spent))} left of ${formatUsd(limit)}`;
+  return (
+    <div class="budget">
+      <div
+        class="track"
+        role="meter"
+        aria-label="Budget"
+        aria-valuemin={0}
+        aria-valuemax={limit}
+        aria-valuenow={Math.min(spent, limit)}
+        aria-valuetext={words}
+      >
+        <span style={{ width: formatPercent(spent / limit) }} />
+      </div>
+      <p>
+        <span>{words}</span>
+        {warnAt !== null && <span class="meta">warns at {formatUsd(warnAt)}</span>}
+      </p>
+    </div>
+  );
+};
+
+const formatPercent = (share: number): string => `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%`;
+
+interface ContextBarsProps {
+  readonly turns: readonly PlacedTurn[];
+  readonly threshold: number | null;
+}
+
+/** One bar for each turn; the drop after a compaction is the picture. */
+const ContextBars = ({ turns, threshold }: ContextBarsProps) => {
+  const { go } = useApp();
+  const { id } = useSession();
+  const most = useMedia("(max-width: 759px)") ? 8 : 10;
+  const window = windowOf(turns);
+  const shown = turns.slice(-most);
+  const last = shown.at(-1);
+  if (last === undefined || window === null) return null;
+  const sizes = shown.map(({ facts }) => sentTokens(facts) ?? 0);
+  const line = threshold === null ? null : threshold * window;
+  const top = Math.max(...sizes, line ?? 0, 1);
+  const now = sizes.at(-1) ?? 0;
+  const open = ({ run, facts }: PlacedTurn) =>
+    go({ session: id, context: { run: run.id, turn: facts.turn, call: null } });
+  return (
+    <section class="panel-section" aria-label="Context">
+      <header>
+        <h2>Context</h2>
+        <span class="meta">
+          {formatTokens(now)} of {formatTokens(window)} tokens · {formatShare(now / window)}
+        </span>
+      </header>
+      <div class="bars" style={{ "--top": line === null ? "0" : formatPercent(1 - line / top) }}>
+        {line !== null && threshold !== null && (
+          <p class="threshold meta">made smaller at {formatShare(threshold)}</p>
+        )}
+        <ol>
+          {shown.map((turn, at) => (
+            <li key={`${turn.run.id}/${turn.facts.turn}`}>
+              <button
+                type="button"
+                class={turn === last ? "current" : ""}
+                aria-label={`Turn ${turn.facts.turn}: ${formatCount(sizes[at] ?? 0)} tokens. What the model saw`}
+                onClick={() => open(turn)}
+              >
+                <span class="bar" style={{ height: formatPercent((sizes[at] ?? 0) / top) }} />
+                <span class="bar-number">{turn.facts.turn}</span>
+              </button>
+            </li>
+          ))}
+        </ol>
+      </div>
+      <button type="button" class="see" data-key="v" onClick={() => open(last)}>
+        <Icon name="eye" />
+        See what the model saw in turn {last.facts.turn}
+        <Icon name="chevron" />
+      </button>
+    </section>
+  );
+};
+
+const segmentWords: Readonly<Record<Segment["kind"], string>> = {
+  model: "model",
+  tool: "tool",
+  failed: "failed",
+  asks: "waits for you",
+  smaller: "made smaller",
+};
+
+const laneWords = ({ segments }: Lane): string => {
+  const sums = Map.groupBy(segments, ({ kind }) => kind);
+  return [...sums]
+    .map(
+      ([kind, all]) =>
+        `${segmentWords[kind]} ${formatDuration(all.reduce((sum, { from, to }) => sum + to - from, 0))}`,
+    )
+    .join(", ");
+};
+
+const LaneRow = ({
+  lane,
+  scale,
+  current,
+  onOpen,
+}: {
+  readonly lane: Lane;
+  readonly scale: Scale;
+  readonly current: boolean;
+  readonly onOpen: (() => void) | null;
+}) => {
+  const content = (
+    <>
+      <span class="lane-turn">{lane.turn}</span>
+      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`}>{lane.title}</span>
+      <span class="lane-track">
+        {lane.segments.map(({ kind, from, to }, at) => (
+          <span
+            key={at}
+            class={`segment ${kind}`}
+            style={{
+              left: formatPercent(scale.at(from)),
+              width: formatPercent(scale.at(to) - scale.at(from)),
+            }}
+          />
+        ))}
+      </span>
+      <span class="hidden">{laneWords(lane)}</span>
+      <span class="lane-cost">{formatUsd(lane.spent.cost)}</span>
+    </>
+  );
+  const kind = `lane depth-${Math.min(lane.depth, 3)} ${current ? "current" : ""}`;
+  return (
+    <li>
+      {onOpen === null ? (
+        <div class={kind}>{content}</div>
+      ) : (
+        <button type="button" class={kind} onClick={onOpen}>
+          {content}
+        </button>
+      )}
+    </li>
+  );
+};
+
+/** The clock of a run at work: the newest time is its end. */
+const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readonly run: TranscriptRun }) => {
+  const { go } = useApp();
+  const { id } = useSession();
+  const now = useNow(1_000, run.ended_at === null);
+  const end = run.ended_at ?? now;
+  const lanes = lanesOf(transcript, run, end);
+  const scale = scaleOf(lanes, run.started_at, end);
+  const kinds = new Set(lanes.flatMap(({ segments }) => segments.map(({ kind }) => kind)));
+  const current = lanes.findLast(({ turn }) => turn !== null);
+  const turnOf = (lane: Lane): number => Number(lane.id.split("/")[1]);
+  if (lanes.length === 0) return null;
+  return (
+    <section class="panel-section" aria-label="Timeline">
+      <header>
+        <h2>Timeline</h2>
+        <span class="meta">
+          {run.ended_at === null && scale.waited < 1_000
+            ? `${formatDuration(scale.work)}, still working`
+            : `${formatDuration(scale.work)} of work${scale.waited < 1_000 ? "" : `, ${formatDuration(scale.waited)} of waiting`}`}
+        </span>
+      </header>
+      <div class="axis meta" aria-hidden="true">
+        {ticksOf(scale.work).map((tick) => (
+          <span
+            key={tick}
+            style={{ left: formatPercent(tick / (scale.work * (1 + 0.06 * (scale.waited > 0 ? 1 : 0)))) }}
+          >
+            {tick === 0 ? "0" : formatDuration(tick)}
+          </span>
+        ))}
+      </div>
+      <ol class="lanes">
+        {lanes.map((lane) => (
+          <LaneRow
+            key={lane.id}
+            lane={lane}
+            scale={scale}
+            current={lane === current}
+            onOpen={
+              lane.turn === null
+                ? null
+                : () => go({ session: id, context: { run: run.id, turn: turnOf(lane), call: null } })
+            }
+          />
+        ))}
+      </ol>
+      <ul class="legend meta">
+        {(Object.keys(segmentWords) as Segment["kind"][])
+          .filter((kind) => kinds.has(kind))
+          .map((kind) => (
+            <li key={kind}>
+              <span class={`segment ${kind}`} />
+              {segmentWords[kind]}
+            </li>
+          ))}
+      </ul>
+    </section>
+  );
+};
+
+/** The tab of the run. */
+export const Overview = memo<{ readonly transcript: Transcript; readonly threshold: number | null }>(
+  ({ transcript, threshold }) => {
+    const turns = turnsOf(transcript);
+    const run = transcript.runs.findLast(({ thread }) => thread === "main");
+    return (
+      <>
+        <Figures transcript={transcript} last={turns.at(-1)} run={run} />
+        <Budget transcript={transcript} />
+        <ContextBars turns={turns} threshold={threshold} />
+        {run !== undefined && <Timeline transcript={transcript} run={run} />}
+        {run === undefined && <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>}
+      </>
+    );
+  },
+);

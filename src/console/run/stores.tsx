@@ -1,0 +1,119 @@
+import type { ComponentChildren } from "preact";
+import type { Json } from "../../chat/message.ts";
+import { escapedJson } from "../parts/escape.ts";
+import { useLoad } from "../parts/hooks.ts";
+import type { Loaded } from "../parts/hooks.ts";
+import { Markdown } from "../parts/markdown.tsx";
+import { LimpetError } from "../../client/index.ts";
+import type { Api } from "../state/api.ts";
+import { useApp, useSession } from "../state/app.ts";
+
+/** The stores that the agents of a session share: tasks, notes, values. */
+
+/** A store that no agent uses does not exist, which is no fault. */
+const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
+  try {
+    return (await api.read<{ readonly data: readonly T[] }>(path, { signal })).data;
+  } catch (fault) {
+    if (fault instanceof LimpetError && fault.problem.status === 404) return null;
+    throw fault;
+  }
+};
+
+const useStoreRows = <T,>(name: string, seq: number): Loaded<readonly T[] | null> => {
+  const { api } = useApp();
+  const { id } = useSession();
+  return useLoad(`${id} ${name} ${seq}`, (signal) => readStore<T>(api, `/sessions/${id}/${name}`, signal));
+};
+
+interface ListProps<T> {
+  readonly loaded: Loaded<readonly T[] | null>;
+  readonly none: string;
+  readonly missing: string;
+  readonly show: (row: T) => ComponentChildren;
+}
+
+const Rows = <T,>({ loaded, none, missing, show }: ListProps<T>) => {
+  if (loaded.state === "failed") return <p class="empty bad">{loaded.problem}</p>;
+  if (loaded.state === "loading" && loaded.value === null) return null;
+  if (loaded.value === null) return <p class="empty meta">{missing}</p>;
+  return loaded.value.length === 0 ? (
+    <p class="empty meta">{none}</p>
+  ) : (
+    <ul class="store">{loaded.value.map(show)}</ul>
+  );
+};
+
+interface TaskRow {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly status: string;
+  readonly assignee: string | null;
+  readonly blocked: boolean;
+}
+
+const taskWords: Readonly<Record<string, string>> = {
+  pending: "open",
+  in_progress: "working",
+  completed: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+const taskTone: Readonly<Record<string, string>> = { completed: "good", failed: "bad" };
+
+export const TasksTab = ({ seq }: { readonly seq: number }) => (
+  <Rows
+    loaded={useStoreRows<TaskRow>("tasks", seq)}
+    none="No tasks yet."
+    missing="No agent of this session has tasks."
+    show={({ id, title, description, status, blocked }) => (
+      <li key={id}>
+        <p class="store-head">
+          <strong>{title}</strong>
+          <span class={taskTone[status] ?? "quiet-text"}>
+            {blocked ? "waits for another" : (taskWords[status] ?? status)}
+          </span>
+        </p>
+        {description !== "" && <p class="quiet-text">{description}</p>}
+      </li>
+    )}
+  />
+);
+
+export const NotesTab = ({ seq }: { readonly seq: number }) => (
+  <Rows
+    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", seq)}
+    none="No notes yet."
+    missing="No agent of this session keeps notes."
+    show={({ name, content }) => (
+      <li key={name}>
+        <p class="store-head">
+          <strong>{name}</strong>
+        </p>
+        <Markdown text={content} />
+      </li>
+    )}
+  />
+);
+
+export const StateTab = ({ seq }: { readonly seq: number }) => (
+  <Rows
+    loaded={useStoreRows<{ readonly key: string; readonly revision: number; readonly value: Json }>(
+      "state",
+      seq,
+    )}
+    none="No values yet."
+    missing="No agent of this session shares values."
+    show={({ key, revision, value }) => (
+      <li key={key}>
+        <p class="store-head">
+          <strong class="mono">{key}</strong>
+          <span class="meta">{revision === 1 ? "" : `changed ${revision - 1} times`}</span>
+        </p>
+        <pre class="output">{typeof value === "string" ? value : escapedJson(value)}</pre>
+      </li>
+    )}
+  />
+);

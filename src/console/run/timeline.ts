@@ -1,0 +1,220 @@
+import type {
+  CallEntry,
+  ModelCallFacts,
+  Transcript,
+  TranscriptRun,
+  TurnFacts,
+} from "../../client/transcript.ts";
+import { describeCall, hasFailed } from "../conversation/verbs.ts";
+import { callsOf, turnSpent } from "./figures.ts";
+import type { Spent } from "./figures.ts";
+
+/** A run as lanes over time: one for each turn, and those of called agents below their call. */
+
+export interface Segment {
+  readonly kind: "model" | "tool" | "failed" | "asks" | "smaller";
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Lane {
+  readonly id: string;
+  /** The turn's number from 1; null for a called agent. */
+  readonly turn: number | null;
+  readonly depth: number;
+  readonly title: string;
+  readonly segments: readonly Segment[];
+  readonly spent: Spent;
+  readonly failed: boolean;
+}
+
+/** Waiting for a person is folded to a stub of this share of the work. */
+const stub = 0.06;
+
+const modelSegment = (
+  { purpose, failure, started_at: from, ended_at: to }: ModelCallFacts,
+  now: number,
+): Segment => ({
+  kind: failure !== null ? "failed" : purpose === "compaction" ? "smaller" : "model",
+  from,
+  to: to ?? now,
+});
+
+/** A call that asked waits from its beginning to the answer, and works from then on. */
+const callSegments = (call: CallEntry, now: number): readonly Segment[] => {
+  const from = call.started_at ?? call.at;
+  const to = call.ended_at ?? now;
+  const kind = hasFailed(call) ? "failed" : "tool";
+  const { ask } = call;
+  if (ask === null) return [{ kind, from, to }];
+  const closed = ask.closed_at ?? now;
+  const asks: Segment = { kind: "asks", from: ask.opened_at, to: closed };
+  return ask.closed_at === null || call.ended_at === null || call.ended_at <= closed
+    ? [asks]
+    : [asks, { kind, from: closed, to }];
+};
+
+const joinNames = (calls: readonly CallEntry[]): string => {
+  const [first] = calls;
+  if (first === undefined) return "Answered";
+  if (first.ask?.status === "open")
+    return first.ask.kind === "question"
+      ? "Asks you"
+      : `Asks to ${describeCall(first, "past").verb.toLowerCase()}`;
+  const children = calls.reduce((sum, { children: called }) => sum + called.length, 0);
+  if (children > 0) return `Called ${children} ${children === 1 ? "agent" : "agents"}`;
+  const { verb, subject, isName } = describeCall(first);
+  if (calls.length === 1) return isName ? verb : `${verb} ${subject.split("/").at(-1) ?? ""}`.trim();
+  const same = calls.every((call) => describeCall(call).verb === verb);
+  return same ? `${verb} ${calls.length} times` : `${verb} and ${calls.length - 1} more`;
+};
+
+const titleOf = (
+  { model_calls: models }: TurnFacts,
+  calls: readonly CallEntry[],
+  isOpen: boolean,
+): string => {
+  if (calls.length > 0) return joinNames(calls);
+  const last = models.at(-1);
+  if (last === undefined) return isOpen ? "Begins" : "Nothing";
+  if (last.failure !== null) return "Model failed";
+  return last.ended_at === null ? "Thinking" : "Answered";
+};
+
+const turnLane = (
+  run: TranscriptRun,
+  facts: TurnFacts,
+  calls: readonly CallEntry[],
+  depth: number,
+  now: number,
+): Lane => ({
+  id: `${run.id}/${facts.turn}`,
+  turn: facts.turn,
+  depth,
+  title: titleOf(facts, calls, facts.ended_at === null),
+  segments: [
+    ...facts.model_calls.map((call) => modelSegment(call, now)),
+    ...calls.flatMap((call) => callSegments(call, now)),
+  ],
+  spent: turnSpent(facts),
+  failed: facts.model_calls.at(-1)?.failure != null,
+});
+
+const addUp = (spent: readonly Spent[]): Spent =>
+  spent.reduce(
+    (sum, { cost, tokens }) => ({
+      cost: cost === null || sum.cost === null ? null : sum.cost + cost,
+      tokens: sum.tokens + tokens,
+    }),
+    { cost: 0, tokens: 0 },
+  );
+
+/** A called agent is one lane, whatever its turns were. */
+const childLanes = (
+  transcript: Transcript,
+  calls: ReadonlyMap<string, CallEntry>,
+  id: string,
+  depth: number,
+  now: number,
+): readonly Lane[] => {
+  const thread = transcript.threads.find((each) => each.id === id);
+  if (thread === undefined) return [];
+  const runs = transcript.runs.filter((each) => each.thread === id);
+  const lanes = runs.flatMap((run) =>
+    run.timeline.map((facts) => ({ facts, lane: turnLane(run, facts, findCalls(facts, calls), depth, now) })),
+  );
+  const own: Lane = {
+    id,
+    turn: null,
+    depth,
+    title: `${thread.prefix} ${thread.agent}`.trim(),
+    segments: lanes.flatMap(({ lane }) => lane.segments),
+    spent: addUp(lanes.map(({ lane }) => lane.spent)),
+    failed: thread.state === "failed",
+  };
+  const below = lanes.flatMap(({ facts }) => findCalls(facts, calls).flatMap(({ children }) => children));
+  return [own, ...below.flatMap((child) => childLanes(transcript, calls, child, depth + 1, now))];
+};
+
+const findCalls = ({ calls }: TurnFacts, known: ReadonlyMap<string, CallEntry>): readonly CallEntry[] =>
+  calls.flatMap((id) => known.get(id) ?? []);
+
+/** The lanes of a run. */
+export const lanesOf = (transcript: Transcript, run: TranscriptRun, now: number): readonly Lane[] => {
+  const known = callsOf(transcript);
+  return run.timeline.flatMap((facts) => {
+    const calls = findCalls(facts, known);
+    const children = calls.flatMap((call) => call.children);
+    return [
+      turnLane(run, facts, calls, 0, now),
+      ...children.flatMap((id) => childLanes(transcript, known, id, 1, now)),
+    ];
+  });
+};
+
+/** Time on the page: work keeps its scale, and waiting for a person is as short as a stub. */
+export interface Scale {
+  readonly work: number;
+  readonly waited: number;
+  /** Where a time stands, from 0 to 1. */
+  readonly at: (time: number) => number;
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+const joinSpans = (spans: readonly Span[]): readonly Span[] => {
+  const joined: Span[] = [];
+  for (const span of spans.toSorted((one, other) => one.from - other.from)) {
+    const last = joined.at(-1);
+    if (last === undefined || span.from > last.to) joined.push(span);
+    else joined[joined.length - 1] = { from: last.from, to: Math.max(last.to, span.to) };
+  }
+  return joined;
+};
+
+/** Cuts out of the waits what others worked on meanwhile. */
+const subtract = ({ from, to }: Span, busy: readonly Span[]): readonly Span[] => {
+  let start = from;
+  const left: Span[] = [];
+  for (const span of busy) {
+    if (span.to <= start || span.from >= to) continue;
+    if (span.from > start) left.push({ from: start, to: span.from });
+    start = Math.max(start, span.to);
+  }
+  return start < to ? [...left, { from: start, to }] : left;
+};
+
+export const scaleOf = (lanes: readonly Lane[], begin: number, end: number): Scale => {
+  const segments = lanes.flatMap((lane) => lane.segments);
+  const busy = joinSpans(segments.filter(({ kind }) => kind !== "asks"));
+  const waits = joinSpans(segments.filter(({ kind }) => kind === "asks")).flatMap((span) =>
+    subtract(span, busy),
+  );
+  const waited = waits.reduce((sum, { from, to }) => sum + to - from, 0);
+  const work = Math.max(1, end - begin - waited);
+  const width = (span: Span): number => Math.min(span.to - span.from, work * stub);
+  const shown = work + waits.reduce((sum, span) => sum + width(span), 0);
+  const at = (time: number): number => {
+    const saved = waits.reduce((sum, span) => {
+      if (time <= span.from) return sum;
+      const inside = Math.min(time, span.to) - span.from;
+      const share = inside / Math.max(1, span.to - span.from);
+      return sum + inside - share * width(span);
+    }, 0);
+    return Math.min(1, Math.max(0, (time - begin - saved) / shown));
+  };
+  return { work, waited, at };
+};
+
+/** Round steps of a time axis: at most four of them. */
+export const ticksOf = (work: number): readonly number[] => {
+  const steps = [
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000,
+    3_600_000,
+  ];
+  const step = steps.find((each) => work / each <= 2.8) ?? work / 3;
+  return Array.from({ length: Math.floor(work / step) + 1 }, (_, at) => at * step);
+};

@@ -1,0 +1,339 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Transcript } from "../../client/transcript.ts";
+import { Confirm, Menu, Tabs, moveFocus } from "../parts/controls.tsx";
+import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
+import { memo, useNow, useStore } from "../parts/hooks.ts";
+import { Icon, Mark } from "../parts/icons.tsx";
+import { useApp } from "../state/app.ts";
+import type { SessionList } from "../state/sessions.ts";
+import { describeStatus } from "./status.ts";
+import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
+
+/** The list of sessions: search, filters, rows by day, and what can be done with one. */
+
+interface RowProps {
+  readonly row: SessionRow;
+  readonly words: StatusWords;
+  readonly prefix: string;
+  readonly current: boolean;
+  readonly age: string;
+}
+
+const Sign = ({ words }: { readonly words: StatusWords }) => {
+  if (words.filter === "asks") return <span class="dot" />;
+  return words.text === "Working" ? <span class="ring" /> : null;
+};
+
+interface RenameProps {
+  readonly row: SessionRow;
+  readonly onDone: () => void;
+}
+
+const Rename = ({ row, onDone }: RenameProps) => {
+  const { sessions, report } = useApp();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.select(), []);
+  const save = (): void => {
+    const title = input.current?.value.trim() ?? "";
+    onDone();
+    if (title !== "" && title !== row.title) report(sessions.rename(row.id, title));
+  };
+  return (
+    <input
+      ref={input}
+      class="field rename"
+      aria-label="Title of the session"
+      maxLength={256}
+      defaultValue={row.title ?? ""}
+      onBlur={save}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") save();
+        if (event.key === "Escape") onDone();
+        event.stopPropagation();
+      }}
+    />
+  );
+};
+
+type Question = "clear" | "delete" | null;
+
+const questions = {
+  clear: {
+    title: "Clear this session?",
+    text: "Its conversation leaves what the agent sees, and a new count of costs begins. The originals stay stored.",
+    verb: "Clear it",
+  },
+  delete: {
+    title: "Delete this session?",
+    text: "Its conversation, files and costs are removed for good.",
+    verb: "Delete it",
+  },
+} as const;
+
+/** What can be done with a session; both places that offer it ask once before they take something away. */
+export const SessionMenu = ({
+  row,
+  onRename,
+}: {
+  readonly row: Pick<SessionRow, "id">;
+  readonly onRename: () => void;
+}) => {
+  const { sessions, go, report, route } = useApp();
+  const [question, setQuestion] = useState<Question>(null);
+  const act = (): void => {
+    if (question === "clear") report(sessions.clear(row.id));
+    if (question !== "delete") return;
+    if (route.get().session === row.id) go({ session: null, context: null });
+    report(sessions.remove(row.id));
+  };
+  return (
+    <>
+      <Menu
+        label="What to do with this session"
+        items={[
+          { label: "Rename", run: onRename },
+          { label: "Clear…", run: () => setQuestion("clear") },
+          { label: "Delete…", bad: true, run: () => setQuestion("delete") },
+        ]}
+      />
+      {question !== null && <Confirm {...questions[question]} onDo={act} onClose={() => setQuestion(null)} />}
+    </>
+  );
+};
+
+const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
+  const { go } = useApp();
+  const [renaming, setRenaming] = useState(false);
+  const agent = `${prefix === "" ? "" : `${prefix} `}${row.agent}`;
+  return (
+    <li class={`session ${current ? "current" : ""}`}>
+      {renaming ? (
+        <Rename row={row} onDone={() => setRenaming(false)} />
+      ) : (
+        <a
+          href={`#${row.id}`}
+          aria-current={current ? "page" : undefined}
+          onClick={(event) => {
+            event.preventDefault();
+            go({ session: row.id, context: null });
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "F2") setRenaming(true);
+          }}
+        >
+          <span class="sign">
+            <Sign words={words} />
+          </span>
+          <span class="title cut">{row.title ?? row.ref ?? "Untitled"}</span>
+          <span class={`state cut ${words.tone}`}>
+            {words.tone === "plain" ? `${words.text} · ${agent}` : words.text}
+          </span>
+          <span class="meta facts">
+            {age} · {formatUsd(row.usage.cost_usd)}
+          </span>
+        </a>
+      )}
+      <SessionMenu row={row} onRename={() => setRenaming(true)} />
+    </li>
+  );
+});
+
+const filters: readonly { readonly id: StatusFilter; readonly label: string }[] = [
+  { id: "all", label: "All" },
+  { id: "asks", label: "Needs you" },
+  { id: "working", label: "Working" },
+  { id: "failed", label: "Failed" },
+];
+
+const isCounted = (filter: StatusFilter): boolean => filter === "asks";
+
+const emptyWords: Readonly<Record<StatusFilter, string>> = {
+  all: "No sessions yet. Your first message starts one.",
+  asks: "Nothing waits for you.",
+  working: "Nobody is working.",
+  failed: "Nothing failed.",
+};
+
+const Search = () => {
+  const { sessions } = useApp();
+  const timer = useRef(0);
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <input
+        id="search"
+        class="field"
+        type="search"
+        placeholder="Search sessions"
+        aria-label="Search sessions"
+        maxLength={200}
+        onInput={({ currentTarget }) => {
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => sessions.query.set(currentTarget.value), 120);
+        }}
+      />
+      <kbd aria-hidden="true">/</kbd>
+    </label>
+  );
+};
+
+/** Moves between rows with the arrow keys. */
+const pressInList = (event: KeyboardEvent): void => {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  if (!(event.currentTarget instanceof HTMLElement) || !(event.target instanceof HTMLAnchorElement)) return;
+  event.preventDefault();
+  moveFocus([...event.currentTarget.querySelectorAll("a")], event.key === "ArrowDown" ? 1 : -1);
+};
+
+type KnownRows = Pick<SessionList, "rows" | "asks">;
+
+/** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
+const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
+  if (session === null || status !== "live") return list;
+  const { id } = session;
+  const ended = runs.findLast(({ thread, ended_at: at }) => thread === "main" && at !== null);
+  const known = list.rows.find((row) => row.id === id);
+  const end =
+    ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
+  const row: SessionRow = { ...session, usage, last_end: end };
+  const rows =
+    known === undefined ? [row, ...list.rows] : list.rows.map((each) => (each === known ? row : each));
+  const kind = asks.find((ask) => ask.kind !== "client_tool")?.kind;
+  const others = [...list.asks].filter(([other]) => other !== id);
+  return { rows, asks: new Map(kind === undefined ? others : [...others, [id, kind]]) };
+};
+
+const useRows = (): KnownRows => {
+  const { sessions, session } = useApp();
+  const list = useStore(sessions.list);
+  const open = useStore(session)?.open;
+  const transcript = useStore({
+    get: open?.getSnapshot ?? nothingOpen,
+    subscribe: open?.subscribe ?? noSubscription,
+  });
+  const isSearched = useStore(sessions.query) !== "";
+  return useMemo(
+    () => (transcript === null || isSearched ? list : withShown(list, transcript)),
+    [list, transcript, isSearched],
+  );
+};
+
+const nothingOpen = () => null;
+const noSubscription = () => () => undefined;
+
+const groupRows = <T extends { readonly row: SessionRow }>(rows: readonly T[], now: number) =>
+  [...Map.groupBy(rows, ({ row }) => nameDays(row.updated_at, now))].map(([days, shown]) => ({
+    days,
+    shown,
+  }));
+
+const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownRows) => {
+  const { sessions, route, team } = useApp();
+  const { state, at } = useStore(sessions.list);
+  const { session: current } = useStore(route);
+  const query = useStore(sessions.query);
+  const prefixes = useMemo(
+    () => new Map(team.get()?.agents.map(({ name, prefix }) => [name, prefix])),
+    [useStore(team)],
+  );
+  const now = useNow(10_000);
+  const described = rows.map((row) => ({ row, words: describeStatus(row, asks.get(row.id)) }));
+  const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
+  if (state === "loading") return null;
+  if (shown.length === 0)
+    return (
+      <p class="empty meta">{query === "" ? emptyWords[filter] : "No session has this in its title."}</p>
+    );
+  return (
+    <>
+      {state === "failed" && (
+        <p class="empty meta">
+          As of {formatAge(at, now) === "now" ? "a moment ago" : `${formatAge(at, now)} ago`}.
+        </p>
+      )}
+      {groupRows(shown, now).map(({ days, shown: group }) => (
+        <section key={days} aria-label={days}>
+          <h2 class="meta">{days}</h2>
+          <ul>
+            {group.map(({ row, words }) => (
+              <Row
+                key={row.id}
+                row={row}
+                words={words}
+                prefix={prefixes.get(row.agent) ?? ""}
+                current={row.id === current}
+                age={formatAge(row.updated_at, now)}
+              />
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+};
+
+/** Says whose sessions these are, and holds what concerns the whole page. */
+const Foot = () => {
+  const { team, key, showKeys, forgetKey } = useApp();
+  const name = useStore(team)?.name;
+  const hasKey = useStore(key) !== "";
+  return (
+    <footer>
+      <span class="meta cut">
+        {hasKey ? `${name ?? "Limpet"} · key in memory` : "This machine · no key needed"}
+      </span>
+      <Menu
+        label="More"
+        opens="up"
+        items={[
+          { label: "Keys and shortcuts", run: showKeys },
+          ...(hasKey ? [{ label: "Forget the key", run: forgetKey }] : []),
+        ]}
+      />
+    </footer>
+  );
+};
+
+/** The left region. */
+export const SessionsRegion = () => {
+  const { go } = useApp();
+  const [filter, setFilter] = useState<StatusFilter>("all");
+  const { rows, asks } = useRows();
+  const waiting = rows.filter((row) => describeStatus(row, asks.get(row.id)).filter === "asks").length;
+  return (
+    <nav class="sessions" aria-label="Sessions">
+      <header>
+        <Mark />
+        <strong>Limpet</strong>
+        <button type="button" class="button" onClick={() => go({ session: null, context: null })}>
+          <Icon name="plus" />
+          New
+        </button>
+      </header>
+      <Search />
+      {(rows.length > 0 || filter !== "all") && (
+        <Tabs
+          label="Which sessions"
+          class="filters"
+          controls="session-list"
+          chosen={filter}
+          onChoose={setFilter}
+          tabs={filters.map(({ id, label }) => ({
+            id,
+            label: isCounted(id) && waiting > 0 ? `${label} ${waiting}` : label,
+          }))}
+        />
+      )}
+      <div
+        id="session-list"
+        class="list"
+        role={rows.length > 0 || filter !== "all" ? "tabpanel" : undefined}
+        aria-label="Sessions"
+        onKeyDown={pressInList}
+      >
+        <Rows filter={filter} rows={rows} asks={asks} />
+      </div>
+      <Foot />
+    </nav>
+  );
+};

@@ -1,0 +1,74 @@
+import type { TranscriptUsage } from "../../client/transcript.ts";
+
+/** What state a session is in, in words. */
+
+/** A row of `GET /v1/sessions`. */
+export interface SessionRow {
+  readonly id: string;
+  readonly ref: string | null;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly status: "idle" | "running" | "waiting";
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly usage: TranscriptUsage;
+  /** How its newest run of the person's thread ended; null before the first end. */
+  readonly last_end: { readonly state: string; readonly reason: string } | null;
+}
+
+/** Sessions may be narrowed to one of these. */
+export type StatusFilter = "all" | "asks" | "working" | "failed";
+
+export interface StatusWords {
+  readonly filter: Exclude<StatusFilter, "all"> | null;
+  readonly text: string;
+  /** Blue waits for the person, red failed, ink is neither. */
+  readonly tone: "mine" | "bad" | "plain";
+}
+
+const askWords: Readonly<Record<string, string>> = {
+  question: "Has a question",
+  approval: "Needs your approval",
+  budget: "Needs your decision",
+  authorization: "Needs you to sign in",
+  client_tool: "Waits for its client",
+};
+
+/** Why runs failed, in few words. */
+const failureWords: Readonly<Record<string, string>> = {
+  max_iterations: "too many turns",
+  tool_loop: "went in circles",
+  no_progress: "got nowhere",
+  budget_exceeded: "budget used up",
+  deadline_exceeded: "out of time",
+  refusal: "the model refused",
+  output_invalid: "answer of another form",
+  context_window_too_small: "window too small",
+  context_length_exceeded: "too long for the model",
+  provider_auth: "model key refused",
+  provider_rate_limited: "model limits reached",
+  provider_overloaded: "model overloaded",
+  provider_timeout: "model too slow",
+  provider_error: "model failed",
+  effect_failed: "an effect failed",
+  mcp_error: "a tool server failed",
+  config_changed: "the team changed",
+  storage_error: "storage failed",
+};
+
+export const explainFailure = (reason: string): string => failureWords[reason] ?? "stopped by a fault";
+
+/** Says the state of a listed session. */
+export const describeStatus = (
+  { status, last_end: end }: Pick<SessionRow, "status" | "last_end">,
+  ask: string | undefined,
+): StatusWords => {
+  if (ask !== undefined && ask !== "client_tool")
+    return { filter: "asks", text: askWords[ask] ?? "Needs you", tone: "mine" };
+  if (status === "running") return { filter: "working", text: "Working", tone: "plain" };
+  if (status === "waiting") return { filter: "working", text: "Waiting", tone: "plain" };
+  if (end?.state === "failed")
+    return { filter: "failed", text: `Failed · ${explainFailure(end.reason)}`, tone: "bad" };
+  if (end?.state === "cancelled") return { filter: null, text: "Stopped", tone: "plain" };
+  return { filter: null, text: end === null ? "New" : "Done", tone: "plain" };
+};

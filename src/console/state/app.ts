@@ -1,0 +1,73 @@
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
+import type { Store } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import type { TeamFacts } from "./agents.ts";
+import type { Api } from "./api.ts";
+import type { PageAddress } from "./route.ts";
+import type { SessionControl } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** What the regions share. */
+export interface App {
+  readonly api: Api;
+  /** Held in memory only; empty where the server needs none. */
+  readonly key: Store<string>;
+  readonly route: Store<PageAddress>;
+  readonly go: (route: PageAddress) => void;
+  readonly sessions: Sessions;
+  /** Null until the server has answered. */
+  readonly team: Store<TeamFacts | null>;
+  /** The session that is shown. */
+  readonly session: Store<SessionControl | null>;
+  /** Creates a session with its first message, and shows it; without an agent it is the team’s entry agent. */
+  readonly start: (agent: string | null, content: string, files: readonly File[]) => Promise<void>;
+  /** Shows the fault of some work, once. */
+  readonly report: (work: Promise<unknown>) => void;
+  /** The sentence of the newest fault; null after it was put away. */
+  readonly fault: Store<string | null>;
+  /** Says a sentence to who listens; at once if it needs the person. */
+  readonly announce: (sentence: string, urgent?: boolean) => void;
+  readonly showKeys: () => void;
+  readonly forgetKey: () => void;
+  /** The region that a phone shows over the conversation, and whether the panel of a desk is open. */
+  readonly panel: Store<boolean>;
+}
+
+export const AppContext = createContext<App | null>(null);
+
+export const useApp = (): App => {
+  const app = useContext(AppContext);
+  if (app === null) throw new Error("a region stands outside of the app");
+  return app;
+};
+
+export const SessionContext = createContext<SessionControl | null>(null);
+
+/** Returns the control of the session that the component shows. */
+export const useSession = (): SessionControl => {
+  const session = useContext(SessionContext);
+  if (session === null) throw new Error("a part of a conversation stands outside of one");
+  return session;
+};
+
+/** Follows the transcript of the session. */
+export const useTranscript = (): Transcript => {
+  const { open } = useSession();
+  return useStore({ get: open.getSnapshot, subscribe: open.subscribe });
+};
+
+/** Follows one thread: the component is rendered again only if that thread changed. */
+export const useThread = (id: string): TranscriptThread | null => {
+  const { open } = useSession();
+  const find = (): TranscriptThread | null =>
+    open.getSnapshot().threads.find((each) => each.id === id) ?? null;
+  const [, setThread] = useState(find);
+  useEffect(() => {
+    const show = (): void => setThread(find);
+    show();
+    return open.subscribe(show);
+  }, [open, id]);
+  return find();
+};

@@ -1,0 +1,162 @@
+import type { LimpetClient, SessionClient } from "../../client/index.ts";
+import { LimpetError } from "../../client/index.ts";
+import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
+import type { Json } from "../../chat/message.ts";
+import type { Api } from "./api.ts";
+import { dropInput, keepInput, keptInputs } from "./kept.ts";
+import type { KeptInput } from "./kept.ts";
+
+/** The session that is shown, and all that the page does to it. */
+
+export type SendMode = "queue" | "steer" | "interrupt";
+
+/** The answer to an ask as the API takes it. */
+export interface AskAnswer {
+  readonly decision: "approve" | "deny" | "edit" | "answer" | "cancel";
+  readonly text?: string;
+  readonly selections?: readonly string[];
+  readonly input?: Json;
+  readonly limit?: number;
+  readonly message?: string;
+  readonly remember?: "session" | "agent";
+}
+
+export interface SessionControl {
+  readonly id: string;
+  readonly open: OpenSession;
+  /** Who answers from this page, as the log names it. */
+  readonly keyName: string;
+  readonly send: (text: string, mode: SendMode, files?: readonly File[]) => Promise<void>;
+  readonly answer: (ask: string, answer: AskAnswer) => Promise<void>;
+  readonly cancel: (mode?: "now" | "after_turn") => Promise<void>;
+  readonly compact: () => Promise<void>;
+  readonly withdraw: (input: TranscriptInput) => Promise<void>;
+  /** A message that waits for the end of the run joins it now. */
+  readonly sendNow: (input: TranscriptInput) => Promise<void>;
+  /** Reads a text file of the workspace; null if there is none. */
+  readonly readFile: (path: string, signal: AbortSignal) => Promise<string | null>;
+  readonly loadWhole: (call: CallEntry) => Promise<void>;
+  /** When the connection was lost; null while there is one. */
+  readonly lostAt: () => number | null;
+  readonly close: () => void;
+}
+
+/** The id in a key, by which the log names who used it. */
+const nameKey = (key: string): string => /^lk_([^_]+)_/.exec(key)?.[1] ?? "dev";
+
+const isMissing = (fault: unknown): boolean => fault instanceof LimpetError && fault.problem.status === 404;
+
+/** Returns the text of an input; files in it are named. */
+export const textOf = ({ content }: Pick<TranscriptInput, "content">): string =>
+  content.map((part) => (part.type === "text" ? part.text : `[${part.name ?? part.type}]`)).join(" ");
+
+/** Follows when the connection was lost. */
+const followLoss = ({ getSnapshot, subscribe }: OpenSession): (() => number | null) => {
+  let lost: number | null = null;
+  subscribe(() => {
+    lost = getSnapshot().status === "offline" ? (lost ?? Date.now()) : null;
+  });
+  return () => lost;
+};
+
+interface Uploaded {
+  readonly id: string;
+  readonly media_type: string;
+}
+
+const upload = async (api: Api, session: string, file: File) => {
+  const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
+  const { id, media_type } = await api.read<Uploaded>(address, { method: "POST", body: file });
+  const part = { file: id, name: file.name };
+  return media_type.startsWith("image/")
+    ? { type: "image" as const, ...part }
+    : { type: "document" as const, ...part };
+};
+
+interface Outbox {
+  readonly send: (input: Omit<KeptInput, "session">) => Promise<void>;
+  /** Takes back what is on its way. */
+  readonly drop: (id: string) => void;
+  /** Keeps what is on its way for the next time that the session is shown. */
+  readonly close: () => void;
+}
+
+/** Sends texts, and keeps each until the server has it, over a reload too. */
+const createOutbox = (session: SessionClient): Outbox => {
+  const sending = new Map<string, AbortController>();
+  let isClosed = false;
+  const send: Outbox["send"] = async ({ id, content, mode }) => {
+    const gone = new AbortController();
+    sending.set(id, gone);
+    keepInput({ session: session.id, id, content, mode });
+    try {
+      await session.send({ id, content, on_busy: mode }, { signal: gone.signal });
+    } catch (fault) {
+      if (!gone.signal.aborted) throw fault;
+    } finally {
+      sending.delete(id);
+      if (!isClosed) dropInput(id);
+    }
+  };
+  for (const kept of keptInputs(session.id)) void send(kept).catch(() => undefined);
+  return {
+    send,
+    drop: (id) => {
+      dropInput(id);
+      sending.get(id)?.abort();
+    },
+    close: () => {
+      isClosed = true;
+    },
+  };
+};
+
+const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
+
+export const openSession = (client: LimpetClient, api: Api, id: string, key: string): SessionControl => {
+  const session = client.sessions.get(id);
+  const open = session.open();
+  const outbox = createOutbox(session);
+  const path = `/sessions/${id}`;
+  const withdraw = async ({ id: input, state }: TranscriptInput): Promise<void> => {
+    if (state === "pending") outbox.drop(input);
+    else await api.request(`${path}/inputs/${input}`, { method: "DELETE" });
+  };
+  return {
+    id,
+    open,
+    keyName: nameKey(key),
+    send: async (text, mode, files = []) => {
+      if (files.length === 0) return outbox.send({ id: crypto.randomUUID(), content: text, mode });
+      const parts = await Promise.all(files.map((file) => upload(api, id, file)));
+      const said = text.trim() === "" ? [] : [{ type: "text" as const, text }];
+      await session.send({ content: [...said, ...parts], on_busy: mode });
+    },
+    answer: async (ask, answer) => void (await session.answer(ask, answer)),
+    cancel: async (mode = "now") => void (await session.cancel({ mode })),
+    compact: async () => void (await session.compact()),
+    withdraw,
+    sendNow: async (input) => {
+      await withdraw(input);
+      await session.send({ content: textOf(input), on_busy: "steer" });
+    },
+    readFile: async (file, signal) => {
+      try {
+        return await (await api.request(`${path}/workspace/${encodePath(file)}`, { signal })).text();
+      } catch (fault) {
+        if (isMissing(fault)) return null;
+        throw fault;
+      }
+    },
+    loadWhole: ({ id: entry }) => {
+      const { threads } = open.getSnapshot();
+      const thread = threads.find(({ entries }) => entries.some((each) => each.id === entry));
+      return open.loadWhole(thread?.id ?? "main", entry);
+    },
+    lostAt: followLoss(open),
+    close: () => {
+      outbox.close();
+      open.close();
+    },
+  };
+};

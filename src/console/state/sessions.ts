@@ -1,0 +1,95 @@
+import { createStore } from "../parts/hooks.ts";
+import type { Store } from "../parts/hooks.ts";
+import type { SessionRow } from "../sessions/status.ts";
+import type { Api } from "./api.ts";
+import { LimpetError } from "../../client/index.ts";
+
+/** The list of sessions, kept fresh while the page is seen. */
+
+/** A row of `GET /v1/asks`. */
+interface AskRow {
+  readonly session: string;
+  readonly kind: string;
+}
+
+export interface SessionList {
+  readonly state: "loading" | "ready" | "failed" | "refused";
+  readonly rows: readonly SessionRow[];
+  /** The kind of the open ask of each session that has one. */
+  readonly asks: ReadonlyMap<string, string>;
+  /** When the rows were read. */
+  readonly at: number;
+  readonly problem: string | null;
+}
+
+export interface Sessions {
+  readonly list: Store<SessionList>;
+  /** What the list is narrowed to; empty shows all. */
+  readonly query: Store<string>;
+  /** Reads the list now. */
+  readonly refresh: () => void;
+  readonly rename: (id: string, title: string) => Promise<void>;
+  readonly clear: (id: string) => Promise<void>;
+  readonly remove: (id: string) => Promise<void>;
+}
+
+const refreshEvery = 5_000;
+
+/** Without the scope to answer asks there are none to show. */
+const readAsks = async (api: Api): Promise<readonly AskRow[]> => {
+  try {
+    return (await api.read<{ readonly data: readonly AskRow[] }>("/asks?status=open&limit=200")).data;
+  } catch (fault) {
+    if (fault instanceof LimpetError && fault.problem.status === 403) return [];
+    throw fault;
+  }
+};
+
+const isRefusal = (fault: unknown): boolean =>
+  fault instanceof LimpetError && [401, 403].includes(fault.problem.status);
+
+export const createSessions = (api: Api): Sessions => {
+  const list = createStore<SessionList>({
+    state: "loading",
+    rows: [],
+    asks: new Map(),
+    at: 0,
+    problem: null,
+  });
+  const query = createStore("");
+  let reading = 0;
+  const read = async (): Promise<void> => {
+    const mine = (reading += 1);
+    const q = query.get().trim();
+    const search = q === "" ? "" : `&q=${encodeURIComponent(q)}`;
+    try {
+      const [{ data }, asks] = await Promise.all([
+        api.read<{ readonly data: readonly SessionRow[] }>(`/sessions?order=-updated_at&limit=200${search}`),
+        readAsks(api),
+      ]);
+      if (mine !== reading) return;
+      const kinds = new Map(asks.map(({ session, kind }) => [session, kind]));
+      list.set({ state: "ready", rows: data, asks: kinds, at: Date.now(), problem: null });
+    } catch (fault) {
+      if (mine !== reading) return;
+      const problem = fault instanceof Error ? fault.message : String(fault);
+      list.set((before) => ({ ...before, state: isRefusal(fault) ? "refused" : "failed", problem }));
+    }
+  };
+  const refresh = (): void => void read();
+  const change = async (work: Promise<unknown>): Promise<void> => {
+    await work;
+    await read();
+  };
+  query.subscribe(refresh);
+  setInterval(() => document.hidden || refresh(), refreshEvery);
+  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  return {
+    list,
+    query,
+    refresh,
+    rename: (id, title) => change(api.request(`/sessions/${id}`, { method: "PATCH", body: { title } })),
+    clear: (id) => change(api.request(`/sessions/${id}/clear`, { method: "POST", body: {} })),
+    remove: (id) => change(api.request(`/sessions/${id}`, { method: "DELETE" })),
+  };
+};

@@ -1,0 +1,149 @@
+import { expect, test } from "vitest";
+import type { CallEntry } from "../../src/client/transcript.ts";
+import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
+import { describeCall, hasFailed, resultOf } from "../../src/console/conversation/verbs.ts";
+import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
+import { escapeInLines, escapeUnseen, escapedJson } from "../../src/console/parts/escape.ts";
+import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
+import { describeStatus } from "../../src/console/sessions/status.ts";
+import { readRoute, writeRoute } from "../../src/console/state/route.ts";
+
+/** AP-54: how the console says things. */
+
+const call = (fields: Partial<CallEntry>): CallEntry => ({
+  id: "c",
+  seq: 1,
+  at: 0,
+  kind: "call",
+  call: "c",
+  message: null,
+  pos: null,
+  tool: "exec_run",
+  toolbox: "exec",
+  safety: "reattach",
+  state: "done",
+  waits: null,
+  args: "",
+  input: { command: "npm", args: ["test", "a b"] },
+  live: "",
+  output: "",
+  details: null,
+  outcome: "ok",
+  permission: null,
+  changes: [],
+  ask: null,
+  children: [],
+  note: null,
+  progress: null,
+  started_at: 0,
+  ended_at: 1,
+  duration_ms: 1,
+  cached: false,
+  truncated: false,
+  ...fields,
+});
+
+test("AP-54: numbers as people read them", () => {
+  expect([0, 950, 30_702, 512_400, 1_240_000].map(formatTokens)).toEqual([
+    "0",
+    "950",
+    "30.7k",
+    "512k",
+    "1.2M",
+  ]);
+  expect([5, 4_120, 44_000, 59_900, 181_000, 7_500_000].map(formatDuration)).toEqual([
+    "5 ms",
+    "4.1 s",
+    "44 s",
+    "59 s",
+    "3 min 1 s",
+    "2 h 5 min",
+  ]);
+  expect([formatUsd(1.2), formatUsd(null)]).toEqual(["$1.20", "no price"]);
+});
+
+test("AP-54: a call says what it did, does, or was kept from", () => {
+  expect(describeCall(call({}))).toMatchObject({ verb: "Ran", subject: 'npm test "a b"' });
+  expect(describeCall(call({ state: "running", outcome: null })).verb).toBe("Running");
+  expect(describeCall(call({ outcome: "denied" })).verb).toBe("Not run");
+  expect(describeCall(call({ tool: "crm__find", input: { n: 1, who: "Ada" } }))).toMatchObject({
+    verb: "crm__find",
+    isName: true,
+    subject: "Ada",
+  });
+  expect(resultOf(call({ outcome: "error", details: { exit_code: 3 } }))).toBe("exit 3");
+  expect(resultOf(call({ tool: "fs_read", output: "a\nb\n", cached: true }))).toBe("2 lines · from cache");
+  expect(resultOf(call({ tool: "search_content", output: '{"total":6,"matches":[]}' }))).toBe("6 hits");
+  expect([
+    hasFailed(call({ outcome: "error" })),
+    hasFailed(call({ outcome: "error", children: ["t"] })),
+  ]).toEqual([true, false]);
+});
+
+test("★ TB-8: what a person decides about shows control and bidi characters escaped", () => {
+  const disguised = "echo \u202Egnp.cod\u202C \u200Bend\nnext";
+  expect(escapeUnseen(disguised)).toBe(String.raw`echo \u202egnp.cod\u202c \u200bend\u000anext`);
+  expect(escapeInLines(disguised)).toBe(`${String.raw`echo \u202egnp.cod\u202c \u200bend`}\nnext`);
+  expect(JSON.parse(escapedJson({ a: disguised }))).toEqual({ a: disguised });
+  expect(escapedJson({ a: disguised })).not.toMatch(/\p{Cf}/u);
+});
+
+test("TB-8 TB-9: a text that hides something is edited as JSON; others as they are", () => {
+  const plain = draftOf("exec_shell", { script: "ls\n\techo", cwd: "a" });
+  expect(plain.text).toBe("ls\n\techo");
+  expect(plain.read("pwd")).toEqual({ input: { script: "pwd", cwd: "a" } });
+  const hidden = draftOf("exec_shell", { script: "ls \u202E" });
+  expect(hidden.text).toContain(String.raw`\u202e`);
+  expect(hidden.read(hidden.text)).toEqual({ input: { script: "ls \u202E" } });
+  expect(hidden.read("{")).toBeNull();
+});
+
+test("AP-54: an approval is about a command, a file, a patch, a plan, or values", () => {
+  const kinds = [
+    subjectOf("exec_run", { command: "git", args: ["push"] }),
+    subjectOf("fs_edit", { path: "a", old_text: "b", new_text: "c" }),
+    subjectOf("fs_write", { path: "a", content: "c" }),
+    subjectOf("apply_patch", { patch: "@@" }),
+    subjectOf("plan", { plan: "# Plan" }),
+    subjectOf("shared_state_set", { key: "k", value: 1 }),
+  ].map(({ kind }) => kind);
+  expect(kinds).toEqual(["command", "file", "file", "patch", "plan", "values"]);
+});
+
+test("AP-54: diffs number their lines, mark the words that differ, and fold what is the same", () => {
+  const { lines, added, removed } = parseDiff(
+    "@@ -41,2 +41,3 @@\n a\n-return floor(x);\n+return round(x);\n+b\n",
+  );
+  expect([added, removed]).toEqual([2, 1]);
+  expect(lines.map(({ kind, before, after }) => [kind, before, after])).toEqual([
+    ["gap", null, null],
+    ["same", 41, 41],
+    ["removed", 42, null],
+    ["added", null, 42],
+    ["added", null, 43],
+  ]);
+  expect(lines[2]?.pieces.filter(({ marked }) => marked)).toEqual([{ text: "floor", marked: true }]);
+  const long = Array.from({ length: 40 }, (_, at) => `line ${at}`);
+  const changed = long.with(20, "other");
+  const shown = diffTexts(long.join("\n"), changed.join("\n")).lines;
+  expect(shown[0]?.pieces[0]?.text).toBe("17 lines above");
+  expect(shown.at(-1)?.pieces[0]?.text).toBe("16 lines below");
+  expect(diffTexts("a\nb", "a\nb")).toMatchObject({ added: 0, removed: 0 });
+});
+
+test("AP-54: states of sessions in words, and addresses of what is shown", () => {
+  const end = (state: string, reason = "") => ({ status: "idle" as const, last_end: { state, reason } });
+  expect(describeStatus(end("failed", "provider_auth"), undefined)).toMatchObject({
+    text: "Failed · model key refused",
+    tone: "bad",
+  });
+  expect(describeStatus({ status: "waiting", last_end: null }, "approval")).toMatchObject({
+    text: "Needs your approval",
+    tone: "mine",
+  });
+  expect(describeStatus(end("completed"), undefined).text).toBe("Done");
+  const session = `s_${"a".repeat(26)}`;
+  for (const hash of ["#", `#${session}`, `#${session}/run_2/3`, `#${session}/run_2/3/2`])
+    expect(writeRoute(readRoute(hash))).toBe(hash);
+  expect(readRoute("#<script>")).toEqual({ session: null, context: null });
+});

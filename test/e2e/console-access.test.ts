@@ -1,0 +1,229 @@
+import { readFileSync } from "node:fs";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApi } from "../support/api-client.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { desk, openConsole, phone } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** AP-54: everybody can use the console: by keyboard, on a phone, in the dark, with a screen reader, and with a key. */
+
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+/** Sessions that show one thing each, made once. */
+let sessions: Readonly<Record<"files" | "approve" | "ask" | "team" | "compact" | "budget", string>>;
+
+beforeAll(async () => {
+  team = await buildTestTeam("default", "shipped");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  browser = await launchChromium();
+  const { post } = createApi(server.url);
+  const play = async (scene: string): Promise<string> => {
+    const { body } = await post("/v1/sessions", { title: `The scene ${scene}` });
+    await post(`/v1/sessions/${String(body["id"])}/messages`, { content: scene, wait: 60 });
+    return String(body["id"]);
+  };
+  const [files, approve, ask, crew, compact, budget] = await Promise.all(
+    ["files", "approve", "ask", "team", "compact", "budget"].map(play),
+  );
+  sessions = {
+    files: files ?? "",
+    approve: approve ?? "",
+    ask: ask ?? "",
+    team: crew ?? "",
+    compact: compact ?? "",
+    budget: budget ?? "",
+  };
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+});
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly target: unknown; readonly failureSummary: string }[];
+}
+
+/** What axe finds, as one line for each element. */
+const violationsOf = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(`if (!window.axe) { ${axe.source} }`);
+  const found = await page.evaluate<readonly Violation[]>("axe.run().then(({ violations }) => violations)");
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} ${JSON.stringify(target)} ${failureSummary}`),
+  );
+};
+
+const views: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
+  ["first page", (page) => page.goto(`${server.url}/console`)],
+  ["conversation", (page) => show(page, sessions.files, "Edited tour.md")],
+  ["approval", (page) => show(page, sessions.approve, "Needs your approval")],
+  ["question", (page) => show(page, sessions.ask, "asks you")],
+  ["children", (page) => show(page, sessions.team, "Called 2 agents at once")],
+  ["failure", (page) => show(page, sessions.budget, "The run stopped")],
+  ["context", (page) => show(page, `${sessions.compact}/run_1/6`, "became one summary")],
+];
+
+const show = async (page: Page, address: string, words: string): Promise<void> => {
+  await page.goto("about:blank");
+  await page.goto(`${server.url}/console#${address}`);
+  await page.getByText(words).first().waitFor();
+};
+
+for (const colorScheme of ["light", "dark"] as const)
+  for (const viewport of [desk, phone])
+    test(`AP-54: axe finds nothing in any view, ${colorScheme}, ${viewport.width} px wide, and nothing scrolls sideways`, async () => {
+      const { page, close } = await openConsole(browser, server.url, { colorScheme, viewport });
+      for (const [name, open] of views) {
+        await open(page);
+        await page.waitForLoadState("networkidle");
+        expect(await violationsOf(page), name).toEqual([]);
+        const sideways = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        expect(sideways, name).toBeLessThanOrEqual(0);
+      }
+      await close();
+    });
+
+test("AP-54: what the model saw in a turn says what was left out, why, and what it saved; a turn steps to the next by key", async () => {
+  const { page, close, press } = await openConsole(browser, server.url);
+  await show(page, sessions.compact, "what changed");
+  await page.getByRole("button", { name: "what changed" }).first().click();
+  await page.getByText(/Turn \d sent/).waitFor();
+  await show(page, `${sessions.compact}/run_1/6`, "9 messages became one summary");
+  const rows = page.locator(".context-row");
+  await rows.filter({ hasText: "retired" }).getByText("not sent").waitFor();
+  await rows.filter({ hasText: "summary of 9" }).getByText("compact", { exact: true }).waitFor();
+  const side = page.getByRole("complementary", { name: "What changed" });
+  await side.getByText("same bytes as sent").waitFor();
+  await side.getByText("9 messages retired").waitFor();
+  await rows.filter({ hasText: "summary of 9" }).getByRole("button").first().click();
+  await page.getByText("compact wrote this in their place").waitFor();
+  await press("[");
+  await page.getByText("Turn 5 sent").waitFor();
+  await page.getByRole("tab", { name: "As sent" }).click();
+  await page.locator(".wire", { hasText: "messages" }).waitFor();
+  await press("Escape");
+  await page.locator(".conversation").waitFor();
+  await close();
+});
+
+test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, and events to filter and to copy as curl", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  await show(page, sessions.team, "Called 2 agents at once");
+  const tab = (name: string) => page.getByRole("tab", { name, exact: true }).click();
+  await page.getByText(/\$\d\.\d\d left of \$1\.00/).waitFor();
+  await tab("Tasks");
+  await page.locator(".store", { hasText: "Put up a sign" }).waitFor();
+  await tab("Notes");
+  await page.locator(".store", { hasText: "brief" }).waitFor();
+  await tab("State");
+  await page.locator(".store", { hasText: "tide" }).waitFor();
+  await tab("Files");
+  await page.locator(".files", { hasText: "sign.txt" }).waitFor();
+  await page
+    .getByLabel("Files to upload")
+    .setInputFiles({ name: "mine.txt", mimeType: "text/plain", buffer: Buffer.from("from me") });
+  await page.getByRole("button", { name: "Download mine.txt" }).waitFor();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download mine.txt" }).click(),
+  ]);
+  expect(readFileSync(await download.path(), "utf8")).toBe("from me");
+  await page.getByText("You added mine.txt").waitFor();
+  await tab("Events");
+  await page.getByRole("searchbox", { name: "Filter events" }).fill("run_end");
+  await expect.poll(() => page.locator(".events > li").count()).toBe(3);
+  await page.getByRole("button", { name: "Copy as curl" }).waitFor();
+  await close();
+});
+
+test("AP-54: by keyboard alone: search, palette, rows, a new session", async () => {
+  const { page, close, press } = await openConsole(browser, server.url);
+  await show(page, sessions.files, "Edited tour.md");
+  await press("/");
+  await page.keyboard.type("scene team");
+  await expect.poll(() => page.locator(".session").count()).toBe(1);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "What to do" }).fill("turn");
+  await page.getByRole("option", { name: /What the model saw in turn 4/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("Turn 4 sent").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".conversation").waitFor();
+  await press("k");
+  await page.keyboard.press("k");
+  const focused = () => page.evaluate("document.activeElement?.textContent");
+  expect(await focused()).toMatch(/^(Read|Searched)/);
+  await page.keyboard.press("o");
+  await page.locator('.line[aria-expanded="true"]:focus').waitFor();
+  await press("n");
+  await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  await close();
+});
+
+test("AP-54 AP-12: a server that wants a key asks for it, says if it is the wrong one, and keeps it in memory only", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  // The server of this test lets everybody in: what a wrong key gets is answered here.
+  await page.route("**/v1/**", async (route) => {
+    const { authorization, ...headers } = await route.request().allHeaders();
+    if (authorization === "Bearer lk_right_key") return route.continue({ headers });
+    const problem = {
+      code: "unauthenticated",
+      detail: "The key is unknown.",
+      status: 401,
+      title: "Unauthenticated",
+    };
+    return route.fulfill({
+      status: 401,
+      contentType: "application/problem+json",
+      body: JSON.stringify(problem),
+    });
+  });
+  await page.goto(`${server.url}/console`);
+  await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+  await page.getByLabel("Key").fill("lk_wrong_key");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "This key does not open this server" }).waitFor();
+  await page.getByLabel("Key").fill("lk_right_key");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  const kept = await page.evaluate<string>(
+    "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])",
+  );
+  expect(kept).not.toContain("lk_right_key");
+  await close();
+});
+
+test("AP-54: a session that there is not has a page with two ways on, and no field for messages", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  await show(page, `s_${"a".repeat(26)}`, "There is no such session");
+  expect(await page.locator("#composer").count()).toBe(0);
+  await page.getByRole("button", { name: "Start a new session" }).click();
+  await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  await close();
+});
+
+test("AP-54: sessions are renamed, filtered and deleted from the list, which asks once", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  const { body } = await createApi(server.url).post("/v1/sessions", { title: "To be removed" });
+  await show(page, String(body["id"]), "To be removed");
+  const row = page.locator(".session.current");
+  await row.getByRole("link").press("F2");
+  await page.getByRole("textbox", { name: "Title of the session" }).fill("Renamed");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Renamed", level: 1 }).waitFor();
+  await page.getByRole("tab", { name: "Needs you 2" }).click();
+  await expect.poll(() => page.locator(".session").count()).toBe(2);
+  await page.getByRole("tab", { name: "All" }).click();
+  await row.getByRole("button", { name: "What to do with this session" }).click();
+  await page.getByRole("menuitem", { name: "Delete…" }).click();
+  await page.getByRole("button", { name: "Delete it" }).click();
+  await expect.poll(() => page.locator(".session", { hasText: "Renamed" }).count()).toBe(0);
+  await close();
+});

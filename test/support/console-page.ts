@@ -1,0 +1,65 @@
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { expect } from "vitest";
+
+/** The console in a browser, as its tests use it. */
+export interface ConsolePage {
+  readonly page: Page;
+  /** What the page complained about, but for a server that is gone. */
+  readonly complaints: readonly string[];
+  /** Types into the field for messages and sends. */
+  readonly say: (text: string) => Promise<void>;
+  /** Waits until the head of the conversation says so. */
+  readonly state: (words: string | RegExp) => Promise<void>;
+  /** All that the log shows. */
+  readonly logText: () => Promise<string>;
+  /** Opens the first page and sends a first message; gives the session's id. */
+  readonly start: (text: string) => Promise<string>;
+  /** Presses a key while no field has the focus. */
+  readonly press: (key: string) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export const desk = { width: 1440, height: 900 };
+export const phone = { width: 390, height: 844 };
+
+const isOffline = (text: string): boolean =>
+  /WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_FAILED|favicon/.test(text);
+
+export const openConsole = async (
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<ConsolePage> => {
+  const context = await browser.newContext({ viewport: desk, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (line) => {
+    if (line.type() === "error" && !isOffline(line.text())) complaints.push(line.text());
+  });
+  const say = async (text: string): Promise<void> => {
+    await page.locator("#composer").fill(text);
+    await page.locator("#composer").press("Enter");
+  };
+  const sessionOf = (): string => /#(s_[a-z2-7]{26})/.exec(page.url())?.[1] ?? "";
+  return {
+    page,
+    complaints,
+    say,
+    state: (words) => page.locator(".conversation .head-words", { hasText: words }).waitFor(),
+    logText: async () => (await page.locator(".log").textContent()) ?? "",
+    start: async (text) => {
+      await page.goto(`${url}/console`);
+      await page.getByRole("button", { name: "Start" }).waitFor();
+      await say(text);
+      await expect.poll(sessionOf).not.toBe("");
+      return sessionOf();
+    },
+    press: async (key) => {
+      await page.evaluate("document.activeElement?.blur()");
+      await page.keyboard.press(key);
+    },
+    close: () => context.close(),
+  };
+};
