@@ -1,5 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { slowestFiles } from "./support/slowest-files.ts";
 import { createSandboxBinding } from "./support/sandbox-binding.ts";
 
 const common = {
@@ -31,7 +32,7 @@ const unitTests = (isDeep: boolean) => {
 export const createConfig = (isDeep: boolean) =>
   defineConfig({
     test: {
-      reporters: ["default", "json"],
+      reporters: ["default", slowestFiles, "json"],
       outputFile: { json: `.limpet/${isDeep ? "deep" : "test"}-report.json` },
       projects: [
         {
