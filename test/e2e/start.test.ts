@@ -153,6 +153,12 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
   }
 });
 
+test("AP-70: a port that is taken is told before anything starts", async () => {
+  const started = startGroup("npm", ["-s", "start", "--", "--port", String(port)], { cwd: project.folder });
+  expect(await started.ended).toBe(1);
+  expect(started.output()).toContain(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
+});
+
 test("AP-70: a team that does not exist is an error with the way out", async () => {
   const started = startGroup("npm", ["-s", "start", "--", "--env", "nobody"], { cwd: project.folder });
   expect(await started.ended).toBe(1);

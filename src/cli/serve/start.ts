@@ -167,23 +167,26 @@ const serve = async (): Promise<void> => {
   const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
   const { value: wanted, rest: args } = takeOption(others, "--port");
   const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
+  const port = Number(wanted ?? configuredPort());
+  if (await isListening(port)) {
+    print(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
+    process.exit(1);
+  }
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const wantedPort = Number(wanted ?? configuredPort());
-  const { child, lastLines } = startWrangler(args, options, wantedPort, print);
+  const { child, lastLines } = startWrangler(args, options, port, print);
   let isReady = false;
   child.once("exit", (code) => {
     if (!isReady) for (const line of lastLines()) print(line);
     process.exit(code ?? 1);
   });
   const readiness = await waitUntilReady(options);
+  isReady = true;
   try {
-    const port = await openFronts(host ?? "localhost", wantedPort, options);
-    isReady = true;
-    printReady(team, port, readiness);
+    const opened = await openFronts(host ?? "localhost", port, options);
+    printReady(team, opened, readiness);
   } catch (fault) {
-    process.stderr.write(`${String(fault)}\nnpm start -- --port 9000 serves at another port.\n`);
-    isReady = true;
+    print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
     child.kill();
   }
 };
