@@ -8,6 +8,22 @@ import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes, parseCommandLine, usageText } from "./usage.ts";
 import { runValidate } from "./validate.ts";
 
+/** These commands speak with a running server; the client is loaded only for them. */
+const remoteNames = [
+  "chat",
+  "send",
+  "tail",
+  "sessions",
+  "asks",
+  "answer",
+  "cancel",
+  "export",
+  "keys",
+] as const;
+
+const runRemoteLazily: CliCommand = async (terminal, given) =>
+  (await import("./client/remote.ts")).runRemote(terminal, given);
+
 type CliCommand = (terminal: Terminal, given: CommandArguments) => Promise<ExitCode>;
 
 const commands: Readonly<Record<string, CliCommand>> = {
@@ -18,6 +34,7 @@ const commands: Readonly<Record<string, CliCommand>> = {
   "new-team": runNewTeam,
   explain: runExplain,
   deploy: runDeploy,
+  ...Object.fromEntries(remoteNames.map((name) => [name, runRemoteLazily])),
 };
 
 /** Returns whether `explain` describes the product and not a team. */
@@ -26,8 +43,11 @@ const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
 
 const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
 
-/** Says what is wrong with the names that a command was given; null if nothing is. */
-const namesProblem = ({ command, names, flags }: CommandArguments): string | null => {
+/** Says what is wrong with the names that a command was given; null if nothing is. Others have names of their own. */
+const namesProblem = (given: CommandArguments): string | null =>
+  remoteNames.some((name) => name === given.command) ? null : teamNamesProblem(given);
+
+const teamNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
   if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
   if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {

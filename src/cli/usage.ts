@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import type { Person } from "./client/person.ts";
 
 /** This file reads the command line and prints what is wrong with it. */
 
@@ -19,7 +20,26 @@ export const usageText = `limpet <command>
   deploy <team> [--dry-run]                check a team and its secrets, then deploy its sandbox and its Worker;
                                            --dry-run stops before anything leaves this machine
 
-Exit codes: 0 fine, 1 diagnostics, 2 usage, 3 files could not be read or written.`;
+With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_KEY; all take --json):
+
+  chat [session] [--agent name]            talk with a session, or with a new one: replies stream, calls are a line each,
+                                           called agents are indented, asks are answered in place; Ctrl-C cancels the
+                                           run, once more leaves; with piped input it ends after the last run
+  send <session|new> <text> [--wait] [--on-busy mode] [--agent name]
+                                           hand over a message; --wait prints the answer, 300 s at most; modes:
+                                           reject, queue, steer, interrupt, rollback
+  tail <session> [--all] [--after n]       follow what happens, one line an event: tools, errors, checks, asks, ends of
+                                           runs; --all shows every type, --after 0 begins with the first event
+  sessions [--agent name]                  the newest sessions: id, status, agent, age, cost, title
+  asks [session]                           what people are asked, in one session or in all
+  answer <session> <ask> <decision> [text] [--remember session|agent] [--limit n]
+                                           approve, deny [reason], edit <json>, answer <text>, result <json>, cancel
+  cancel <session> [--after-turn]          cancel the run, at once or when its turn has ended
+  export <session>                         every event as a line of JSON
+  keys [list | create --scopes a,b [--name n] [--tenant t] | revoke <id>]
+                                           API keys; a new one is shown once
+
+Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached.`;
 
 /** Lists the exit codes of every command. */
 export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3 } as const;
@@ -32,6 +52,8 @@ export interface Terminal {
   readonly print: (line: string) => void;
   /** Is true if `wrangler dev` runs the command, which holds every request while its build fails. */
   readonly serving?: boolean;
+  /** Is given by tests; otherwise it is whoever called the process. */
+  readonly person?: Person;
 }
 
 const flagOptions = {
@@ -44,6 +66,18 @@ const flagOptions = {
   from: { type: "string" },
   import: { type: "string" },
   "dry-run": { type: "boolean" },
+  url: { type: "string" },
+  key: { type: "string" },
+  agent: { type: "string" },
+  wait: { type: "boolean" },
+  "on-busy": { type: "string" },
+  after: { type: "string" },
+  "after-turn": { type: "boolean" },
+  remember: { type: "string" },
+  limit: { type: "string" },
+  scopes: { type: "string" },
+  name: { type: "string" },
+  tenant: { type: "string" },
   help: { type: "boolean", short: "h" },
 } as const;
 
@@ -56,12 +90,24 @@ export interface CommandArguments {
   readonly flags: ReturnType<typeof parseFlags>["values"];
 }
 
+/** Flags of every command that speaks with a server. */
+const remoteFlags = ["url", "key", "json"];
+
 const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   validate: ["strict", "json"],
   build: ["all", "json", "lock-mcp"],
   "new-team": ["from", "import"],
   explain: ["kinds", "effects", "json"],
   deploy: ["dry-run"],
+  chat: [...remoteFlags, "agent"],
+  send: [...remoteFlags, "agent", "wait", "on-busy"],
+  tail: [...remoteFlags, "all", "after"],
+  sessions: [...remoteFlags, "agent"],
+  asks: remoteFlags,
+  answer: [...remoteFlags, "remember", "limit"],
+  cancel: [...remoteFlags, "after-turn"],
+  export: remoteFlags,
+  keys: [...remoteFlags, "scopes", "name", "tenant"],
 };
 
 export type ParsedCommandLine =

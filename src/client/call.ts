@@ -64,6 +64,16 @@ export interface UsageAnswer {
   readonly status: TranscriptSession["status"];
 }
 
+/** An API key without its secret. */
+export interface KeyAnswer {
+  readonly id: string;
+  readonly name: string | null;
+  readonly tenant: string;
+  readonly scopes: readonly string[];
+  readonly created_at: number;
+  readonly expires_at: number | null;
+}
+
 interface KnownAnswers {
   readonly create: SessionAnswer;
   readonly get: SessionAnswer;
@@ -88,6 +98,9 @@ interface KnownAnswers {
   readonly withdraw: { readonly input: string; readonly status: "withdrawn"; readonly seq: number };
   readonly cancel: { readonly run: string | null; readonly seq: number };
   readonly usage: UsageAnswer;
+  /** `key` is the secret; null if the key was shown before. */
+  readonly create_key: KeyAnswer & { readonly key: string | null };
+  readonly list_keys: AnswerPage<KeyAnswer>;
 }
 
 /** The answer of an operation. */

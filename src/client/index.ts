@@ -11,6 +11,7 @@ export type {
   CallOptions,
   ClientOperationName,
   InputReceipt,
+  KeyAnswer,
   ListedSessionAnswer,
   ParamsOf,
   SessionAnswer,
@@ -18,4 +19,4 @@ export type {
 } from "./call.ts";
 export type * from "./params.ts";
 export type * from "./transcript.ts";
-export type { StoredEvent } from "../agent/state/events.ts";
+export type { EventType, StoredEvent } from "../agent/state/events.ts";

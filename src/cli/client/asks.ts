@@ -1,0 +1,101 @@
+import type { ParamsOf, TranscriptAsk } from "../../client/index.ts";
+import { oneLine, plain, shortInput } from "./plain.ts";
+
+/** This file asks a person in a terminal, and reads the answer. */
+
+type AskAnswer = Omit<ParamsOf<"answer">, "session" | "ask">;
+
+/** An ask as the API has it; that of a transcript is one, too. */
+type OpenAsk = Omit<TranscriptAsk, "closed_at">;
+
+const optionLines = (options: readonly string[]): readonly string[] =>
+  options.map((option, at) => `  ${at + 1}  ${plain(option)}`);
+
+/** Says what is asked, and how it is answered. */
+export const askLines = ({
+  kind,
+  label,
+  question,
+  approval,
+  budget,
+  authorization,
+  client_tool,
+}: OpenAsk): readonly string[] => {
+  const who = label === undefined ? "" : `${plain(label)}: `;
+  if (question !== undefined)
+    return [
+      `? ${who}${plain(question.text)}`,
+      ...optionLines(question.options),
+      "  Type the answer, or its number.",
+    ];
+  if (approval !== undefined)
+    return [
+      `? ${who}Allow ${plain(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
+      ...plain(JSON.stringify(approval.input, null, 2))
+        .split("\n")
+        .map((line) => `  ${line}`),
+      ...(approval.remember === undefined
+        ? []
+        : [`  remembers ${plain(approval.remember.tool)} ${plain(approval.remember.pattern)}`]),
+      "  y allows it, n [reason] denies it, s allows it in this session, e {json} allows it with other arguments.",
+    ];
+  if (budget !== undefined)
+    return [
+      `? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`,
+      `  Type a new limit of at least ${budget.least}, or n to end the run.`,
+    ];
+  if (authorization !== undefined)
+    return [`? ${who}Sign in to ${plain(authorization.server)}: ${plain(authorization.url)}`, "  n cancels."];
+  return [
+    `? ${who}${kind} ${plain(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,
+    "  Type the result, or n to cancel.",
+  ];
+};
+
+const parseInput = (text: string): AskAnswer["input"] | undefined => {
+  try {
+    return JSON.parse(text) as AskAnswer["input"];
+  } catch {
+    return undefined;
+  }
+};
+
+const readApproval = (line: string): AskAnswer | string => {
+  const [word = "", ...rest] = line.split(" ");
+  const more = rest.join(" ").trim();
+  switch (word.toLowerCase()) {
+    case "y":
+    case "yes":
+      return { decision: "approve" };
+    case "s":
+      return { decision: "approve", remember: "session" };
+    case "n":
+    case "no":
+      return { decision: "deny", ...(more === "" ? {} : { message: more }) };
+    case "e": {
+      const input = parseInput(more);
+      return input === undefined
+        ? 'after e comes JSON, such as e {"path":"a.md"}'
+        : { decision: "edit", input };
+    }
+    default:
+      return "type y, n, s or e";
+  }
+};
+
+/** Reads the line with which a person answers; a text says what is wrong with it. */
+export const readAnswer = ({ question, approval, budget }: OpenAsk, given: string): AskAnswer | string => {
+  const line = given.trim();
+  if (approval !== undefined) return readApproval(line);
+  if (question !== undefined) {
+    const option = question.options[Number(line) - 1];
+    return option === undefined
+      ? { decision: "answer", text: line }
+      : { decision: "answer", selections: [option] };
+  }
+  if (line === "n") return { decision: budget === undefined ? "cancel" : "deny" };
+  if (budget === undefined) return { decision: "result", output: line };
+  return Number.isFinite(Number(line)) && line !== ""
+    ? { decision: "approve", limit: Number(line) }
+    : "type a number, or n";
+};

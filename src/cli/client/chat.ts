@@ -1,0 +1,156 @@
+import type { OpenSession, SessionClient, Transcript } from "../../client/index.ts";
+import { LimpetError } from "../../client/index.ts";
+import type { ExitCode } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
+import { askLines, readAnswer } from "./asks.ts";
+import type { Person } from "./person.ts";
+import { plain } from "./plain.ts";
+import type { ScreenState } from "./screen.ts";
+import { emptyScreen, writeTranscript } from "./screen.ts";
+
+/** This file is a conversation in a terminal: it shows a session as it goes on, and sends what is typed. */
+
+/** Resolves with the first transcript of which something holds. */
+const waitFor = (open: OpenSession, holds: (transcript: Transcript) => boolean): Promise<Transcript> =>
+  new Promise((resolve) => {
+    const look = (): void => {
+      const now = open.getSnapshot();
+      if (!holds(now)) return;
+      stop();
+      resolve(now);
+    };
+    const stop = open.subscribe(look);
+    look();
+  });
+
+const isResting = ({ status, session, inputs }: Transcript): boolean =>
+  status === "closed" || (status === "live" && session?.status === "idle" && inputs.length === 0);
+
+interface ChatState {
+  screen: ScreenState;
+  /** Events up to this one were printed, where events are asked for. */
+  seq: number;
+  /** The ask that was put to the person. */
+  asked: string | null;
+  isLost: boolean;
+}
+
+/** Writes the events that are new, one a line. */
+const writeEvents = (state: ChatState, open: OpenSession, person: Person): void => {
+  for (const event of open.getEvents()) if (event.seq > state.seq) person.write(`${JSON.stringify(event)}\n`);
+  state.seq = Math.max(state.seq, open.getSnapshot().seq);
+};
+
+/** Writes what is new for people, and puts the ask that comes first. */
+const writeText = (state: ChatState, open: OpenSession, person: Person): void => {
+  const now = open.getSnapshot();
+  const { text, screen } = writeTranscript(now, state.screen);
+  state.screen = screen;
+  if (text !== "") person.write(text);
+  const [ask] = now.asks;
+  if (ask !== undefined && ask.id !== state.asked) person.write(`${askLines(ask).join("\n")}\n`);
+  state.asked = ask?.id ?? null;
+};
+
+/** Says once that the connection is lost, and once that it is back. */
+const writeConnection = (state: ChatState, { status, problem }: Transcript, person: Person): void => {
+  if (status === "offline" && !state.isLost)
+    person.warn(`(${problem?.detail ?? "the connection is lost"}; trying again)`);
+  if (status === "live" && state.isLost) person.warn("(connected again)");
+  if (status === "offline") state.isLost = true;
+  if (status === "live") state.isLost = false;
+};
+
+/** Writes what has changed. */
+const writeChanges = (state: ChatState, open: OpenSession, person: Person, json: boolean): void => {
+  if (json) writeEvents(state, open, person);
+  else writeText(state, open, person);
+  writeConnection(state, open.getSnapshot(), person);
+};
+
+const tell = (person: Person, fault: unknown): void =>
+  person.warn(fault instanceof LimpetError ? plain(fault.problem.detail) : String(fault));
+
+/** Answers the open ask with what was typed, or sends it. */
+const takeLine = async (
+  session: SessionClient,
+  open: OpenSession,
+  person: Person,
+  line: string,
+): Promise<void> => {
+  if (line.trim() === "") return;
+  const [ask] = open.getSnapshot().asks;
+  const answer = ask === undefined ? null : readAnswer(ask, line);
+  if (typeof answer === "string") return person.warn(answer);
+  try {
+    if (ask === undefined || answer === null) await session.send({ content: line, on_busy: "queue" });
+    else await session.answer(ask.id, answer);
+  } catch (fault) {
+    tell(person, fault);
+  }
+};
+
+/** The first Ctrl-C cancels the run, the next one leaves; without a run the first one leaves. */
+const createInterrupt = (session: SessionClient, open: OpenSession, person: Person): (() => void) => {
+  let cancelled: string | null = null;
+  return () => {
+    const run = open.getSnapshot().session?.active_run ?? null;
+    if (run === null || run === cancelled) return open.close();
+    cancelled = run;
+    person.warn("(cancelled; Ctrl-C once more leaves)");
+    session.cancel().catch((fault: unknown) => tell(person, fault));
+  };
+};
+
+/** Reads lines until there are no more or the session is closed. */
+const readLines = async (session: SessionClient, open: OpenSession, person: Person): Promise<void> => {
+  const lines = person.lines()[Symbol.asyncIterator]();
+  const closed = waitFor(open, ({ status }) => status === "closed").then(() => null);
+  for (;;) {
+    const next = await Promise.race([lines.next(), closed]);
+    if (next === null || next.done === true) return;
+    await takeLine(session, open, person, next.value);
+  }
+};
+
+/** Talks with a session until its person leaves; where lines end, until the last run has ended. */
+export const chat = async (session: SessionClient, person: Person, json: boolean): Promise<ExitCode> => {
+  const open = session.open();
+  const state: ChatState = { screen: emptyScreen, seq: 0, asked: null, isLost: false };
+  const first = await waitFor(open, ({ status }) => status === "live" || status === "closed");
+  if (first.status === "closed")
+    throw first.problem === undefined ? new Error("closed") : new LimpetError(first.problem);
+  if (json) state.seq = first.seq;
+  else {
+    const { text, screen } = writeTranscript(first, emptyScreen, true);
+    state.screen = screen;
+    person.write(text);
+  }
+  const stop = open.subscribe(() => writeChanges(state, open, person, json));
+  const stopInterrupt = person.onInterrupt(createInterrupt(session, open, person));
+  writeChanges(state, open, person, json);
+  try {
+    await readLines(session, open, person);
+    const last = await waitFor(open, (now) => isResting(now) || now.asks.length > 0);
+    return endOf(session, last, person);
+  } finally {
+    stop();
+    stopInterrupt();
+    open.close();
+  }
+};
+
+const endOf = (
+  { id }: SessionClient,
+  { asks, runs, status, problem }: Transcript,
+  person: Person,
+): ExitCode => {
+  const [ask] = asks;
+  if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
+  if (ask !== undefined && status !== "closed")
+    person.warn(`the session waits for an answer: limpet answer ${id} ${ask.id} …`);
+  const isFailed = runs.findLast(({ thread }) => thread === "main")?.state === "failed";
+  return isFailed || (ask !== undefined && status !== "closed") || problem !== undefined
+    ? exitCodes.diagnostics
+    : exitCodes.fine;
+};

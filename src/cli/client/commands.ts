@@ -1,0 +1,253 @@
+import type { LimpetClient } from "../../client/index.ts";
+import { allScopes } from "../../session/rpc.ts";
+import type { CommandArguments, ExitCode } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
+import { askLines } from "./asks.ts";
+import { chat } from "./chat.ts";
+import { eventLine } from "./event-line.ts";
+import type { Person } from "./person.ts";
+import { money, oneLine, plain } from "./plain.ts";
+
+/** This file holds the commands that speak with a running deployment. */
+
+/** A command line that makes no sense; it says what would. */
+export class UsageError extends Error {}
+
+type Flags = CommandArguments["flags"];
+
+export interface RemoteContext {
+  readonly client: LimpetClient;
+  readonly person: Person;
+  readonly names: readonly string[];
+  readonly flags: Flags;
+  /** Prints a value as JSON where that is asked for, otherwise the lines for people. */
+  readonly show: (value: unknown, lines: () => readonly string[]) => void;
+}
+
+interface RemoteCommand {
+  /** How many names it takes, at least and at most. */
+  readonly names: readonly [number, number];
+  readonly run: (context: RemoteContext) => Promise<ExitCode>;
+}
+
+const ageOf = (at: number): string => {
+  const minutes = Math.max(0, Math.round((Date.now() - at) / 60_000));
+  if (minutes < 60) return `${minutes} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} d`;
+};
+
+/** Lines with columns of the same width. */
+const tableLines = (rows: readonly (readonly string[])[]): readonly string[] => {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => [...(row[column] ?? "")].length)),
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+};
+
+const listSessions = async ({ client, flags, show }: RemoteContext): Promise<ExitCode> => {
+  const { agent } = flags;
+  const page = await client.sessions.list({ limit: 50, ...(agent === undefined ? {} : { agent }) });
+  show(page.data, () =>
+    page.data.length === 0
+      ? ["There are no sessions; limpet chat begins one."]
+      : tableLines(
+          page.data.map(({ id, status, agent: name, updated_at, usage, title }) => [
+            id,
+            status,
+            plain(name),
+            ageOf(updated_at),
+            money(usage.cost_usd),
+            oneLine(title ?? "", 60),
+          ]),
+        ),
+  );
+  return exitCodes.fine;
+};
+
+const listAsks = async ({ client, names, show }: RemoteContext): Promise<ExitCode> => {
+  const [session] = names;
+  const { data } =
+    session === undefined
+      ? await client.call("list_asks", {})
+      : await client.call("asks", { session, status: "open" });
+  show(data, () =>
+    data.length === 0
+      ? ["Nobody is asked anything."]
+      : data.flatMap((ask) => [
+          `${"session" in ask ? `${String(ask.session)} ` : ""}${ask.id}`,
+          ...askLines(ask),
+        ]),
+  );
+  return exitCodes.fine;
+};
+
+const decisions = ["approve", "deny", "edit", "answer", "result", "cancel"] as const;
+
+/** A text that is JSON is taken as JSON where a value is needed. */
+const valueOf = (text: string): string | number | boolean | null | object => {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return text;
+  }
+};
+
+const answerAsk = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
+  const [session = "", ask = "", given, text] = names;
+  const decision = decisions.find((each) => each === given);
+  if (decision === undefined)
+    throw new UsageError(`${String(given)} is no decision; take ${decisions.join(", ")}`);
+  const field = {
+    approve: "message",
+    deny: "message",
+    edit: "input",
+    answer: "text",
+    result: "output",
+    cancel: "message",
+  }[decision];
+  const isValue = field === "input" || field === "output";
+  const answered = await client.call("answer", {
+    session,
+    ask,
+    decision,
+    ...(text === undefined ? {} : { [field]: isValue ? valueOf(text) : text }),
+    ...(flags.limit === undefined ? {} : { limit: Number(flags.limit) }),
+    ...(flags.remember === "session" || flags.remember === "agent" ? { remember: flags.remember } : {}),
+  });
+  show(answered, () => [`${answered.id} is ${answered.status}`]);
+  return exitCodes.fine;
+};
+
+const modes = ["reject", "queue", "steer", "interrupt", "rollback"] as const;
+
+const sendInput = async ({ client, names, flags, show, person }: RemoteContext): Promise<ExitCode> => {
+  const [given = "", content = ""] = names;
+  const mode = modes.find((each) => each === flags["on-busy"]);
+  if (flags["on-busy"] !== undefined && mode === undefined)
+    throw new UsageError(`${flags["on-busy"]} is no mode; take ${modes.join(", ")}`);
+  const isNew = given === "new";
+  const session = isNew ? (await client.sessions.create(agentOf(flags))).id : given;
+  if (isNew) person.warn(session);
+  const input = { session, content, ...(mode === undefined ? {} : { on_busy: mode }) };
+  if (flags.wait !== true) {
+    const receipt = await client.call("send", input);
+    show({ session, ...receipt }, () => [`${receipt.input} ${receipt.status} in ${session}`]);
+    return exitCodes.fine;
+  }
+  // The answer is the run where it has ended in time, otherwise the receipt.
+  const { input: sent, ...run } = { ...(await client.call("send", { ...input, wait: 300 })) };
+  const result = "result" in run ? (run.result as { readonly text?: string } | null) : null;
+  show({ session, input: sent, ...run }, () => [plain(result?.text ?? `it goes on: limpet chat ${session}`)]);
+  return "state" in run && run.state === "completed" ? exitCodes.fine : exitCodes.diagnostics;
+};
+
+const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
+
+const talk = async ({ client, names, flags, person }: RemoteContext): Promise<ExitCode> => {
+  const [given] = names;
+  // A session that is not there, or a server that is not, is told at once instead of being waited for.
+  const id =
+    given === undefined
+      ? (await client.call("create", agentOf(flags))).id
+      : (await client.call("get", { session: given })).id;
+  if (flags.json !== true) person.warn(`session ${id}; Ctrl-C cancels a run, Ctrl-D leaves`);
+  return chat(client.sessions.get(id), person, flags.json === true);
+};
+
+const tail = async ({ client, names, flags, person }: RemoteContext): Promise<ExitCode> => {
+  const [session = ""] = names;
+  const { head_seq } = await client.call("get", { session });
+  const stopped = new AbortController();
+  const stop = person.onInterrupt(() => stopped.abort());
+  const after = flags.after === undefined ? head_seq : Number(flags.after);
+  try {
+    for await (const event of client.sessions.get(session).events({ after, signal: stopped.signal })) {
+      const line = flags.json === true ? JSON.stringify(event) : eventLine(event, flags.all === true);
+      if (line !== null) person.write(`${line}\n`);
+    }
+  } finally {
+    stop();
+  }
+  return exitCodes.fine;
+};
+
+const cancel = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
+  const [session = ""] = names;
+  const mode = flags["after-turn"] === true ? "after_turn" : "now";
+  const { run } = await client.sessions.get(session).cancel({ mode });
+  show({ run }, () => [run === null ? "No run is active." : `${run} is being cancelled`]);
+  return exitCodes.fine;
+};
+
+const exportEvents = async ({ client, names, person }: RemoteContext): Promise<ExitCode> => {
+  const [session = ""] = names;
+  for (let after = 0; ;) {
+    const { data, next_after, head_seq } = await client.call("events", { session, after, limit: 1_000 });
+    for (const event of data) person.write(`${JSON.stringify(event)}\n`);
+    if (next_after >= head_seq || next_after === after) return exitCodes.fine;
+    after = next_after;
+  }
+};
+
+const createKey = async ({ client, flags, show }: RemoteContext): Promise<ExitCode> => {
+  const given = (flags.scopes ?? "").split(",").filter((scope) => scope !== "");
+  const scopes = allScopes.filter((scope) => given.includes(scope));
+  const unknown = given.find((scope) => !allScopes.some((known) => known === scope));
+  if (unknown !== undefined || scopes.length === 0)
+    throw new UsageError(
+      `${unknown === undefined ? "keys create needs --scopes" : `${unknown} is no scope`}; take some of ${allScopes.join(",")}`,
+    );
+  const { tenant, name } = flags;
+  const made = await client.call("create_key", {
+    scopes,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(name === undefined ? {} : { name }),
+  });
+  show(made, () => [made.key ?? `${made.id} was made before, and its secret was shown then`]);
+  return exitCodes.fine;
+};
+
+const revokeKey = async ({ client, names, show }: RemoteContext): Promise<ExitCode> => {
+  const [, key] = names;
+  if (key === undefined) throw new UsageError("keys revoke needs the id of a key; limpet keys lists them");
+  await client.call("revoke_key", { key });
+  show({ revoked: key }, () => [`${key} is revoked; sockets that it opened end within 15 minutes`]);
+  return exitCodes.fine;
+};
+
+const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
+  const { data } = await client.call("list_keys", { limit: 200 });
+  show(data, () =>
+    tableLines(data.map(({ id, tenant, name, scopes }) => [id, tenant, plain(name ?? ""), scopes.join(",")])),
+  );
+  return exitCodes.fine;
+};
+
+const manageKeys = async (context: RemoteContext): Promise<ExitCode> => {
+  const [action = "list"] = context.names;
+  const run = new Map([
+    ["list", listKeys],
+    ["create", createKey],
+    ["revoke", revokeKey],
+  ]).get(action);
+  if (run === undefined) throw new UsageError(`keys ${action} is unknown; take list, create or revoke`);
+  return run(context);
+};
+
+/** The commands by their names. */
+export const remoteCommands: Readonly<Record<string, RemoteCommand>> = {
+  chat: { names: [0, 1], run: talk },
+  send: { names: [2, 2], run: sendInput },
+  tail: { names: [1, 1], run: tail },
+  sessions: { names: [0, 0], run: listSessions },
+  asks: { names: [0, 1], run: listAsks },
+  answer: { names: [3, 4], run: answerAsk },
+  cancel: { names: [1, 1], run: cancel },
+  export: { names: [1, 1], run: exportEvents },
+  keys: { names: [0, 2], run: manageKeys },
+};

@@ -1,0 +1,29 @@
+import { createInterface } from "node:readline";
+
+/** Somebody at a terminal, or a script in their place: what they type, and where text for them goes. */
+export interface Person {
+  /** Writes a piece of text as it is. */
+  readonly write: (text: string) => void;
+  /** Writes a line beside the result, such as a state of the connection. */
+  readonly warn: (line: string) => void;
+  /** Gives what is typed line by line, until there is no more. */
+  readonly lines: () => AsyncIterable<string>;
+  /** Calls back at each Ctrl-C, which then ends nothing by itself; returns how to stop that. */
+  readonly onInterrupt: (listener: () => void) => () => void;
+  readonly isTerminal: boolean;
+  /** Variables of the environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The one who called this process. */
+export const processPerson: Person = {
+  write: (text) => void process.stdout.write(text),
+  warn: (line) => void process.stderr.write(`${line}\n`),
+  lines: () => createInterface({ input: process.stdin, terminal: false }),
+  onInterrupt: (listener) => {
+    process.on("SIGINT", listener);
+    return () => void process.off("SIGINT", listener);
+  },
+  isTerminal: process.stdin.isTTY,
+  env: process.env,
+};

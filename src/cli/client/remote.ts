@@ -1,0 +1,75 @@
+import { createClient, LimpetError } from "../../client/index.ts";
+import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
+import type { RemoteContext } from "./commands.ts";
+import { remoteCommands, UsageError } from "./commands.ts";
+import { processPerson } from "./person.ts";
+import { plain } from "./plain.ts";
+
+/** This file runs a command against a running deployment, and says what to do where that fails. */
+
+const localServer = "http://localhost:8787";
+
+interface Deployment {
+  readonly url: string;
+  readonly key: string | undefined;
+}
+
+interface Explanation {
+  readonly line: string;
+  readonly code: ExitCode;
+}
+
+const explainProblem = ({ problem }: LimpetError, { url, key }: Deployment): Explanation => {
+  if (problem.code === "unreachable") {
+    const way =
+      url === localServer ? "start one with npm start, or name another" : "is that its address? Name another";
+    return { line: `No server answers at ${url}: ${way} by --url or LIMPET_URL.`, code: exitCodes.io };
+  }
+  if (problem.status === 401) {
+    const why = key === undefined ? "it needs a key" : "the key is wrong, revoked or expired";
+    return {
+      line: `${url} refuses the request: ${why}; give one by --key or LIMPET_KEY.`,
+      code: exitCodes.diagnostics,
+    };
+  }
+  return { line: plain(problem.detail), code: exitCodes.diagnostics };
+};
+
+/** Says what is wrong and what to do; what is nobody's mistake is thrown again. */
+const explainFault = (fault: unknown, deployment: Deployment): Explanation => {
+  if (fault instanceof LimpetError) return explainProblem(fault, deployment);
+  if (fault instanceof UsageError || fault instanceof TypeError)
+    return { line: fault.message, code: exitCodes.usage };
+  throw fault;
+};
+
+const countProblem = (command: string, count: number): string | null => {
+  const [least, most] = remoteCommands[command]?.names ?? [0, 0];
+  if (count >= least && count <= most) return null;
+  const wanted = least === most ? String(least) : `${least} to ${most}`;
+  return `limpet ${command} takes ${wanted} words after its name; limpet --help shows which`;
+};
+
+/** Runs a command against the deployment that the flags or the environment name, otherwise the local server. */
+export const runRemote = async (terminal: Terminal, given: CommandArguments): Promise<ExitCode> => {
+  const { command = "", names, flags } = given;
+  const { person = processPerson } = terminal;
+  const deployment: Deployment = {
+    url: flags.url ?? person.env["LIMPET_URL"] ?? localServer,
+    key: flags.key ?? person.env["LIMPET_KEY"],
+  };
+  const { url, key } = deployment;
+  const show: RemoteContext["show"] = (value, lines) =>
+    person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
+  try {
+    const problem = countProblem(command, names.length);
+    if (problem !== null) throw new UsageError(problem);
+    const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
+    return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;
+  } catch (fault) {
+    const { line, code } = explainFault(fault, deployment);
+    person.warn(line);
+    return code;
+  }
+};

@@ -1,0 +1,152 @@
+import type {
+  CallEntry,
+  MessageEntry,
+  Transcript,
+  TranscriptEntry,
+  TranscriptThread,
+} from "../../client/index.ts";
+import { callLine, money, oneLine, plain } from "./plain.ts";
+
+/** This file writes a transcript to a terminal as it grows: what was written stays, and only what is new follows. */
+
+/** What a terminal shows already. */
+export interface ScreenState {
+  /** Entries that are written to their end, by thread and id. */
+  readonly written: ReadonlySet<string>;
+  /** The reply that is being written, and how many characters of it stand there. */
+  readonly open: { readonly key: string; readonly length: number } | null;
+}
+
+export const emptyScreen: ScreenState = { written: new Set(), open: null };
+
+interface ScreenDraft {
+  readonly threads: ReadonlyMap<string, TranscriptThread>;
+  readonly written: Set<string>;
+  open: ScreenState["open"];
+  text: string;
+  /** Messages of the person are written, too. */
+  readonly echo: boolean;
+}
+
+const keyOf = (thread: TranscriptThread, entry: TranscriptEntry): string => `${thread.id} ${entry.id}`;
+
+/** Begins a line of its own; a reply that was being written is left there. */
+const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
+  if (draft.open !== null && draft.open.length > 0) draft.text += "\n";
+  draft.open = null;
+  const indent = "  ".repeat(depth);
+  draft.text += `${text
+    .split("\n")
+    .map((line) => `${indent}${line}`.trimEnd())
+    .join("\n")}\n`;
+};
+
+const textOf = ({ parts }: MessageEntry): string =>
+  plain(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
+
+/** Writes what is new of a reply of `main`, which may still grow. */
+const writeReply = (draft: ScreenDraft, key: string, entry: MessageEntry): void => {
+  const text = textOf(entry);
+  const { open } = draft;
+  if (open !== null && open.key !== key && open.length > 0) draft.text += "\n";
+  const from = open?.key === key ? open.length : 0;
+  draft.text += text.slice(from);
+  draft.open = { key, length: text.length };
+  if (entry.open) return;
+  if (text !== "" && !text.endsWith("\n")) draft.text += "\n";
+  draft.open = null;
+};
+
+const isSaid = ({ role, origin, summary }: MessageEntry): boolean =>
+  summary === undefined && (role === "assistant" || (role === "user" && origin === "human"));
+
+const writeMessage = (
+  draft: ScreenDraft,
+  thread: TranscriptThread,
+  key: string,
+  entry: MessageEntry,
+): boolean => {
+  if (!isSaid(entry)) return true;
+  if (entry.role === "user") {
+    if (draft.echo || thread.id !== "main") writeLine(draft, thread.depth, `> ${textOf(entry)}`);
+    return true;
+  }
+  if (thread.id === "main") writeReply(draft, key, entry);
+  else if (!entry.open && textOf(entry) !== "") writeLine(draft, thread.depth, textOf(entry));
+  return !entry.open;
+};
+
+const endLine = ({ prefix, agent, label, state, usage }: TranscriptThread): string =>
+  [`${plain(prefix)} ${plain(label ?? agent)}`.trim(), state, money(usage.cost_usd)]
+    .filter((part) => part !== "")
+    .join("  ");
+
+/** Writes a call when it has ended; one that called agents when the first of them begins, with their lines under it. */
+const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, entry: CallEntry): boolean => {
+  const isDone = entry.state === "done";
+  if (entry.children.length === 0) {
+    if (isDone) writeLine(draft, thread.depth, `· ${callLine(entry)}`);
+    return isDone;
+  }
+  if (!draft.written.has(`${key} head`))
+    writeLine(draft, thread.depth, `▸ ${callLine({ ...entry, duration_ms: null })}`);
+  draft.written.add(`${key} head`);
+  for (const id of entry.children) {
+    const child = draft.threads.get(id);
+    if (child === undefined) continue;
+    writeThread(draft, child);
+    const end = `${key} end of ${id}`;
+    if (child.run !== null || child.ended_at === null || draft.written.has(end)) continue;
+    draft.written.add(end);
+    writeLine(draft, thread.depth + 1, endLine(child));
+  }
+  return isDone;
+};
+
+const writeEntry = (
+  draft: ScreenDraft,
+  thread: TranscriptThread,
+  key: string,
+  entry: TranscriptEntry,
+): boolean => {
+  if (entry.kind === "message") return writeMessage(draft, thread, key, entry);
+  if (entry.kind === "call") return writeCall(draft, thread, key, entry);
+  const { event } = entry;
+  if (event.type === "run_end" && thread.id === "main" && event.data.state !== "completed")
+    writeLine(
+      draft,
+      0,
+      `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
+    );
+  if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
+    writeLine(draft, thread.depth, `(the model call failed: ${plain(event.data.code)}; it is tried again)`);
+  return true;
+};
+
+/** Writes what is new in a thread, in its order: nothing stands before a reply that is still growing. */
+const writeThread = (draft: ScreenDraft, thread: TranscriptThread): void => {
+  for (const entry of thread.entries) {
+    const key = keyOf(thread, entry);
+    if (draft.written.has(key)) continue;
+    if (writeEntry(draft, thread, key, entry)) draft.written.add(key);
+    else if (entry.kind === "message") return;
+  }
+};
+
+/** Returns the text that brings a terminal up to a transcript, and what it shows then. */
+export const writeTranscript = (
+  { threads }: Pick<Transcript, "threads">,
+  before: ScreenState,
+  echo = false,
+): { readonly text: string; readonly screen: ScreenState } => {
+  const draft: ScreenDraft = {
+    threads: new Map(threads.map((thread) => [thread.id, thread])),
+    written: new Set(before.written),
+    open: before.open,
+    text: "",
+    echo,
+  };
+  const main = draft.threads.get("main");
+  if (main !== undefined) writeThread(draft, main);
+  return { text: draft.text, screen: { written: draft.written, open: draft.open } };
+};

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Person } from "../../src/cli/client/person.ts";
+import { run } from "../../src/cli/run.ts";
+import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { root, startDevServer, until } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** The commands that speak with a server, against the deployed bundles of the default team. */
+
+const adminKey = "an-admin-key-for-the-tests-of-the-command-line";
+
+let team: BuiltTeam;
+let server: DevServer;
+let api: Api;
+
+beforeAll(async () => {
+  team = await buildTestTeam("default", "shipped");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_ADMIN_KEY: adminKey } });
+  api = createApi(server.url, adminKey);
+});
+
+afterAll(async () => {
+  await server?.close();
+  team?.remove();
+});
+
+/** Somebody at a terminal, played by a test. */
+interface PlayedPerson extends Person {
+  readonly type: (line: string) => void;
+  /** Types no more. */
+  readonly leave: () => void;
+  readonly interrupt: () => void;
+  readonly said: () => string;
+  readonly warned: () => string;
+}
+
+const playPerson = (env: Person["env"] = {}): PlayedPerson => {
+  const lines: (string | null)[] = [];
+  let news = Promise.withResolvers<void>();
+  let said = "";
+  let warned = "";
+  const listeners = new Set<() => void>();
+  const push = (line: string | null): void => {
+    lines.push(line);
+    news.resolve();
+  };
+  return {
+    write: (text) => {
+      said += text;
+    },
+    warn: (line) => {
+      warned += `${line}\n`;
+    },
+    async *lines() {
+      for (;;) {
+        const line = lines.shift();
+        if (line === null) return;
+        if (line !== undefined) {
+          yield line;
+          continue;
+        }
+        await news.promise;
+        news = Promise.withResolvers();
+      }
+    },
+    onInterrupt: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    isTerminal: true,
+    env,
+    type: push,
+    leave: () => push(null),
+    interrupt: () => {
+      for (const listener of listeners) listener();
+    },
+    said: () => said,
+    warned: () => warned,
+  };
+};
+
+const terminalOf = (person: Person) => ({ root, print: person.warn, person });
+
+/** Runs a command line with the key of the deployment. */
+const limpet = async (...words: readonly string[]) => {
+  const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
+  const code = await run(words, terminalOf(person));
+  return { code, said: person.said(), warned: person.warned() };
+};
+
+/** Starts a conversation. */
+const chat = (...words: readonly string[]) => {
+  const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
+  return { person, ended: run(["chat", ...words], terminalOf(person)) };
+};
+
+const says = (person: PlayedPerson, text: string): Promise<true> =>
+  until(`${text} in ${JSON.stringify(person.said())}`, () => (person.said().includes(text) ? true : null));
+
+test("AP-53: chat streams a reply, shows calls as a line each, and ends with its input", async () => {
+  const { person, ended } = chat();
+  person.type("files");
+  person.leave();
+  expect(await ended).toBe(0);
+  const calls = person.said().match(/^· .*$/gm) ?? [];
+  expect(calls.length, person.said()).toBeGreaterThanOrEqual(3);
+  expect(calls[0]).toMatch(/^· fs_write {2}\S+/);
+  const [, session = ""] = /session (\S+);/.exec(person.warned()) ?? [];
+  const events = await api.events(session);
+  const end = events.find(({ type }) => type === "run_end");
+  const text = end?.type === "run_end" ? end.data.result.text : "no end";
+  expect(person.said()).toContain(text);
+});
+
+test("AP-53: chat answers an approval in place, by its number a question, and indents called agents", async () => {
+  const { person, ended } = chat("--agent", "guide");
+  person.type("approve");
+  await says(person, "y allows it");
+  expect(person.said()).toMatch(/\? Allow shared_state_set\?/);
+  person.type("maybe");
+  await until("the refusal", () => (person.warned().includes("type y, n, s or e") ? true : null));
+  person.type("y");
+  await says(person, "· shared_state_set");
+  person.type("ask");
+  await says(person, "Type the answer");
+  person.type("2");
+  await says(person, "· ask_user");
+  person.type("team");
+  await until("the children", () => (/^ {2}· \S+/m.test(person.said()) ? true : null));
+  person.leave();
+  expect(await ended).toBe(0);
+  expect(person.said()).toMatch(/^▸ spawn_agents/m);
+  expect(person.said()).toMatch(/^ {2}\S.* completed {2}\$/m);
+});
+
+test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
+  const { person, ended } = chat();
+  person.type("ask");
+  await says(person, "Type the answer");
+  person.interrupt();
+  await says(person, "run cancelled");
+  expect(person.warned()).toContain("Ctrl-C once more leaves");
+  person.interrupt();
+  expect(await ended).toBe(0);
+});
+
+test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people and as JSON", async () => {
+  const made = await limpet("send", "new", "ask", "--json");
+  expect(made.code).toBe(0);
+  const { session, status } = JSON.parse(made.said) as { session: string; status: string };
+  expect(status).toBe("applied");
+  const open = await until("the ask", async () => {
+    const found = JSON.parse((await limpet("asks", session, "--json")).said) as readonly {
+      readonly id: string;
+    }[];
+    return found[0] ?? null;
+  });
+  // Lists over sessions come from an index that follows within seconds.
+  const listed = async (command: string, text: RegExp): Promise<true | null> =>
+    text.test((await limpet(command)).said) || null;
+  await until("the ask in the list", () => listed("asks", new RegExp(open.id)));
+  await until("the session in the list", () => listed("sessions", new RegExp(`^${session} {2}waiting`, "m")));
+  expect(await limpet("answer", session, open.id, "answer", "Back to its scar")).toMatchObject({
+    code: 0,
+    said: `${open.id} is resolved\n`,
+  });
+  await until(
+    "the end",
+    async () => (await api.events(session)).some(({ type }) => type === "run_end") || null,
+  );
+  const exported = await limpet("export", session);
+  const events = await api.events(session);
+  expect(exported.said.trimEnd().split("\n")).toEqual(events.map((event) => JSON.stringify(event)));
+  expect((await limpet("cancel", session)).said).toBe("No run is active.\n");
+  expect((await limpet("send", session, "hello", "--wait")).said.length).toBeGreaterThan(20);
+});
+
+test("AP-53: tail prints one line an event, at most 120 characters, inputs reduced to command or path", async () => {
+  const session = await api.create();
+  const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
+  const ended = run(["tail", session, "--after", "0"], terminalOf(person));
+  await limpet("send", session, "files");
+  await says(person, "run_end completed");
+  person.interrupt();
+  expect(await ended).toBe(0);
+  const lines = person.said().trimEnd().split("\n");
+  expect(
+    lines.every((line) => /^\d+ \d\d:\d\d:\d\d \S/.test(line)),
+    person.said(),
+  ).toBe(true);
+  expect(
+    lines.some((line) => / tool_call_start fs_write \S+$/.test(line)),
+    person.said(),
+  ).toBe(true);
+  expect(lines.every((line) => [...line].length <= 140)).toBe(true);
+  expect(lines.every((line) => !line.includes("llm_text"))).toBe(true);
+});
+
+test("AP-53 AP-12: keys are made, listed and revoked", async () => {
+  const made = await limpet(
+    "keys",
+    "create",
+    "--scopes",
+    "sessions:read,sessions:write",
+    "--name",
+    "till",
+    "--json",
+  );
+  const { id, key } = JSON.parse(made.said) as { id: string; key: string };
+  expect((await limpet("keys")).said).toMatch(new RegExp(`^${id} .*till`, "m"));
+  expect((await limpet("sessions", "--key", key)).code).toBe(0);
+  expect(await limpet("keys", "revoke", id)).toMatchObject({ code: 0 });
+  expect(await limpet("keys", "create", "--scopes", "sessions:all")).toMatchObject({ code: 2 });
+});
+
+test.each([
+  ["no server", ["sessions", "--url", "http://127.0.0.1:9"], 3, "No server answers at http://127.0.0.1:9"],
+  [
+    "a wrong key",
+    ["sessions", "--key", "lk_wrong"],
+    1,
+    "the key is wrong, revoked or expired; give one by --key",
+  ],
+  ["no session", ["cancel", `s_${"a".repeat(26)}`], 1, "There is nothing under this address"],
+  ["no address", ["sessions", "--url", "localhost"], 2, "write it like https://agents.example.com"],
+  ["too few words", ["answer", "s"], 2, "limpet answer takes 3 to 4 words"],
+  ["an unknown decision", ["answer", "s", "a", "perhaps"], 2, "perhaps is no decision; take approve, deny"],
+  ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is no mode; take reject, queue"],
+  ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not take --wait"],
+])("AP-53: %s is told with the way out, and in the exit code", async (_, words, code, text) => {
+  const { code: given, warned } = await limpet(...words);
+  expect(warned).toContain(text);
+  expect(given).toBe(code);
+});
