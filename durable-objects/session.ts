@@ -60,7 +60,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   readonly #sql = this.ctx.storage.sql;
   readonly #crashCounter = createCrashCounter(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
   readonly #items = createOpenItems(this.#sql, Date.now);
-  readonly #connections = createConnections(() => this.#session()?.head ?? 0);
+  readonly #connections = createConnections({
+    head: () => this.#session()?.head ?? 0,
+    resume: (socket) => this.#watchers.resume(socket),
+  });
   readonly #helloTimers = createHelloTimers();
   readonly #watchers = createWatchers({
     sockets: () => this.ctx.getWebSockets(),

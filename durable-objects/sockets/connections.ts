@@ -1,5 +1,5 @@
 import type { CloseCode, StreamFilter } from "../../src/session/frames.ts";
-import { joinFrames, streamLimits } from "../../src/session/frames.ts";
+import { closeCodes, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import type { Principal } from "../../src/session/rpc.ts";
 import type { Flow } from "./flow.ts";
 import { createFlow } from "./flow.ts";
@@ -10,6 +10,8 @@ export interface Viewer extends StreamFilter {
   /** Is true once the socket has sent its hello. */
   readonly ready: boolean;
   readonly after: number | null;
+  /** Says whether the reader acknowledges: a `silent` one did not when it lagged, and is paced from then on. */
+  readonly reader: "new" | "silent" | "acknowledging";
 }
 
 /** Holds the sockets of a session: who watches, what was sent, and how they end. */
@@ -20,7 +22,7 @@ export interface Connections {
   readonly send: (socket: WebSocket, frames: readonly string[]) => void;
   /** Sends a serialised message that holds this many frames. */
   readonly post: (socket: WebSocket, message: string, frames: number) => void;
-  /** Returns whether a reader has too much unacknowledged; it is warned, and closed if that lasts. */
+  /** Returns whether a reader has too much unacknowledged; it is told, and closed if that lasts, or paced. */
   readonly isFull: (socket: WebSocket) => boolean;
   /** Records an acknowledgement and returns whether the reader can take more again. */
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
@@ -35,6 +37,7 @@ const initialViewer: Viewer = {
   principal: null,
   ready: false,
   after: null,
+  reader: "new",
   deltas: "all",
   types: null,
   threads: null,
@@ -58,10 +61,40 @@ const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   };
 };
 
-/** Creates the connections; `head` is the newest event's seq, where a reader that has seen all resumes. */
+type ConnectionLimits = Readonly<Record<"unacked" | "patience" | "pace" | "silent", number>>;
+
+/** Waits for an acknowledgement, or goes on at a pace with a reader that has never sent one; returns whether it began. */
+const startWait = (
+  flow: Flow,
+  reader: Viewer["reader"],
+  limits: ConnectionLimits,
+  { close, goOn }: { readonly close: () => void; readonly goOn: () => void },
+): boolean => {
+  if (reader === "acknowledging") return flow.wait(limits.patience, close);
+  if (flow.sent().characters <= limits.silent)
+    return flow.wait(1_000, () => {
+      flow.credit(limits.pace);
+      goOn();
+    });
+  close();
+  return false;
+};
+
+interface ConnectionParts {
+  /** Returns the newest event's seq, where a reader that has seen all resumes. */
+  readonly head: () => number;
+  /** Goes on with a paced reader. */
+  readonly resume: (socket: WebSocket) => void;
+}
+
+const ackRule = "acknowledge at least each 100 frames or 256 KiB; frames counts those of the connection";
+
+/** Returns the `hint` of a lagging reader: the acknowledgement that is missing. */
+const ackHint = (frames: number): string => `send {"type":"ack","frames":${frames}}; ${ackRule}`;
+
 export const createConnections = (
-  head: () => number,
-  limits: { readonly unacked: number; readonly patience: number } = streamLimits,
+  { head, resume: goOn }: ConnectionParts,
+  limits: ConnectionLimits = streamLimits,
 ): Connections => {
   const { viewer, change } = createViewers();
   const flows = new WeakMap<WebSocket, Flow>();
@@ -81,7 +114,8 @@ export const createConnections = (
   };
   const bye: Connections["bye"] = (socket, code, reason, seen = head()) => {
     const resume = { resume_after: viewer(socket).after ?? seen, retry_ms: 1_000 };
-    send(socket, [JSON.stringify({ type: "bye", code, ...resume })]);
+    const hint = code === closeCodes.slow ? { hint: `connect again after resume_after, and ${ackRule}` } : {};
+    send(socket, [JSON.stringify({ type: "bye", code, ...resume, ...hint })]);
     flowOf(socket).forget();
     socket.close(code, reason);
   };
@@ -94,14 +128,19 @@ export const createConnections = (
     isFull: (socket) => {
       const flow = flowOf(socket);
       if (flow.unacknowledged() <= limits.unacked) return false;
-      const isNews = flow.wait(limits.patience, () => bye(socket, 4413, "too slow"));
-      const seq = viewer(socket).after ?? head();
-      if (isNews) send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq })]);
+      const { reader, after } = viewer(socket);
+      const close = (): void => bye(socket, closeCodes.slow, "too slow");
+      if (!startWait(flow, reader, limits, { close, goOn: () => goOn(socket) }) || reader === "silent")
+        return true;
+      if (reader === "new") change(socket, { reader: "silent" });
+      const hint = ackHint(flow.sent().frames + 1);
+      send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq: after ?? head(), hint })]);
       return true;
     },
     acknowledge: (socket, frames) => {
       const flow = flowOf(socket);
       flow.acknowledge(frames);
+      if (viewer(socket).reader !== "acknowledging") change(socket, { reader: "acknowledging" });
       return flow.unacknowledged() <= limits.unacked / 2;
     },
     closeIfExpired: (socket, seen) => {

@@ -1,6 +1,10 @@
 /** Counts what one socket was sent and has not acknowledged; hibernating sockets give no useful `bufferedAmount`. */
 export interface Flow {
   readonly recordSent: (characters: number, frames: number) => void;
+  /** Takes the oldest messages as received, of so many characters, by a reader that never says what it received. */
+  readonly credit: (characters: number) => void;
+  /** Counts all characters and frames that were sent. */
+  readonly sent: () => { readonly characters: number; readonly frames: number };
   /** Records that the reader has received this many frames of its connection. */
   readonly acknowledge: (frames: number) => void;
   /** Counts characters. */
@@ -14,6 +18,7 @@ export interface Flow {
 export const createFlow = (): Flow => {
   let frames = 0;
   let characters = 0;
+  let total = 0;
   /** Counts frames that this isolate did not send: those before a hibernation, and automatic pongs. */
   let others = 0;
   let waiting: ReturnType<typeof setTimeout> | null = null;
@@ -26,8 +31,18 @@ export const createFlow = (): Flow => {
     recordSent: (more, count) => {
       frames += count;
       characters += more;
+      total += more;
       messages.push({ upTo: frames, characters: more });
     },
+    credit: (allowance) => {
+      for (let left = allowance; left > 0 && messages.length > 0;) {
+        const size = messages.shift()?.characters ?? 0;
+        characters -= size;
+        left -= size;
+      }
+      stop();
+    },
+    sent: () => ({ characters: total, frames }),
     acknowledge: (received) => {
       others = Math.max(others, received - frames);
       const open = messages.findIndex(({ upTo }) => upTo > received - others);

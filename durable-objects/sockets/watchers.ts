@@ -17,6 +17,8 @@ export interface Watchers {
   /** Sends frames of providers to those who may debug and take all deltas. */
   readonly showFrames: (frames: readonly ProviderFrame[]) => void;
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
+  /** Sends a lagging reader what it lacks, as far as it may have more. */
+  readonly resume: (socket: WebSocket) => void;
 }
 
 interface WatcherParts {
@@ -41,6 +43,9 @@ const deltaKinds = {
 const isWanted = ({ deltas, threads }: StreamFilter, kind: Delta["kind"], thread: string): boolean =>
   (deltas === "all" || (deltas === "text" && kind === "text_delta")) &&
   (threads === null || threads.includes(thread));
+
+/** Returns whether a socket gets live pieces: a reader that does not acknowledge when it lags gets none any more. */
+const takesDeltas = ({ deltas, reader }: Viewer): boolean => deltas !== "none" && reader !== "silent";
 
 const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly string[] =>
   items
@@ -67,7 +72,8 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   }
   change(socket, { after: null });
   const live = JSON.stringify({ type: "live", seq: parts.head() });
-  send(socket, [...frames, ...itemStates(parts, viewer(socket)), live]);
+  const seen = viewer(socket);
+  send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
 };
 
 /** Returns whether a socket takes live frames; a full one gets events from the log later, from `before` on. */
@@ -101,7 +107,7 @@ const show = (parts: WatcherParts, sockets: readonly WebSocket[], deltas: readon
   const whole = joinFrames(frames) ?? "";
   for (const socket of sockets) {
     const seen = viewer(socket);
-    if (seen.deltas === "none" || !isOpen(parts, socket, parts.head())) continue;
+    if (!takesDeltas(seen) || !isOpen(parts, socket, parts.head())) continue;
     if (seen.deltas === "all" && seen.threads === null) post(socket, whole, frames.length);
     else
       send(
@@ -116,9 +122,10 @@ const passesFilter = (filter: StreamFilter, delta: Delta | undefined): boolean =
 
 /** Returns whether a socket asked for a frame and its owner may see it. */
 const wantsFrame = (
-  { principal, deltas, types, threads }: Viewer,
+  { principal, deltas, types, threads, reader }: Viewer,
   { type, thread }: ProviderFrame,
 ): boolean =>
+  reader !== "silent" &&
   principal?.scopes.includes("debug:read") === true &&
   deltas === "all" &&
   (types === null || types.includes(type)) &&
@@ -156,8 +163,16 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       }
     },
     acknowledged: (socket, frames) => {
+      const { reader, after } = connections.viewer(socket);
       const hasRoom = connections.acknowledge(socket, frames);
-      if (hasRoom && connections.viewer(socket).after !== null) catchUp(parts, socket);
+      if (hasRoom && after !== null) catchUp(parts, socket);
+      // Deltas begin again in the middle of items, which come anew.
+      if (reader === "silent" && after === null)
+        connections.send(socket, itemStates(parts, connections.viewer(socket)));
+    },
+    resume: (socket) => {
+      if (socket.readyState === WebSocket.OPEN && connections.viewer(socket).after !== null)
+        catchUp(parts, socket);
     },
   };
 };

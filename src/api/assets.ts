@@ -16,4 +16,6 @@ export const answerAsset = ({ env, request }: RequestContext): Promise<Response>
 const assetRoute = (path: string): Route => ({ method: "GET", path, scope: "open", handle: answerAsset });
 
 /** Serves the descriptions of the API, for programs and for people's tools. */
-export const documentRoutes: readonly Route[] = ["/llms.txt"].map(assetRoute);
+export const documentRoutes: readonly Route[] = ["/v1/openapi.json", "/v1/asyncapi.json", "/llms.txt"].map(
+  assetRoute,
+);

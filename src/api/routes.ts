@@ -23,7 +23,7 @@ import { sessionRoutes } from "./session-routes.ts";
 
 /** This table lists every route; `test/api/access.test.ts` walks it. */
 
-const listQuery = z.strictObject(pageQueryFields);
+export const listQuery = z.strictObject(pageQueryFields);
 const noQuery = z.strictObject({});
 
 /** Defines a route that describes the team; any credential may read it. */

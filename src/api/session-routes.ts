@@ -67,7 +67,7 @@ async function forkSession(context: SessionRequestContext): Promise<Response> {
   return response;
 }
 
-const respondBody = z.strictObject({ question_id: z.string().min(1), response: z.string() });
+export const respondBody = z.strictObject({ question_id: z.string().min(1), response: z.string() });
 
 /** Answers an ask that `question_id` names, with a text. */
 async function respondToQuestion(context: SessionRequestContext): Promise<Response> {

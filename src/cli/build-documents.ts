@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 
 /** Holds the pages that coding agents read as one text. */
-const pages = ["README.md", "config/reference.md"];
+const pages = ["README.md", "src/api/reference.md", "config/reference.md"];
 
 const readPages = (): string =>
   pages.map((page) => `<!-- ${page} -->\n\n${readFileSync(join(root, page), "utf8").trim()}\n`).join("\n");
@@ -22,6 +22,9 @@ const writeChanged = (path: string, text: string): void => {
 };
 
 /** Writes the descriptions of the API; they are the same for every team. */
-export const writeDocuments = (): void => {
+export const writeDocuments = async (): Promise<void> => {
+  const { createOpenapi, createAsyncapi } = await import("../api/documents/index.ts");
+  writeChanged("v1/openapi.json", JSON.stringify(createOpenapi()));
+  writeChanged("v1/asyncapi.json", JSON.stringify(createAsyncapi()));
   writeChanged("llms.txt", readPages());
 };

@@ -42,7 +42,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
     if (flags.json !== true) terminal.print(`built ${name} into .limpet/${name}/`);
   }
   await writeShell();
-  writeDocuments();
+  await writeDocuments();
   await writeConsole();
   return failed ? exitCodes.diagnostics : exitCodes.fine;
 };

@@ -87,6 +87,9 @@ export const streamLimits = {
   unacked: 1_048_576,
   /** Limits the milliseconds without an acknowledgement before a lagging reader is closed. */
   patience: 30_000,
+  /** Limits the bytes that a lagging reader gets in a second, and in all, if it has never acknowledged anything. */
+  pace: 262_144,
+  silent: 16_777_216,
   /** Limits the events that a lagging reader gets at a time. */
   page: 200,
   /** Limits the milliseconds until the first `auth` where one is needed, and until `hello`. */

@@ -33,6 +33,8 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
   expect(routes.filter((route) => route.scope === "open").map(({ path }) => path)).toEqual([
     "/healthz",
     "/readyz",
+    "/v1/openapi.json",
+    "/v1/asyncapi.json",
     "/llms.txt",
     "/",
     "/console",

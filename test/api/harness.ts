@@ -31,6 +31,7 @@ import { performTenantCall } from "../../src/engine/access/tenant/calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
 import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
 import { createLocalWorkspace } from "../sandbox/local.ts";
+import { checkAnswer } from "../support/documented.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 
 /** The router with the real logic of team and tenants behind it and scripted sessions. */
@@ -92,6 +93,14 @@ export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true
   ...more,
 });
 const unknown: SessionReply = { ok: false, problem: { code: "not_found", detail: "no session here" } };
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
 
 /** What is sent as it is, and not as JSON. */
 const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
@@ -207,8 +216,21 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     now,
     log: (line) => lines.push(JSON.parse(line)),
   });
-  const fetch = (path: string, init: RequestInit = {}): Promise<Response> =>
-    router.fetch(new Request(new URL(path, origin), init), env, ctx);
+  const fetch = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const response = await router.fetch(new Request(new URL(path, origin), init), env, ctx);
+    const { status, headers } = response;
+    // Sessions are doubles here, which answer what a test wants.
+    if (status >= 400 || !path.includes("/sessions"))
+      checkAnswer({
+        method: init.method ?? "GET",
+        path,
+        sent: typeof init.body === "string" ? jsonOf(init.body) : undefined,
+        status,
+        type: headers.get("Content-Type"),
+        text: headers.get("Content-Type")?.includes("json") === true ? await response.clone().text() : "",
+      });
+    return response;
+  };
   return {
     tables,
     dump,

@@ -34,6 +34,17 @@ test("AP-26: pongs that the platform sent shift the count for good", () => {
   expect(flow.unacknowledged()).toBe(10);
 });
 
+test("AP-26: what a silent reader is taken to have received are its oldest messages, whole", () => {
+  const flow = createFlow();
+  for (const size of [60, 60, 60]) flow.recordSent(size, 1);
+  flow.credit(100);
+  expect([flow.unacknowledged(), flow.sent()]).toEqual([60, { characters: 180, frames: 3 }]);
+  flow.acknowledge(3);
+  expect(flow.unacknowledged()).toBe(0);
+  flow.credit(100);
+  expect(flow.unacknowledged()).toBe(0);
+});
+
 test("AP-26: a reader has its time once, and anew after each acknowledgement", async () => {
   const flow = createFlow();
   let over = 0;

@@ -1,8 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { createConnections } from "../../durable-objects/sockets/connections.ts";
 import { api, create, request, sessionOf } from "../support/worker/session.ts";
 import type { Sent, Session } from "../support/worker/session.ts";
+import type { Frame } from "../support/worker/watch.ts";
 
 /** Limits of a session's sockets: slow readers, floods, credentials that end (AP-13, AP-25, AP-26, RE-V9, RE-V10). */
 
@@ -12,9 +14,14 @@ const tokenOf = async (session: Session, body: object): Promise<string> => {
   return String(answer.body["token"]);
 };
 
-test("AP-26 RE-V10: a reader that acknowledges nothing loses deltas first, then resumes whole from the log", async () => {
+/** The acknowledgement that a hint says is missing. */
+const hinted = (frame: Frame): object =>
+  JSON.parse(/^send (\{[^}]*\}); /.exec(String(frame["hint"]))?.[1] ?? "null") as object;
+
+test("AP-26 RE-V10: a reader that acknowledges no more loses deltas first, then resumes whole from the log", async () => {
   const session = await create("flood");
   const watch = await session.watch();
+  watch.send({ type: "ack", frames: 1 });
   const other = await session.watch();
   let frames = 0;
   other.onMessage = () => {
@@ -24,6 +31,7 @@ test("AP-26 RE-V10: a reader that acknowledges nothing loses deltas first, then 
   await session.send("i1", "Go");
   const lag = await watch.until(({ type }) => type === "lag");
   expect(lag).toMatchObject({ shed: "deltas" });
+  expect(hinted(lag)).toEqual({ type: "ack", frames: watch.frames.indexOf(lag) + 1 });
   await other.event("run_end");
   await session.settled();
   expect(
@@ -98,12 +106,64 @@ test("AP-26: acknowledgements count on over an eviction", async () => {
   watch.close();
 });
 
-test("AP-26: a reader that stays silent is closed 4413 with the place to resume", async () => {
+test("AP-26: a reader that has never acknowledged is told once and paced: no deltas, and the whole log", async () => {
+  const session = await create("big");
+  for (const input of ["i1", "i2"]) {
+    await session.send(input, "Go");
+    await session.settled();
+  }
+  const log = await session.events();
+  const watch = await session.watch({ after: 0 });
+  await watch.until(({ type }) => type === "live");
+  expect(watch.events).toEqual(log);
+  expect(watch.frames.filter(({ type }) => type === "lag")).toHaveLength(1);
+  await session.send("i3", "Go");
+  await session.settled();
+  const all = await session.events();
+  await watch.until(({ type, event }) => type === "event" && (event as StoredEvent).seq === all.length);
+  expect(watch.events).toEqual(all);
+  expect(watch.frames.some(({ type }) => type === "delta" || type === "bye")).toBe(false);
+  expect(watch.faults).toEqual([]);
+  watch.close();
+});
+
+test("AP-26: a silent reader is closed 4413 once it was sent as much as one may be that never acknowledges", async () => {
+  const session = await create("text");
+  const sent: Frame[] = [];
+  let resumed = 0;
+  await runInDurableObject(session.stub(), async (_, state) => {
+    const limits = { unacked: 100, patience: 20, pace: 400, silent: 1_000 };
+    const connections = createConnections({ head: () => 9, resume: () => (resumed += 1) }, limits);
+    const [client, server] = Object.values(new WebSocketPair());
+    if (client === undefined || server === undefined) throw new Error("no pair");
+    state.acceptWebSocket(server);
+    client.accept();
+    client.addEventListener("message", ({ data }) => sent.push(JSON.parse(String(data)) as Frame));
+    const over = new Promise((resolve) => client.addEventListener("close", resolve));
+    connections.change(server, { ready: true, after: 4 });
+    const frame = JSON.stringify({ type: "event", padding: "x".repeat(300) });
+    for (let count = 0; count < 4; count++) {
+      connections.send(server, [frame]);
+      connections.isFull(server);
+    }
+    await over;
+  });
+  expect(resumed).toBe(0);
+  expect(sent.map(({ type }) => type)).toEqual(["event", "lag", "event", "event", "bye"]);
+  expect(sent.at(-1)).toMatchObject({
+    code: 4413,
+    resume_after: 4,
+    hint: expect.stringContaining("100 frames"),
+  });
+});
+
+test("AP-26: a reader that stops acknowledging is closed 4413 with the place to resume", async () => {
   const session = await create("text");
   const sent: string[] = [];
   const closed: unknown[] = [];
   await runInDurableObject(session.stub(), async (_, state) => {
-    const connections = createConnections(() => 9, { unacked: 100, patience: 20 });
+    const limits = { unacked: 100, patience: 20, pace: 100, silent: 1_000 };
+    const connections = createConnections({ head: () => 9, resume: () => undefined }, limits);
     const [client, server] = Object.values(new WebSocketPair());
     if (client === undefined || server === undefined) throw new Error("no pair");
     state.acceptWebSocket(server);
@@ -111,6 +171,7 @@ test("AP-26: a reader that stays silent is closed 4413 with the place to resume"
     client.addEventListener("message", ({ data }) => sent.push(String(data)));
     const over = new Promise((resolve) => client.addEventListener("close", resolve));
     connections.change(server, { ready: true, after: 4 });
+    connections.acknowledge(server, 0);
     connections.send(server, [JSON.stringify({ type: "event", padding: "x".repeat(200) })]);
     expect(connections.isFull(server)).toBe(true);
     expect(connections.isFull(server)).toBe(true);
@@ -118,8 +179,14 @@ test("AP-26: a reader that stays silent is closed 4413 with the place to resume"
   });
   expect(closed).toMatchObject([{ code: 4413 }]);
   expect(sent.slice(1).map((frame) => JSON.parse(frame) as object)).toEqual([
-    { type: "lag", shed: "deltas", seq: 4 },
-    { type: "bye", code: 4413, resume_after: 4, retry_ms: 1_000 },
+    { type: "lag", shed: "deltas", seq: 4, hint: expect.stringContaining('"frames":2}') as string },
+    {
+      type: "bye",
+      code: 4413,
+      resume_after: 4,
+      retry_ms: 1_000,
+      hint: expect.stringContaining("resume_after") as string,
+    },
   ]);
 });
 

@@ -1,5 +1,6 @@
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { until } from "./dev-server.ts";
+import { checkAnswer, findFrameProblem, recordClientFrame } from "./documented.ts";
 
 /** A plain client of the API for tests: nothing is retried, everything that came is kept. */
 
@@ -26,6 +27,9 @@ export const createApi = (url: string, key?: string): Api => {
   const call = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await fetch(`${url}${path}`, { ...init, method, signal: AbortSignal.timeout(90_000) });
     const text = await response.text();
+    const sent: unknown = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
+    const { status, headers } = response;
+    checkAnswer({ method, path, sent, status, type: headers.get("Content-Type"), text });
     return {
       status: response.status,
       headers: response.headers,
@@ -97,7 +101,11 @@ export const watchSession = (url: string, session: string, options: WatchOptions
     socket.addEventListener("close", ({ code }) => done(code));
   });
   socket.addEventListener("error", () => undefined);
-  socket.addEventListener("open", () => socket.send(JSON.stringify({ type: "hello", after, deltas })));
+  const say = (frame: object): void => {
+    recordClientFrame(frame);
+    socket.send(JSON.stringify(frame));
+  };
+  socket.addEventListener("open", () => say({ type: "hello", after, deltas }));
   let acked = 0;
   const watcher: Watcher = {
     socket,
@@ -112,6 +120,8 @@ export const watchSession = (url: string, session: string, options: WatchOptions
   };
   socket.addEventListener("message", ({ data }) => {
     for (const frame of [JSON.parse(String(data)) as Frame].flat()) {
+      const problem = findFrameProblem(frame);
+      if (problem !== null) throw new Error(problem);
       frames.push(frame);
       if (frame.type !== "event" || frame.event === undefined) continue;
       watcher.onEvent(frame.event);
@@ -119,7 +129,7 @@ export const watchSession = (url: string, session: string, options: WatchOptions
     }
     if (frames.length - acked < 50 || socket.readyState !== WebSocket.OPEN) return;
     acked = frames.length;
-    socket.send(JSON.stringify({ type: "ack", frames: acked }));
+    say({ type: "ack", frames: acked });
   });
   return watcher;
 };

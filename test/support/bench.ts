@@ -22,6 +22,7 @@ import type { OperationName } from "../../src/session/operations.ts";
 import { readForkSource } from "../../src/session/operations/fork.ts";
 import type { ForkSource } from "../../src/session/fork-source.ts";
 import { ProblemError } from "../../src/session/problems.ts";
+import { allScopes } from "../../src/session/rpc.ts";
 import type { ForkSourceReply, ForkSourceRequest, Scope, SessionReply } from "../../src/session/rpc.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -57,21 +58,13 @@ import { readDecisions } from "../../durable-objects/rows/archive.ts";
 import { readLedger } from "../../durable-objects/rows/ledger.ts";
 import { loadSession } from "../../durable-objects/rows/load.ts";
 import { createTables, hasTables, migrate } from "../../durable-objects/rows/tables.ts";
+import { checkReply, createMisfits } from "./documented.ts";
 import { createStorage, openDatabase } from "./sql.ts";
 import type { FakeStorage } from "./sql.ts";
 
 /** A session on the bench: the real core over the real store, in one process, with a clock that only tests move. */
 
-const allScopes: readonly Scope[] = [
-  "sessions:read",
-  "sessions:write",
-  "sessions:manage",
-  "asks:answer",
-  "approvals:decide",
-  "context:read",
-  "usage:read",
-  "tokens:mint",
-];
+const callerScopes = allScopes.filter((scope) => scope !== "admin" && scope !== "debug:read");
 
 /** Thrown at a write to cut the power: nothing of that isolate runs on. */
 export class PowerCut extends Error {}
@@ -291,6 +284,7 @@ export const openBench = ({
   const kept = new Map([[engine.revision, engine]]);
   const published: StoredEvent[] = [];
   const commits: string[] = [];
+  const misfits = createMisfits();
   const deltas: Delta[] = [];
   const frames: ProviderFrame[] = [];
   const logs: Readonly<Record<string, unknown>>[] = [];
@@ -334,13 +328,16 @@ export const openBench = ({
         freeze(mine.live?.read());
         const sent = lines();
         if (sent.length > 0) commits.push(sent.join("\n"));
-        for (const line of sent) published.push(JSON.parse(line) as StoredEvent);
+        const events = sent.map((line) => JSON.parse(line) as StoredEvent);
+        events.forEach(misfits.event);
+        published.push(...events);
       },
       show: (shown: readonly Delta[]) => {
         deltas.push(...shown);
       },
       showFrames: (shown: readonly ProviderFrame[]) => {
         frames.push(...shown);
+        for (const each of shown) misfits.frame(each);
       },
     } as never,
     clock: {
@@ -477,7 +474,7 @@ export const openBench = ({
     perform: (op, params = {}, key) => bench.performAs(key === undefined ? {} : { key }, op, params),
     performAs: ({ key, ifMatch, ...who }, op, params = {}) => {
       wake();
-      const principal = { ...address, by: "key1", scopes: allScopes, ...who };
+      const principal = { ...address, by: "key1", scopes: callerScopes, ...who };
       const forkSource = op === "fork" ? forkSourceFor({ principal, params }) : null;
       const fetched = { forkSource, migrationTarget: migrationTargetFor(op, params) };
       const reply = perform(doorOf(isolate, fetched), {
@@ -488,6 +485,8 @@ export const openBench = ({
         ...(key === undefined ? {} : { key }),
         ...(ifMatch === undefined ? {} : { ifMatch }),
       });
+      checkReply(op, params as Readonly<Record<string, unknown>>, reply);
+      misfits.check();
       refresh(isolate);
       pump();
       return reply;

@@ -13,7 +13,7 @@ import { hexOf, putFile } from "./workspace.ts";
 
 /** This file takes files that are kept with a session, as forms or as raw bodies, and gives them back. */
 
-const fieldsSchema = z.strictObject({
+export const fieldsSchema = z.strictObject({
   name: z.string().optional().describe("Of the file; a form's file has one of its own."),
   path: z.string().optional().describe("Where the file is put in the workspace too."),
 });

@@ -39,7 +39,7 @@ const entered = z.object({ path: z.string(), exists: z.boolean() });
 const refuseMissing = (path: string): never =>
   refuseField("not_found", "/path", `${path} does not exist in the workspace`);
 
-const readQuerySchema = z.strictObject({
+export const readQuerySchema = z.strictObject({
   ...pageQueryFields,
   // A cursor names a file, whose name may be as long as a path.
   cursor: z.string().max(32_768).optional(),
@@ -243,7 +243,7 @@ export async function writeFile(context: SessionRequestContext): Promise<Respons
   }
 }
 
-const deleteQuery = z.strictObject({ recursive: z.enum(["true", "false"]).default("false") });
+export const deleteQuery = z.strictObject({ recursive: z.enum(["true", "false"]).default("false") });
 
 /** Deletes a file or folder. */
 export async function deleteFile(context: SessionRequestContext): Promise<Response> {

@@ -41,12 +41,13 @@ export const messagesOperation = defineRead({
   path: "/v1/sessions/:session/messages",
   params: z.strictObject({
     thread: z.string().max(64).default("main"),
-    before: cursorSchema.optional(),
+    before: cursorSchema.optional().describe("Shows those before this pos."),
     limit: limitSchema(200, 50),
     retired: z
       .stringbool({ truthy: ["true"], falsy: ["false"], case: "sensitive" })
       .or(z.boolean())
-      .default(false),
+      .default(false)
+      .describe("Shows those too that the model does not see any more."),
   }),
   run: ({ archive, state }, { thread, before, limit: most, retired }) => {
     if (ownEntry(state.threads, thread) === undefined && archive.child(thread) === null)
@@ -91,9 +92,9 @@ export const eventsOperation = defineRead({
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/events",
   params: z.strictObject({
-    after: cursorSchema.default(0),
+    after: cursorSchema.default(0).describe("The last event that was seen."),
     before: cursorSchema.optional(),
-    types: z.string().max(2_000).optional(),
+    types: z.string().max(2_000).optional().describe("Types of events, with commas."),
     thread: z.string().max(64).optional(),
     limit: limitSchema(1_000, 200),
   }),

@@ -54,20 +54,31 @@ export const inputSchema = z.strictObject({
   id: z
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters")
-    .optional(),
-  content: contentSchema,
-  on_busy: z.enum(["reject", "queue", "steer", "interrupt", "rollback"]).optional(),
-  thread: z.string().max(64).default("main"),
-  sender: wellFormedText(128).min(1).optional(),
-  light: z.boolean().optional(),
-  output_schema: jsonSchema.optional(),
+    .optional()
+    .describe("Yours: sent again with the same id, it is stored once."),
+  content: contentSchema.describe(
+    "A text, or parts of type text, image or document; the latter have one of data, url and file.",
+  ),
+  on_busy: z
+    .enum(["reject", "queue", "steer", "interrupt", "rollback"])
+    .optional()
+    .describe("What happens during a run: refuse, wait for its end, join it, end it, or undo it."),
+  thread: z.string().max(64).default("main").describe("Of a called agent that works: it takes steer only."),
+  sender: wellFormedText(128).min(1).optional().describe("Who says it, as the agent is told."),
+  light: z.boolean().optional().describe("Gives the agent a minimal prompt."),
+  output_schema: jsonSchema.optional().describe("A JSON Schema that the answer must fit."),
   prior_episode_summaries: z
     .union([wellFormedText(1_048_576), z.array(wellFormedText(65_536)).max(256)])
     .optional()
     .describe(
       "What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to [].",
     ),
-  wait: z.number().min(0).max(300).optional(),
+  wait: z
+    .number()
+    .min(0)
+    .max(300)
+    .optional()
+    .describe("Seconds to wait for the run; its end is the answer then."),
 });
 
 const refuseBusy = (thread: Thread): never =>
@@ -262,9 +273,9 @@ export const editInputOperation = defineWrite({
 
 const cancelSchema = z.strictObject({
   mode: z.enum(["now", "after_turn"]).default("now"),
-  run: z.string().optional(),
+  run: z.string().optional().describe("Refuses if another run is active."),
   thread: z.string().default("main"),
-  queued: z.enum(["return", "keep"]).default("return"),
+  queued: z.enum(["return", "keep"]).default("return").describe("What happens to messages that wait."),
 });
 
 /** Returns null for a thread that has ended, because nothing is left to cancel. */

@@ -48,24 +48,34 @@ const retentionDaysSchema = z
   .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
 
 const createSchema = z.strictObject({
-  ref: wellFormedText(128).min(1).optional(),
-  agent: z.string().max(64).optional(),
+  ref: wellFormedText(128)
+    .min(1)
+    .optional()
+    .describe("Your own name of it: the same name is the same session."),
+  agent: z.string().max(64).optional().describe("Omitted: the team's entry agent."),
   title: wellFormedText(256).optional(),
-  metadata: metadataSchema.default({}),
+  metadata: metadataSchema
+    .default({})
+    .describe("Up to 16 texts; subject names the person whose memory agents use, and stays."),
   input: z
     .union([wellFormedText(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
-    .optional(),
-  interactive: z.boolean().optional(),
-  files: initialFilesSchema.default([]),
+    .optional()
+    .describe("The first message: a text, or the body of POST S/messages."),
+  interactive: z.boolean().optional().describe("Whether somebody can answer what agents ask."),
+  files: initialFilesSchema.default([]).describe("Put into the workspace before anything reads it."),
   tools: z
     .array(z.string().max(128))
     .max(256)
     .optional()
     .describe("Ceiling: no other tool may be used, client_tools included."),
-  client_tools: z.array(clientToolSchema).max(32).default([]),
+  client_tools: z
+    .array(clientToolSchema)
+    .max(32)
+    .default([])
+    .describe("Tools that you carry out: their calls are asks."),
   model: z.string().max(200).optional(),
-  budget: budgetSchema.optional(),
-  output_schema: jsonSchema.optional(),
+  budget: budgetSchema.optional().describe("Limits that tighten those of the team."),
+  output_schema: jsonSchema.optional().describe("A JSON Schema that every final answer must fit."),
   retention_days: retentionDaysSchema.optional(),
 });
 

@@ -26,7 +26,7 @@ const brokenOff = "{ fail: [{ status: 400, times: 9 }], reply: [{ text: Late. }]
 /** What the lead's guardrail lets no person see. */
 const withheld = "bad";
 
-const begin = fc.constantFrom(
+const begin: fc.Arbitrary<readonly string[]> = fc.constantFrom(
   [said(...work("coder", "writer"))],
   [said(...work("coder")), said("Started.")],
   [said(graph(first), ...work("writer"))],

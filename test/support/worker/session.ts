@@ -4,6 +4,7 @@ import { expect } from "vitest";
 import type { StoredEvent } from "../../../src/agent/state/events.ts";
 import { readHead } from "../../../durable-objects/rows/event-log.ts";
 import { sessionObjectName } from "../../../src/engine/access/names.ts";
+import { checkAnswer } from "../documented.ts";
 import type { Hello, Watch } from "./watch.ts";
 import { openWatch } from "./watch.ts";
 
@@ -52,6 +53,9 @@ export interface Sent {
 export const api = async (method: string, path: string, sent: Sent = {}): Promise<Answer> => {
   const response = await request(method, path, sent);
   const text = await response.text();
+  const { status, headers } = response;
+  const seen = { method, path: `/v1${path}`, sent: sent.body, status, text };
+  checkAnswer({ ...seen, type: headers.get("Content-Type") });
   return {
     status: response.status,
     headers: response.headers,

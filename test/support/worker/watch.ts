@@ -1,4 +1,5 @@
 import type { ReportedMessage, StoredEvent } from "../../../src/agent/state/events.ts";
+import { findFrameProblem, recordClientFrame } from "../documented.ts";
 import type { Sent } from "./session.ts";
 
 /** A WebSocket client that keeps what it is told as a real one would, and notes every break of the stream's rules. */
@@ -60,6 +61,8 @@ const keepDelta = (watch: Watch, { item, off, data }: Delta): void => {
 
 const keep = (watch: Watch, frame: Frame, filtered: boolean): void => {
   watch.frames.push(frame);
+  const problem = findFrameProblem(frame);
+  if (problem !== null) watch.faults.push(problem);
   if (frame.type === "event") keepEvent(watch, frame["event"] as StoredEvent, filtered);
   if (frame.type === "delta") keepDelta(watch, frame as unknown as Delta);
   if (frame.type === "item_state") watch.texts.set(String(frame["item"]), String(frame["text"]));
@@ -101,7 +104,10 @@ const watchSocket = (socket: WebSocket, hello: Hello | undefined): Watch => {
       );
       return event as StoredEvent;
     },
-    send: (...frames) => socket.send(JSON.stringify(frames.length === 1 ? frames[0] : frames)),
+    send: (...frames) => {
+      for (const frame of frames) recordClientFrame(frame);
+      socket.send(JSON.stringify(frames.length === 1 ? frames[0] : frames));
+    },
     closed: async () => {
       while (watch.ended === null) await pause();
       return watch.ended.code;

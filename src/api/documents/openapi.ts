@@ -1,0 +1,197 @@
+import type * as z from "zod";
+import { allScopes } from "../../session/rpc.ts";
+import { examples } from "./examples.ts";
+import { collectSchemas } from "./json-schema.ts";
+import type { SchemaObject, SchemaCollection } from "./json-schema.ts";
+import { describedRoutes } from "./routes.ts";
+import type { DescribedRoute } from "./routes.ts";
+import { problemSchema, problemSentences, scopeEntries } from "./schemas/problems.ts";
+import { tasks } from "./tasks.ts";
+
+/** This file makes `GET /v1/openapi.json`. */
+
+/** Parameters in braces, as the document writes them. */
+export const documentPath = (path: string): string =>
+  path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) => `{${name}}`);
+
+const parameterSentences: Readonly<Record<string, string>> = {
+  session: "The id of the session.",
+  path: "A path in the workspace; it may contain slashes.",
+};
+
+const pathParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
+  [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+    ...(parameterSentences[name] === undefined ? {} : { description: parameterSentences[name] }),
+  }));
+
+/** Lists the headers that a route takes. */
+const headerParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
+  route.scope === "open" || route.method === "GET"
+    ? []
+    : [{ $ref: "#/components/parameters/IdempotencyKey" }];
+
+const queryParameters = ({ query }: DescribedRoute, schemas: SchemaCollection): readonly SchemaObject[] => {
+  if (query === null) return [];
+  const { properties = {}, required = [] } = schemas.place(query, "input") as {
+    readonly properties?: Readonly<Record<string, SchemaObject>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    ...(schema["type"] === "object" ? { style: "deepObject", explode: true } : {}),
+    schema,
+  }));
+};
+
+const withExample = (content: SchemaObject, example: unknown): SchemaObject =>
+  example === undefined ? content : { ...content, example };
+
+const mediaOf = (kinds: Readonly<Record<string, string>>): SchemaObject =>
+  Object.fromEntries(
+    Object.entries(kinds).map(([type, description]) => [type, { schema: { type: "string", description } }]),
+  );
+
+const requestBody = ({ id, body, bodies }: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
+  if (body === null && Object.keys(bodies).length === 0) return {};
+  const json =
+    body === null
+      ? {}
+      : {
+          "application/json": withExample(
+            { schema: schemas.place(body.schema, "input") },
+            examples.requests[id],
+          ),
+        };
+  const content = { ...json, ...mediaOf(bodies) };
+  return { requestBody: { required: body?.isOptional !== true, content } };
+};
+
+const statusSentences: Readonly<Record<string, string>> = {
+  200: "Done.",
+  201: "Created.",
+  202: "Accepted: it is stored and will be carried out.",
+  204: "Done; there is no body.",
+  101: "The connection is a WebSocket now.",
+};
+
+const answerOf = (
+  { id, media }: DescribedRoute,
+  status: string,
+  schema: z.ZodType | null,
+  schemas: SchemaCollection,
+): SchemaObject => {
+  const description = statusSentences[status] ?? "Done.";
+  if (schema === null) return { description };
+  const json = withExample({ schema: schemas.place(schema, "output") }, examples.answers[`${id} ${status}`]);
+  return { description, content: { "application/json": json, ...(status === "200" ? mediaOf(media) : {}) } };
+};
+
+const answersOf = (described: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
+  const { answers, media, id } = described;
+  const problem = { $ref: "#/components/responses/Problem" };
+  const failures = { "4XX": problem, "5XX": problem };
+  if (id === "connect") return { 101: { description: statusSentences[101] }, ...failures };
+  if (Object.keys(answers).length === 0)
+    return { 200: { description: statusSentences[200], content: mediaOf(media) }, ...failures };
+  const told = Object.entries(answers).map(([status, schema]) => [
+    status,
+    answerOf(described, status, schema, schemas),
+  ]);
+  return { ...Object.fromEntries(told), ...failures };
+};
+
+/** Says which scopes admit: each alone suffices; open routes need none. */
+const securityOf = ({ route: { scope } }: DescribedRoute): readonly SchemaObject[] =>
+  scope === "open" ? [] : [scope].flat().map((each) => ({ key: each === "any" ? [] : [each] }));
+
+const operationOf = (described: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
+  const { id, says } = described;
+  const parameters = [
+    ...pathParameters(described),
+    ...queryParameters(described, schemas),
+    ...headerParameters(described),
+  ];
+  const task = tasks.find(({ routes }) => routes.includes(id));
+  return {
+    operationId: id,
+    summary: says,
+    tags: [task?.title ?? "Other"],
+    security: securityOf(described),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(described, schemas),
+    responses: answersOf(described, schemas),
+  };
+};
+
+const pathsOf = (schemas: SchemaCollection): SchemaObject => {
+  const paths: Record<string, Record<string, SchemaObject>> = {};
+  for (const described of describedRoutes) {
+    const { method, path } = described.route;
+    const item = (paths[documentPath(path)] ??= {});
+    item[method.toLowerCase()] = operationOf(described, schemas);
+  }
+  return paths;
+};
+
+const scopeText = allScopes.map((scope) => `- \`${scope}\`: ${scopeEntries[scope].says}`).join("\n");
+
+const problemExamples = Object.fromEntries(
+  Object.entries(problemSentences).map(([code, summary]) => [
+    code,
+    { summary, ...(examples.problems[code] === undefined ? {} : { value: examples.problems[code] }) },
+  ]),
+);
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "1 to 128 printable characters: the same request with the same key is carried out once, for 7 days.",
+  schema: { type: "string", minLength: 1, maxLength: 128 },
+};
+
+/** Makes the document, the same for the same code. */
+export const createOpenapi = (): SchemaObject => {
+  const schemas = collectSchemas();
+  const paths = pathsOf(schemas);
+  const problem = schemas.place(problemSchema, "output");
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Limpet",
+      version: "1",
+      summary: "The HTTP API of a deployment.",
+      description:
+        "Errors are `application/problem+json`. Clients ignore fields and event types that they do not know; v1 only grows.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/", description: "The deployment that serves this document." }],
+    tags: tasks.map(({ title, says }) => ({ name: title, description: says })),
+    paths,
+    components: {
+      securitySchemes: {
+        key: {
+          type: "http",
+          scheme: "bearer",
+          description: `An API key or a browser token. Scopes:\n\n${scopeText}`,
+        },
+      },
+      parameters: { IdempotencyKey: idempotencyKey },
+      responses: {
+        Problem: {
+          description: "The request was refused, or failed.",
+          content: { "application/problem+json": { schema: problem, examples: problemExamples } },
+        },
+      },
+      schemas: schemas.all(),
+    },
+  };
+};

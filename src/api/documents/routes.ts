@@ -1,0 +1,316 @@
+import * as z from "zod";
+import { mintTokenSchema } from "../../engine/access/browser-tokens.ts";
+import { createKeySchema, editKeySchema, listKeysSchema } from "../../engine/access/key-store.ts";
+import { listAsksSchema } from "../../engine/access/tenant/asks.ts";
+import { listAuditSchema } from "../../engine/access/tenant/audit.ts";
+import { listGrantsSchema } from "../../engine/access/tenant/grants.ts";
+import { listSessionsSchema } from "../../engine/access/tenant/session-index.ts";
+import { approveServerSchema } from "../../engine/access/tenant/tool-pins.ts";
+import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
+import { pathParametersOf } from "../../session/define-operation.ts";
+import { operations } from "../../session/operations.ts";
+import type { OperationName, SessionOperation } from "../../session/operations.ts";
+import { sendOperation } from "../../session/operations/send.ts";
+import { explainSchema } from "../descriptions.ts";
+import { fieldsSchema } from "../files/uploads.ts";
+import { deleteQuery, readQuerySchema } from "../files/workspace.ts";
+import type { Route } from "../route.ts";
+import { listQuery, routes } from "../routes.ts";
+import { respondBody } from "../session-routes.ts";
+import { pageOf, receiptSchema, sessionAnswers, summarySchema } from "./schemas/session-answers.ts";
+import type { Answers } from "./schemas/session-answers.ts";
+import {
+  agentSchema,
+  approvedSchema,
+  capabilitiesSchema,
+  connectedSchema,
+  createdKeySchema,
+  decisionRowSchema,
+  grantSchema,
+  healthSchema,
+  keySchema,
+  listedAskSchema,
+  modelSchema,
+  readySchema,
+  serverSchema,
+  tokenSchema,
+  usagePageSchema,
+  verdictSchema,
+} from "./schemas/team-answers.ts";
+import { askSchema, runSchema } from "./schemas/values.ts";
+
+/** This file says of each route what it does, takes and answers. */
+
+export interface Body {
+  readonly schema: z.ZodType;
+  readonly isOptional: boolean;
+}
+
+export interface RouteEntry {
+  /** Names the route in documents and generated clients. */
+  readonly id: string;
+  readonly says: string;
+  readonly query: z.ZodObject | null;
+  readonly body: Body | null;
+  /** Maps media types other than JSON that the body may have to what it is then. */
+  readonly bodies: Readonly<Record<string, string>>;
+  readonly answers: Answers;
+  /** Maps media types other than JSON that the answer may have to what it is then. */
+  readonly media: Readonly<Record<string, string>>;
+}
+
+export interface DescribedRoute extends RouteEntry {
+  readonly route: Route;
+}
+
+const plain: Pick<RouteEntry, "query" | "body" | "bodies" | "media"> = {
+  query: null,
+  body: null,
+  bodies: {},
+  media: {},
+};
+
+const entry = (
+  id: string,
+  says: string,
+  answers: Answers,
+  more: Partial<Pick<RouteEntry, "query" | "body" | "bodies" | "media">> = {},
+): RouteEntry => ({ ...plain, id, says, answers, ...more });
+
+const takes = (schema: z.ZodType, isOptional = false): { readonly body: Body } => ({
+  body: { schema, isOptional },
+});
+
+/** Describes the routes that are no operation of a session, by method and path. */
+const entries: Readonly<Record<string, RouteEntry>> = {
+  "GET /healthz": entry("health", "Says that the Worker runs.", { 200: healthSchema }),
+  "GET /readyz": entry("readiness", "Says whether every secret that the team needs is set; 503 if not.", {
+    200: readySchema,
+  }),
+  "GET /llms.txt": entry(
+    "llms",
+    "Gives README and the references as one text, for coding agents.",
+    {},
+    {
+      media: { "text/plain": "The text." },
+    },
+  ),
+  "GET /v1/openapi.json": entry("openapi", "Describes the HTTP API as OpenAPI 3.1.", {
+    200: z.looseObject({ openapi: z.string() }),
+  }),
+  "GET /v1/asyncapi.json": entry(
+    "asyncapi",
+    "Describes the event stream and the WebSocket as AsyncAPI 3.0.",
+    {
+      200: z.looseObject({ asyncapi: z.string() }),
+    },
+  ),
+  "GET /v1/capabilities": entry("capabilities", "Says what this deployment is, its limits and surfaces.", {
+    200: capabilitiesSchema,
+  }),
+  "GET /v1/agents": entry(
+    "list_agents",
+    "Lists the agents with their tools.",
+    { 200: pageOf(agentSchema) },
+    {
+      query: listQuery,
+    },
+  ),
+  "GET /v1/agents/:agent": entry("get_agent", "Shows an agent with its tools.", { 200: agentSchema }),
+  "GET /v1/models": entry(
+    "list_models",
+    "Lists the models that turns may go to, with their health.",
+    { 200: pageOf(modelSchema) },
+    {
+      query: listQuery,
+    },
+  ),
+  "DELETE /v1/models/cooldowns": entry(
+    "reset_cooldowns",
+    "Lets all models be asked again that failed lately.",
+    {
+      204: null,
+    },
+  ),
+  "DELETE /v1/models/cooldowns/:provider": entry(
+    "reset_provider_cooldowns",
+    "Lets a provider's models be asked again that failed lately.",
+    { 204: null },
+  ),
+  "GET /v1/sessions": entry(
+    "list_sessions",
+    "Lists the tenant's sessions, up to 5 s late.",
+    { 200: pageOf(summarySchema) },
+    { query: listSessionsSchema },
+  ),
+  "GET /v1/usage": entry(
+    "list_usage",
+    "Sums up what the tenant used by day, session, agent, model or metadata.",
+    { 200: usagePageSchema },
+    { query: listUsageSchema },
+  ),
+  "GET /v1/asks": entry(
+    "list_asks",
+    "Lists the open asks of all sessions, the oldest first.",
+    { 200: pageOf(listedAskSchema) },
+    { query: listAsksSchema },
+  ),
+  "GET /v1/audit": entry(
+    "list_audit",
+    "Lists what was decided about calls, by whom or by which rule, the newest first.",
+    { 200: pageOf(decisionRowSchema) },
+    { query: listAuditSchema },
+  ),
+  "GET /v1/grants": entry(
+    "list_grants",
+    "Lists the permissions that approvals left behind, the newest first.",
+    { 200: pageOf(grantSchema) },
+    { query: listGrantsSchema },
+  ),
+  "DELETE /v1/grants/:grant": entry("revoke_grant", "Revokes such a permission.", { 204: null }),
+  "POST /v1/permissions/explain": entry(
+    "explain_permission",
+    "Says what the permissions would make of a call; nothing runs.",
+    { 200: verdictSchema },
+    takes(explainSchema),
+  ),
+  "DELETE /v1/memory/:subject": entry("forget_subject", "Deletes what agents remember of a person.", {
+    204: null,
+  }),
+  "GET /v1/mcp": entry("list_mcp_servers", "Lists the MCP servers as sessions found them.", {
+    200: z.strictObject({ data: z.array(serverSchema) }),
+  }),
+  "POST /v1/mcp/:name/connect": entry(
+    "connect_mcp_server",
+    "Asks an MCP server for its tools now.",
+    { 200: connectedSchema },
+    takes(z.strictObject({}), true),
+  ),
+  "POST /v1/mcp/:name/approve": entry(
+    "approve_mcp_server",
+    "Approves the tools of an MCP server as they are now.",
+    { 200: approvedSchema },
+    takes(approveServerSchema.omit({ name: true }), true),
+  ),
+  "GET /v1/oauth/callback": entry(
+    "oauth_callback",
+    "Ends a login at an MCP server: the person's browser comes back here, and the waiting calls go on.",
+    {},
+    { media: { "text/html": "A page that says what came of it." } },
+  ),
+  "GET /client-metadata.json": entry(
+    "oauth_client",
+    "Describes this deployment to authorization servers, as the client that it is there.",
+    { 200: z.looseObject({ client_id: z.string() }) },
+  ),
+  "POST /v1/keys": entry(
+    "create_key",
+    "Creates an API key and shows it once.",
+    { 201: createdKeySchema },
+    takes(createKeySchema),
+  ),
+  "GET /v1/keys": entry(
+    "list_keys",
+    "Lists the keys.",
+    { 200: pageOf(keySchema) },
+    { query: listKeysSchema },
+  ),
+  "GET /v1/keys/:key": entry("get_key", "Shows a key.", { 200: keySchema }),
+  "PATCH /v1/keys/:key": entry(
+    "edit_key",
+    "Changes the name, the scopes or the expiry of a key.",
+    { 200: keySchema },
+    takes(editKeySchema.omit({ key: true }), true),
+  ),
+  "DELETE /v1/keys/:key": entry("revoke_key", "Revokes a key and the tokens that it minted.", { 204: null }),
+  "POST /v1/sessions/:session": entry(
+    "send_and_wait",
+    "Hands the session a message and waits up to 60 s for the run's end.",
+    { 200: runSchema, 202: receiptSchema },
+    takes(sendOperation.params),
+  ),
+  "POST /v1/sessions/:session/respond": entry(
+    "respond",
+    "Answers a question by its id, with a text.",
+    { 200: askSchema },
+    takes(respondBody),
+  ),
+  "GET /v1/sessions/:session/ws": entry(
+    "connect",
+    "Opens the WebSocket, which asyncapi.json describes; 101 with the subprotocol limpet.v1.",
+    {},
+  ),
+  "POST /v1/sessions/:session/tokens": entry(
+    "mint_token",
+    "Mints a browser token for the session.",
+    { 201: tokenSchema },
+    takes(mintTokenSchema.omit({ session: true, made: true }).partial({ ttl: true }), true),
+  ),
+};
+
+const folderMedia = {
+  "application/octet-stream": "The bytes of a file, or of the range that `Range` names.",
+  "application/x-tar": "A folder, if the query has `format=tar`.",
+};
+
+/** Says where HTTP takes or gives something else than the operation does: bytes, streams, texts. */
+const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
+  events: {
+    media: {
+      "text/event-stream": "The events as they happen, with `Accept: text/event-stream` or `live=sse`.",
+    },
+  },
+  context: { media: { "text/plain": "The same for people, with `format=text`." } },
+  workspace: { query: readQuerySchema, media: { "application/x-tar": folderMedia["application/x-tar"] } },
+  read_file: { query: readQuerySchema, media: folderMedia },
+  write_file: { body: null, bodies: { "application/octet-stream": "The whole file, at most 32 MiB." } },
+  delete_file: { query: deleteQuery },
+  unpack: {
+    query: z.strictObject({ format: z.literal("tar") }),
+    body: null,
+    bodies: { "application/x-tar": "The archive, at most 32 MiB unpacked." },
+  },
+  upload: {
+    query: fieldsSchema,
+    body: null,
+    bodies: {
+      "multipart/form-data": "A form with one `file`, and `name` and `path` if they are given.",
+      "application/octet-stream": "The bytes; `name` stands in the query then.",
+    },
+  },
+  read_upload: { media: { "application/octet-stream": "The bytes, with `format=bytes`." } },
+};
+
+const omitNames = (schema: z.ZodObject, names: readonly string[]): z.ZodObject =>
+  z.strictObject(Object.fromEntries(Object.entries(schema.shape).filter(([name]) => !names.includes(name))));
+
+const operationEntry = (operation: SessionOperation): RouteEntry => {
+  const { name, summary, kind, method } = operation;
+  // The source of a fork is the session in its path.
+  const fields = omitNames(operation.params, [...pathParametersOf(operation), "source"]);
+  const isEmpty = Object.keys(fields.shape).length === 0;
+  const hasBody = kind === "write" && method !== "DELETE" && !isEmpty;
+  return {
+    ...entry(name, summary, sessionAnswers[name]),
+    query: kind === "read" && !isEmpty ? fields : null,
+    body: hasBody ? { schema: fields, isOptional: fields.safeParse({}).success } : null,
+    ...overHttp[name],
+  };
+};
+
+const entryOf = (route: Route): RouteEntry | undefined => {
+  const operation = operations.find(({ method, path }) => method === route.method && path === route.path);
+  return operation === undefined ? entries[`${route.method} ${route.path}`] : operationEntry(operation);
+};
+
+/** Pages of the console are for people, not for programs. */
+const isPage = ({ path }: Route): boolean => path === "/" || path.startsWith("/console");
+
+/** Describes every route of the API; throws if one is described nowhere. */
+export const describedRoutes: readonly DescribedRoute[] = routes
+  .filter((route) => !isPage(route))
+  .map((route) => {
+    const found = entryOf(route);
+    if (found === undefined) throw new Error(`${route.method} ${route.path} has no entry in routes.ts`);
+    return { route, ...found };
+  });

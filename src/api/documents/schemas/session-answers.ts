@@ -1,0 +1,400 @@
+import * as z from "zod";
+import type { SessionSummary } from "../../../engine/access/rpc.ts";
+import type { OperationName } from "../../../session/operations.ts";
+import type { ShownLimit } from "../../../session/operations/budget.ts";
+import { eventSchema } from "./events.ts";
+import { json, named, schemaOf, time } from "./schema-of.ts";
+import {
+  askSchema,
+  endReasonSchema,
+  inputSchema,
+  messageSchema,
+  runSchema,
+  runStateSchema,
+  taskSchema,
+  usageSchema,
+  waitReasonSchema,
+} from "./values.ts";
+
+/** This file describes what the operations of a session answer, by status. */
+
+export const pageOf = (row: z.ZodType) =>
+  z.strictObject({
+    data: z.array(row),
+    next_cursor: z.string().nullable().describe("Pass it as `cursor` to go on; null at the end."),
+    prev_cursor: z.string().nullable(),
+  });
+
+const listOf = (row: z.ZodType) => z.strictObject({ data: z.array(row) });
+
+const seq = z.int().describe("Later reads of the session show at least this event.");
+
+const heldLimit = named(
+  "Limit",
+  "A limit of a budget, with what is spent and left of it: tokens, USD, milliseconds of model time, or calls.",
+  schemaOf<ShownLimit>()(
+    z.strictObject({
+      scope: z
+        .enum(["run", "session", "tenant"])
+        .describe("Whose limit it is; the tenant's day counts once it is used up."),
+      limit: z.number(),
+      spent: z.number(),
+      left: z.number(),
+      warn_at: z.number().describe("The share at which a warning is given."),
+      on_exceeded: z.enum(["stop", "ask"]),
+    }),
+  ),
+).nullable();
+
+const totals = z.strictObject({
+  ...usageSchema.shape,
+  calls: z.int().describe("Model calls."),
+  cost_usd: z.number().nullable(),
+  estimated: z.boolean(),
+});
+
+const sessionSchema = named(
+  "Session",
+  "A conversation.",
+  z.strictObject({
+    id: z.string(),
+    ref: z.string().nullable().describe("The caller's own name of it."),
+    agent: z.string(),
+    prefix: z.string(),
+    title: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    status: z.enum(["idle", "running", "waiting"]),
+    waiting_for: z.array(waitReasonSchema),
+    revision: z.string(),
+    model: z.string().nullable().describe("Null is the agent's own."),
+    usage: totals,
+    budget: z
+      .strictObject({
+        max_tokens: heldLimit,
+        max_cost_usd: heldLimit,
+        max_duration: heldLimit,
+        max_tool_calls: heldLimit,
+      })
+      .describe("Of each kind the limit with the least left; null if there is none."),
+    head_seq: z.int().describe("The newest event."),
+    open_asks: z.array(z.string()),
+    queued_inputs: z.array(z.string()),
+    last_run: z.string().nullable(),
+    active_run: z.string().nullable(),
+    interactive: z.boolean(),
+    retention_days: z.int().nullable(),
+    created_at: time,
+    updated_at: time,
+  }),
+);
+
+export const summarySchema = named(
+  "SessionSummary",
+  "A session as the tenant's list shows it, up to 5 s late.",
+  z.strictObject({
+    id: z.string(),
+    ref: z.string().nullable(),
+    agent: z.string(),
+    title: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    status: schemaOf<SessionSummary["status"]>()(z.enum(["idle", "running", "waiting", "deleted"])),
+    revision: z.string(),
+    head_seq: z.int(),
+    created_at: time,
+    updated_at: time,
+    usage: totals,
+  }),
+);
+
+const threadFields = {
+  id: z.string(),
+  agent: z.string(),
+  parent: z.strictObject({ thread: z.string(), call: z.string() }).nullable(),
+  depth: z.int(),
+  run: z.string().nullable(),
+  last_run: z.string().nullable(),
+};
+
+const liveThread = z.strictObject({
+  ...threadFields,
+  status: z.enum(["idle", "running", "waiting"]),
+  usage: usageSchema.describe("With everything below it; of `main`, all since the session was cleared."),
+  label: z.exactOptional(z.string()),
+  task: z.exactOptional(z.string()),
+});
+
+const endedThread = z.strictObject({
+  ...threadFields,
+  status: z.literal("ended"),
+  label: z.string(),
+  task: z.string(),
+  state: runStateSchema.nullable(),
+  reason: endReasonSchema.nullable(),
+  error: z.string().nullable(),
+  turns: z.int(),
+  usage: usageSchema.nullable(),
+  started_at: time,
+  ended_at: time.nullable(),
+});
+
+const threadSchema = named(
+  "Thread",
+  "One agent's chat in the session: `main` is the person's.",
+  z.discriminatedUnion("status", [liveThread, endedThread]),
+);
+
+export const receiptSchema = named(
+  "Receipt",
+  "The message is stored; `run` is the one under way.",
+  z.strictObject({ input: z.string(), status: inputSchema.shape.status, run: z.string().nullable(), seq }),
+);
+
+const presentState = {
+  state: z
+    .exactOptional(z.enum(["full", "overlaid", "retired"]))
+    .describe("With `retired=true`: how the model sees it now."),
+  retired_by: z.exactOptional(z.string().nullable()).describe("The kind of the effect that retired it."),
+  retired_for: z.exactOptional(z.string().nullable()).describe("Why it was retired."),
+};
+
+const listedMessage = named(
+  "ListedMessage",
+  "A message of a thread, and with `retired=true` what became of it.",
+  messageSchema.extend(presentState),
+);
+
+const openItem = z.strictObject({
+  item: z.string(),
+  kind: z.enum(["text", "reasoning", "tool_input", "tool_output"]),
+  thread: z.string(),
+  attempt: z.int(),
+  text: z.string(),
+});
+
+export const snapshotSchema = named(
+  "Snapshot",
+  "Everything that a client needs to start, at the event `seq`; `more` names what did not fit.",
+  z.strictObject({
+    seq: z.int(),
+    session: sessionSchema,
+    threads: z.array(threadSchema),
+    items: z.array(openItem),
+    runs: z.array(runSchema),
+    more: z.strictObject({
+      messages: z.array(z.strictObject({ thread: z.string(), before: z.int() })),
+      asks: z.string().nullable(),
+      inputs: z.array(z.string()),
+    }),
+    asks: z.array(askSchema),
+    inputs: z.array(inputSchema),
+    messages: z.array(messageSchema),
+  }),
+);
+
+const contextMessage = z.strictObject({
+  id: z.string(),
+  role: messageSchema.shape.role,
+  origin: messageSchema.shape.origin,
+  state: z.enum(["full", "overlaid", "summary", "note"]),
+  by: z.string().nullable().describe("The kind of the effect that did it."),
+  reason: z.string().nullable(),
+  tokens: z.int(),
+  original_tokens: z.int(),
+  text: z.string(),
+});
+
+const contextCall = z.strictObject({
+  call: z.int(),
+  purpose: z.string(),
+  attempt: z.int(),
+  outcome: z.string(),
+  provider: z.string(),
+  model: z.string(),
+  at: time,
+});
+
+const contextChange = z.strictObject({
+  effect: z.string().nullable(),
+  reason: z.string().nullable(),
+  edit: z.enum(["inject", "overlay", "retire", "append", "remove", "request"]),
+  messages: z.array(z.string()),
+  tokens_saved: z.int(),
+});
+
+const hiddenMessage = z.strictObject({
+  id: z.string(),
+  role: messageSchema.shape.role,
+  tokens: z.int(),
+  by: z.string().nullable(),
+  reason: z.string().nullable(),
+  run: z.string().nullable(),
+  turn: z.int().nullable(),
+  why: z.string(),
+});
+
+const contextSchema = named(
+  "ContextView",
+  "What the model saw in a call, and what changed since the call before.",
+  z.strictObject({
+    run: z.string(),
+    turn: z.int(),
+    call: z.int(),
+    attempt: z.int(),
+    purpose: z.string(),
+    outcome: z.string(),
+    calls: z.array(contextCall),
+    agent: z.string(),
+    thread: z.string(),
+    provider: z.string(),
+    model: z.string(),
+    parameters: z.record(z.string(), json),
+    window: z.int(),
+    size: z.int(),
+    system: z.string(),
+    tools: z.array(z.strictObject({ name: z.string(), description: z.string() })),
+    messages: z.array(contextMessage),
+    hidden: z.array(hiddenMessage),
+    hidden_tools: z.array(z.strictObject({ name: z.string(), by: z.string().nullable() })),
+    changes: z.array(contextChange),
+    verified: z.boolean().nullable().describe("Whether this is what was sent, byte for byte; null: unknown."),
+  }),
+);
+
+const modelUsage = z.strictObject({
+  agent: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  calls: z.int(),
+  usage: usageSchema,
+  cost_usd: z.number().nullable(),
+  estimated: z.boolean(),
+});
+
+const sessionUsage = named(
+  "SessionUsage",
+  "What the session used.",
+  z.strictObject({
+    cumulative: z
+      .strictObject({
+        ...usageSchema.shape,
+        cost_usd: z.number().nullable(),
+        estimated: z.boolean(),
+      })
+      .describe("Since it was cleared."),
+    calls: z.int(),
+    lifetime: totals.describe("Since it was created."),
+    by: z.array(modelUsage),
+    status: z.enum(["idle", "running", "waiting"]),
+  }),
+);
+
+const noteSchema = named(
+  "Note",
+  "A note that agents share.",
+  z.strictObject({
+    name: z.string(),
+    content: z.string(),
+    agent: z.exactOptional(z.string()).describe("Whose it is, where each agent has its own."),
+  }),
+);
+
+const uploadSchema = named(
+  "Upload",
+  "A file that is kept with the session; parts of messages name it as `file`.",
+  z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    media_type: z.string(),
+    size: z.int(),
+    sha256: z.string(),
+    created_at: time,
+  }),
+);
+
+const stateEntry = named(
+  "StateEntry",
+  "A value of the state store.",
+  z.strictObject({ key: z.string(), revision: z.int(), value: json }),
+);
+
+const fileRow = named(
+  "File",
+  "A file or folder of the workspace.",
+  z.strictObject({
+    name: z.string(),
+    type: z.string().describe("`file` or `directory`."),
+    size: z.int(),
+  }),
+);
+
+const fileChanged = named(
+  "ChangedFiles",
+  "What a change of the workspace did.",
+  z.strictObject({
+    path: z.string(),
+    changed: z.int().describe("How many files changed."),
+    size: z.exactOptional(z.int()),
+    sha256: z.exactOptional(z.string()),
+    seq,
+  }),
+);
+
+const migrated = z.strictObject({
+  from: z.string(),
+  to: z.string(),
+  changes: z.array(json),
+  when: z.enum(["now", "next_run"]),
+  dry_run: z.boolean(),
+  seq: z.exactOptional(seq),
+});
+
+const begun = z.strictObject({ run: z.string().nullable(), seq });
+
+/** Maps the statuses of success to what is answered; null has no body. */
+export type Answers = Readonly<Partial<Record<200 | 201 | 202 | 204, z.ZodType | null>>>;
+
+/** Describes the JSON that each operation answers over HTTP. */
+export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
+  create: { 201: sessionSchema, 200: sessionSchema },
+  get: { 200: sessionSchema },
+  patch: { 200: sessionSchema },
+  delete: { 204: null },
+  send: { 202: receiptSchema, 200: runSchema },
+  messages: {
+    200: z.strictObject({
+      data: z.array(listedMessage),
+      next_before: z.int().nullable().describe("Pass it as `before` to see older ones; null at the first."),
+    }),
+  },
+  pin: { 200: z.strictObject({ message: z.string(), pinned: z.boolean(), seq }) },
+  inputs: { 200: pageOf(inputSchema) },
+  input: { 200: inputSchema },
+  edit_input: { 200: named("EditedInput", "The input as it is now.", inputSchema.extend({ seq })) },
+  withdraw: { 200: z.strictObject({ input: z.string(), status: z.literal("withdrawn"), seq }) },
+  runs: { 200: pageOf(runSchema) },
+  run: { 200: runSchema },
+  context: { 200: contextSchema },
+  threads: { 200: pageOf(threadSchema) },
+  cancel: { 200: begun },
+  asks: { 200: pageOf(askSchema) },
+  answer: { 200: askSchema },
+  events: { 200: z.strictObject({ data: z.array(eventSchema), next_after: z.int(), head_seq: z.int() }) },
+  snapshot: { 200: snapshotSchema },
+  clear: { 200: sessionSchema },
+  rewind: { 200: sessionSchema },
+  fork: { 201: sessionSchema, 200: sessionSchema },
+  migrate: { 200: migrated },
+  compact: { 202: begun },
+  usage: { 200: sessionUsage },
+  state: { 200: listOf(stateEntry) },
+  tasks: { 200: pageOf(taskSchema) },
+  notes: { 200: listOf(noteSchema) },
+  workspace: { 200: pageOf(fileRow) },
+  read_file: { 200: pageOf(fileRow) },
+  write_file: { 200: fileChanged, 201: fileChanged },
+  delete_file: { 200: fileChanged },
+  unpack: { 200: fileChanged, 201: fileChanged },
+  upload: { 201: named("KeptUpload", "The file, as it is kept from now on.", uploadSchema.extend({ seq })) },
+  uploads: { 200: pageOf(uploadSchema) },
+  read_upload: { 200: uploadSchema },
+};

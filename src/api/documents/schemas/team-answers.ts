@@ -1,0 +1,217 @@
+import * as z from "zod";
+import type { MintedToken } from "../../../engine/access/browser-tokens.ts";
+import type { KeyInfo } from "../../../engine/access/key-store.ts";
+import type { GrantInfo } from "../../../engine/access/tenant/grants.ts";
+import type { Decision } from "../../../session/decisions.ts";
+import { allScopes } from "../../../session/rpc.ts";
+import { json, named, schemaOf, time } from "./schema-of.ts";
+import { askSchema, usageSchema } from "./values.ts";
+
+/** This file describes what the team and the tenant answer. */
+
+const scopes = z.array(z.enum(allScopes));
+
+const keyFields = schemaOf<KeyInfo>()(
+  z.strictObject({
+    id: z.string(),
+    name: z.string().nullable(),
+    tenant: z.string(),
+    jurisdiction: z.enum(["eu", "us"]).nullable(),
+    scopes,
+    created_at: time,
+    created_by: z.string(),
+    expires_at: time.nullable(),
+  }),
+);
+
+export const keySchema = named("Key", "An API key without its secret.", keyFields);
+
+export const createdKeySchema = named(
+  "CreatedKey",
+  "A new key with its secret, which is shown this once.",
+  keyFields.extend({ key: z.string().nullable().describe("Null if the request was repeated.") }),
+);
+
+export const tokenSchema = named(
+  "Token",
+  "A browser token for one session.",
+  schemaOf<MintedToken>()(
+    z.strictObject({
+      token: z.string(),
+      session: z.string(),
+      scopes,
+      expires_at: time,
+      origin: z.string().nullable(),
+    }),
+  ),
+);
+
+export const grantSchema = named(
+  "Grant",
+  "A permission that an approval left behind.",
+  schemaOf<GrantInfo>()(
+    z.strictObject({
+      id: z.string(),
+      scope: z.enum(["session", "agent"]),
+      session: z.string(),
+      agent: z.string(),
+      tool: z.string(),
+      pattern: z.string(),
+      by: z.string(),
+      at: time,
+      expires_at: time.nullable(),
+    }),
+  ),
+);
+
+export const decisionRowSchema = named(
+  "Decision",
+  "Who or what decided about a call, a plan or a budget.",
+  schemaOf<Decision & { readonly id: string; readonly session: string }>()(
+    z.strictObject({
+      id: z.string(),
+      session: z.string(),
+      seq: z.int(),
+      at: time,
+      thread: z.string(),
+      agent: z.string(),
+      run: z.string().nullable(),
+      call: z.string().nullable(),
+      tool: z.string().nullable(),
+      verdict: z.enum(["allow", "approved", "ask", "deny"]).nullable(),
+      rule: z.string().nullable(),
+      ask: z.string().nullable(),
+      answer: json,
+      who: z.string().nullable(),
+      remember: json,
+      input_sha256: z.string().nullable(),
+    }),
+  ),
+);
+
+export const listedAskSchema = named(
+  "ListedAsk",
+  "An open ask with the session that waits for its answer.",
+  askSchema.extend({ session: z.string() }),
+);
+
+const sum = z.strictObject({
+  calls: z.int(),
+  usage: z.strictObject({
+    ...usageSchema.shape,
+    cost_usd: z.number().nullable(),
+    estimated: z.boolean(),
+  }),
+});
+
+export const usagePageSchema = z.strictObject({
+  data: z.array(named("UsageGroup", "What a group used.", sum.extend({ key: z.string().nullable() }))),
+  next_cursor: z.string().nullable(),
+  prev_cursor: z.string().nullable(),
+  total: sum,
+});
+
+const toolListing = z.strictObject({
+  name: z.string(),
+  toolbox: z.string(),
+  description: z.string(),
+  safety: z.string(),
+});
+
+export const agentSchema = named(
+  "Agent",
+  "An agent of the team, with the tools that it has.",
+  z.strictObject({
+    name: z.string(),
+    description: z.exactOptional(z.string()),
+    prefix: z.string(),
+    provider: z.string(),
+    model: z.string(),
+    context_window: z.int(),
+    tools: z.array(toolListing),
+    calls: z.array(
+      z.strictObject({
+        agent: z.string(),
+        inherit: z.enum(["own", "intersect", "union"]),
+        tools: z.array(z.string()),
+      }),
+    ),
+    skills: z.array(z.string()),
+    effects: z.array(z.string()),
+    revision: z.string(),
+  }),
+);
+
+export const modelSchema = named(
+  "Model",
+  "A model that turns may go to, and its health.",
+  z.strictObject({
+    provider: z.string(),
+    model: z.string(),
+    window: z.int(),
+    available: z.boolean(),
+    reason: z.string().nullable(),
+    until: time.nullable(),
+  }),
+);
+
+export const capabilitiesSchema = named(
+  "Capabilities",
+  "What this deployment is and can do.",
+  z.strictObject({
+    version: z.literal("v1"),
+    team: z.string(),
+    revision: z.string(),
+    entry_agent: z.string(),
+    limits: z.record(z.string(), z.number()),
+    kinds: z.record(z.string(), z.array(z.string())),
+    surfaces: z.array(z.string()),
+    subprotocol: z.string(),
+  }),
+);
+
+export const verdictSchema = z.strictObject({
+  verdict: z.enum(["allow", "ask", "deny"]),
+  by: z.string(),
+  rule: z.exactOptional(z.string()),
+  reason: z.exactOptional(z.string()),
+  remember: z.exactOptional(z.strictObject({ tool: z.string(), pattern: z.string() })),
+  error: z.exactOptional(z.string()),
+});
+
+const toolChange = z.strictObject({ tool: z.string(), pinned: z.string().nullable(), found: z.string() });
+
+const serverState = z.enum(["connected", "failed", "auth_needed", "quarantined"]);
+
+export const serverSchema = named(
+  "McpServer",
+  "An MCP server as the tenant's sessions found it.",
+  z.strictObject({
+    name: z.string(),
+    state: serverState,
+    tools: z.exactOptional(z.int()),
+    error: z.exactOptional(z.string()),
+    changes: z.array(toolChange).describe("Tools that are not what was approved."),
+    checked_at: z.string(),
+  }),
+);
+
+export const connectedSchema = z.strictObject({
+  name: z.string(),
+  state: serverState,
+  tools: z.exactOptional(z.array(z.string())),
+  changes: z.exactOptional(z.array(toolChange)),
+  error: z.exactOptional(z.string()),
+  url: z.exactOptional(z.string()).describe("A person opens it to log in."),
+});
+
+export const approvedSchema = z.strictObject({
+  approved: z.array(z.strictObject({ tool: z.string(), hash: z.string() })),
+});
+
+export const readySchema = z.strictObject({
+  ready: z.boolean(),
+  missing_secrets: z.exactOptional(z.array(z.string())).describe("For administrators."),
+});
+
+export const healthSchema = z.strictObject({ ok: z.literal(true) });

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/**
+ * Takes examples for the documents of the API from what tests saw: run them with `--mode record`, and name the files
+ * that have what they printed. Of each kind the shortest is taken that says something; known ones stay unless all are new.
+ */
+
+const file = join(import.meta.dirname, "../../src/api/documents/examples.json");
+
+type Kind = "requests" | "answers" | "events" | "frames" | "problems";
+
+interface Recorded {
+  readonly kind: Kind;
+  readonly key: string;
+  readonly value: unknown;
+}
+
+const kinds: readonly Kind[] = ["requests", "answers", "events", "frames", "problems"];
+
+/** Secrets of tests are no secrets, and still nobody should see one in a document. */
+const withoutSecrets = (text: string): string =>
+  text
+    .replaceAll(/(lk_[a-z2-7]{16}_)[A-Za-z0-9_-]{43}/g, (_, head: string) => head + "x".repeat(43))
+    .replaceAll(/"token":"[^"]+"/g, '"token":"lt_example"');
+
+const readLines = (path: string): readonly Recorded[] =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const at = line.indexOf("@recorded ");
+      return at < 0 ? [] : [JSON.parse(withoutSecrets(line.slice(at + "@recorded ".length))) as Recorded];
+    });
+
+/** How much a value says: empty lists and nulls say little. */
+const emptiness = (value: unknown): number => (JSON.stringify(value).match(/\[\]|\{\}|null/g) ?? []).length;
+
+/** The best example says most in little. */
+const worth = (value: unknown): number => {
+  const text = JSON.stringify(value);
+  const isVague = text.includes('"code":"invalid_request"') && !text.includes('"unknown_field"');
+  return text.length + 400 * emptiness(value) + (isVague ? 2_000 : 0);
+};
+
+const known = JSON.parse(readFileSync(file, "utf8")) as Record<Kind, Record<string, unknown>>;
+const found = new Map<string, Recorded>();
+for (const each of process.argv.slice(2).flatMap(readLines)) {
+  const place = `${each.kind} ${each.key}`;
+  const best = found.get(place);
+  if (best === undefined || worth(each.value) < worth(best.value)) found.set(place, each);
+}
+
+const merged = kinds.map((kind) => {
+  const own = [...found.values()].filter((each) => each.kind === kind);
+  const all = { ...known[kind], ...Object.fromEntries(own.map(({ key, value }) => [key, value])) };
+  return [kind, Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)))];
+});
+writeFileSync(file, `${JSON.stringify(Object.fromEntries(merged), null, 2)}\n`);
