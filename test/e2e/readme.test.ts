@@ -6,6 +6,7 @@ import { freePort, root, runCommand, startGroup, until } from "../support/dev-se
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
+import { launchChromium } from "../support/chromium.ts";
 import { commandsOf, linkedFiles, pages } from "../support/readme.ts";
 import type { Block } from "../support/readme.ts";
 
@@ -139,6 +140,8 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
       return runShell(block, next);
     case "sh account":
       return void (await runCommand("bash", ["-n", "-c", text]));
+    case "sh page":
+      return expect(text).toBe("npm run build && npx vite page\n");
     case "sh test":
       return expect(text).toBe("npm ci && npm test\n");
     case "json":
@@ -156,7 +159,7 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
     case "yaml":
       return checkTeam(block);
     default:
-      if (!/^[\w/.-]+\.(ts|js)$/.test(role))
+      if (!/^[\w/.-]+\.(ts|js|html)$/.test(role))
         throw new Error(`${block.place}: nobody knows how to run "${language} ${role}"`);
       mkdirSync(dirname(join(copy, role)), { recursive: true });
       writeFileSync(join(copy, role), here(text));
@@ -213,21 +216,27 @@ test("CF-6 CF-1: the files of the samples compile, and the team passes strictly"
   await runCommand("npx", ["limpet", "validate", "--strict"], { cwd: copy, env });
 });
 
-test("AP-70: a page of another local origin reaches the API through the README's Vite line, and is told so without it", async () => {
+test("AP-70 AP-51: the README's page talks through its Vite line, and another origin is told of that line", async () => {
+  await runCommand("npm", ["run", "-s", "build"], { cwd: copy, env });
   const own = await freePort();
-  const vite = startGroup("npx", ["vite", "--port", String(own), "--strictPort"], { cwd: copy, env });
+  const vite = startGroup("npx", ["vite", "page", "--port", String(own), "--strictPort"], { cwd: copy, env });
+  const browser = await launchChromium();
   try {
     await until("vite serves", () => /Local:/.test(vite.output()) || null);
     const origin = `http://localhost:${own}`;
-    const type = { "Content-Type": "application/json" };
-    const headers = { ...type, Origin: origin, "Sec-Fetch-Site": "same-origin" };
-    expect((await fetch(`${origin}/v1/sessions`, { method: "POST", headers, body: "{}" })).status).toBe(201);
+    const page = await browser.newPage();
+    await page.goto(origin);
+    await page.waitForFunction("document.querySelector('form').onsubmit !== null");
+    await page.locator("input").fill("Is anybody there?");
+    await page.locator("input").press("Enter");
+    await page.locator("pre", { hasText: "Is anybody there?" }).waitFor();
     const direct = await fetch(`http://localhost:${port}/v1/agents`, { headers: { Origin: origin } });
     const { detail } = await direct.json<{ detail: string }>();
-    const { text = "" } = readme.blocks.find(({ role }) => role === "vite.config.js") ?? {};
+    const { text = "" } = readme.blocks.find(({ role }) => role === "page/vite.config.js") ?? {};
     const [line = "none"] = /server: .*(?= };)/.exec(here(text)) ?? [];
     expect([direct.status, detail]).toEqual([403, expect.stringContaining(line)]);
   } finally {
+    await browser.close();
     await vite.kill();
   }
 });
