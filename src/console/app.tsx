@@ -10,7 +10,7 @@ import { lazy } from "./parts/lazy.tsx";
 import { pressKey } from "./palette/keys.ts";
 import { SessionsRegion } from "./sessions/list.tsx";
 import type { App } from "./state/app.ts";
-import { AppContext, SessionContext, useApp, useSession, useTranscript } from "./state/app.ts";
+import { AppContext, SessionContext, slowly, useApp, useSession, useTranscript } from "./state/app.ts";
 import type { SessionControl } from "./state/session.ts";
 
 const ContextRegion = lazy(async () => (await import("./context/region.tsx")).ContextRegion);
@@ -108,7 +108,7 @@ const closedPages: Readonly<Record<string, readonly [string, string]>> = {
 const Session = () => {
   const { route } = useApp();
   const { context } = useStore(route);
-  const { status, problem, session } = useTranscript();
+  const { status, problem, session } = useTranscript(slowly);
   const page =
     status === "closed" && (session === null || problem?.code === "not_found")
       ? closedPages[problem?.code ?? ""]
@@ -230,10 +230,10 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
     <AppContext.Provider value={app}>
       <a
         class="hidden skip"
-        href="#composer"
+        href="#conversation"
         onClick={(event) => {
           event.preventDefault();
-          document.getElementById("composer")?.focus();
+          (document.getElementById("composer") ?? document.getElementById("conversation"))?.focus();
         }}
       >
         To the message field

@@ -99,7 +99,7 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   const rows = page.locator(".context-row");
   await rows.filter({ hasText: "retired" }).getByText("not sent").waitFor();
   await rows.filter({ hasText: "summary of 9" }).getByText("compact", { exact: true }).waitFor();
-  const side = page.getByRole("complementary", { name: "What changed" });
+  const side = page.getByRole("region", { name: "What changed" });
   await side.getByText("same bytes as sent").waitFor();
   await side.getByText("9 messages retired").waitFor();
   await rows.filter({ hasText: "summary of 9" }).getByRole("button").first().click();

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
@@ -56,15 +57,27 @@ const logLongerThan = async (length: number): Promise<void> => {
 
 test("AP-54 CF-39: the first page opens on the field, offers the entry agent and its scenes, and its first message creates the session", async () => {
   const { page, state } = shown;
+  const sizes: number[] = [];
+  page.on("response", async (response) => {
+    if (response.url().startsWith(`${server.url}/console`))
+      sizes.push(gzipSync(await response.body()).length);
+  });
   await page.goto(server.url);
   expect(page.url()).toBe(`${server.url}/console`);
   await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
   await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("composer");
+  await page.waitForLoadState("networkidle");
+  expect(sizes.length).toBeGreaterThanOrEqual(3);
+  expect(
+    sizes.reduce((sum, size) => sum + size, 0),
+    "bytes of the first load, compressed",
+  ).toBeLessThan(60 * 1024);
   await page.getByRole("button", { name: "hello" }).click();
   await state("done");
   const session = /#(s_\w+)/.exec(page.url())?.[1] ?? "";
   expect((await api.get(`/v1/sessions/${session}`)).body).toMatchObject({ agent: "guide", title: "hello" });
   await page.locator(".session.current", { hasText: "hello" }).waitFor();
+  await page.locator('[aria-live="polite"]', { hasText: "guide is done" }).waitFor({ state: "attached" });
 });
 
 test("AP-54: text that is sent from the console streams its answer, and Esc stops the run", async () => {
@@ -184,20 +197,21 @@ test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itsel
   await say("never mind");
   await page.getByText("Kept on this device · second in line").waitFor();
   await page.locator(".kept", { hasText: "never mind" }).getByRole("button", { name: "Withdraw" }).click();
-  expect(await page.locator(".kept").count()).toBe(1);
+  await expect.poll(() => page.locator(".kept").count()).toBe(1);
   await server.start();
   await state("done");
   await expect.poll(logText).toContain("Hello! That was hello");
-  expect(await page.locator(".kept").count()).toBe(0);
+  await expect.poll(() => page.locator(".kept").count()).toBe(0);
   const said = textsOf(await api.events(session)).filter((text) => text === "hello");
   expect(said).toEqual(["hello"]);
 
   const answer = textsOf(await api.events(session)).find((text) => text.includes("The tide comes in")) ?? "";
+  // The log has markdown, the page its text.
   const flat = (text: string): string => text.replaceAll(/\s+|[*`]/g, "");
   const prose = await page.locator(".log .speech").allTextContents();
-  const [once, ...more] = prose.filter((text) => text.includes("The tide comes in"));
+  const [once = "", ...more] = prose.filter((text) => text.includes("The tide comes in"));
   expect(more).toEqual([]);
-  expect(flat(once ?? "") === flat(answer), "the page shows what the log has").toBe(true);
+  expect(flat(once) === flat(answer), "the page shows what the log has").toBe(true);
   const column = ".log .column";
   await expect
     .poll(() => second.page.locator(column).innerText())
@@ -218,6 +232,21 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   await state("done");
   expect(textsOf(await api.events(session)).filter((text) => text === "files")).toEqual(["files"]);
   expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
+});
+
+test("RE-T31: the page and its files come with a policy that lets nothing else in, and files of another content have another name", async () => {
+  const html = await fetch(`${server.url}/console`);
+  const text = await html.text();
+  const file = /\/console\/[\w-]+\.js/.exec(text)?.[0] ?? "";
+  const script = await fetch(`${server.url}${file}`);
+  for (const answer of [html, script])
+    expect(answer.headers.get("Content-Security-Policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+    );
+  expect(html.headers.get("Cache-Control")).toBe("no-cache");
+  expect(script.headers.get("Cache-Control")).toContain("immutable");
+  expect(html.headers.get("X-Content-Type-Options")).toBe("nosniff");
+  expect(text).not.toMatch(/<script(?![^>]*\ssrc=)[^>]*>|\son\w+=|style=|https?:\/\//i);
 });
 
 test("RE-T31: what people and models write is text, never markup, and links are only of the web", async () => {

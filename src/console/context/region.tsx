@@ -5,7 +5,7 @@ import { escapedJson } from "../parts/escape.ts";
 import { useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { parseJson } from "../parts/json.ts";
-import { useApp, useSession, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import type { ContextPlace } from "../state/route.ts";
 import { Changes } from "./changes.tsx";
 import { Rows } from "./rows.tsx";
@@ -222,7 +222,7 @@ const useThreshold = (agent: string | undefined): number | null => {
 
 export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
   const { id } = useSession();
-  const transcript = useTranscript();
+  const transcript = useTranscript(slowly);
   const [mode, setMode] = useState<Mode>("rows");
   const call = place.call === null ? "" : `?call=${place.call}`;
   const address = `/sessions/${id}/runs/${place.run}/turns/${place.turn}/context${call}`;
@@ -242,9 +242,9 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
         {view !== null && mode === "rows" && <Body view={view} />}
         {mode === "sent" && <AsSent address={address} />}
       </div>
-      <aside class="context-side" aria-label="What changed">
+      <section class="context-side" aria-label="What changed">
         {view !== null && <Changes view={view} facts={factsOf(transcript, place)} threshold={threshold} />}
-      </aside>
+      </section>
     </main>
   );
 };

@@ -334,8 +334,14 @@ export const describeView = (view: ContextView): readonly Saying[] => {
     ...(rest === ""
       ? []
       : [
-          { text: rest, strong: smaller.length > 0 },
-          { text: ".", strong: false },
+          { text: smaller[0] ?? rest, strong: smaller.length > 0 },
+          {
+            text: `${smaller
+              .slice(1)
+              .map((more) => ` and ${more}`)
+              .join("")}.`,
+            strong: false,
+          },
         ]),
   ];
 };

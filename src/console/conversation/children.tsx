@@ -4,7 +4,7 @@ import type { CallEntry, TranscriptThread } from "../../client/transcript.ts";
 import { formatDuration, formatUsd } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { useThread, useTranscript } from "../state/app.ts";
+import { slowly, useThread, useTranscript } from "../state/app.ts";
 import { Line } from "./line.tsx";
 
 /** Called agents below the call that called them, each with its own lines. */
@@ -120,7 +120,7 @@ interface ChildrenProps {
 
 /** The agents that a call called; several at once share one head. */
 export const Children = ({ call, agent, level, show }: ChildrenProps) => {
-  const { threads } = useTranscript();
+  const { threads } = useTranscript(slowly);
   const [open, setOpen] = useState(true);
   const called = threads.filter(({ id }) => call.children.includes(id));
   const done = called.filter(isOver).length;

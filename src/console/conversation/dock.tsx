@@ -74,7 +74,9 @@ const answer: ComposerMode = { id: "answer", label: "Answers the question" };
 const instead: ComposerMode = { id: "steer", label: "Steer instead", hint: "The question is dropped." };
 const dropping: ComposerMode = { id: "steer", label: "Steer", hint: "The approval is dropped." };
 
-const modesFor = (ask: TranscriptAsk | null, busy: boolean): readonly ComposerMode[] => {
+/** Without a connection nobody knows what the agent is at: what is written then waits for its turn. */
+const modesFor = (ask: TranscriptAsk | null, busy: boolean, online: boolean): readonly ComposerMode[] => {
+  if (!online) return [queue, steer];
   if (ask?.kind === "question" && ask.question?.strict !== true) return [answer, instead, queue];
   if (ask !== null) return [queue, dropping, interrupt];
   return busy ? [steer, queue, interrupt] : [queue];
@@ -148,9 +150,9 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
         <Composer
           key={session.id}
           placeholder={placeholderFor(agent, transcript, ask)}
-          modes={modesFor(ask, busy)}
+          modes={modesFor(ask, busy, transcript.status === "live")}
           verb={verbFor(transcript, ask)}
-          answers={ask?.kind === "question" && ask.question?.strict !== true}
+          answers={ask?.kind === "question"}
           takesFiles
           onSend={send}
           {...(busy && { onStop: stop })}

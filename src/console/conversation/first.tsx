@@ -30,7 +30,7 @@ const AgentMenu = ({ agents, agent, onChoose }: AgentMenuProps) => (
 );
 
 interface StartersProps {
-  readonly starters: NonNullable<AgentRow["starters"]>;
+  readonly starters: AgentRow["starters"];
   readonly onStart: (text: string) => void;
 }
 

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { Icon } from "../parts/icons.tsx";
+import { useSession } from "../state/app.ts";
 
 /** The scrolled log: it stays at its end while one is there, and never moves by itself elsewhere. */
 
@@ -77,10 +78,13 @@ const Foot = ({ missed, hasHiddenAsk, askWords, onJump, onShowAsk }: FootProps) 
   </div>
 );
 
+/** Where logs were left that are not shown now, by session; one that was left at its end is not among them. */
+const leftPlaces = new Map<string, number>();
+
 /** Keeps the log at its end while one is there; `count` says how many entries there are. */
-const useFollowing = (count: number) => {
+const useFollowing = (session: string, count: number) => {
   const log = useRef<HTMLDivElement>(null);
-  const follows = useRef(true);
+  const follows = useRef(!leftPlaces.has(session));
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const follow = (): void => {
@@ -92,6 +96,14 @@ const useFollowing = (count: number) => {
     if (log.current !== null) keepOneStop(log.current);
     follow();
   });
+  useLayoutEffect(() => {
+    const element = log.current;
+    element?.scrollTo({ top: leftPlaces.get(session) ?? element.scrollHeight });
+    return () => {
+      if (follows.current || element === null) leftPlaces.delete(session);
+      else leftPlaces.set(session, element.scrollTop);
+    };
+  }, []);
   useEffect(() => {
     const watch = new ResizeObserver(follow);
     for (const element of [log.current, log.current?.firstElementChild])
@@ -117,7 +129,8 @@ const useFollowing = (count: number) => {
 };
 
 export const Log = ({ transcript, onEarlier, children, askWords }: LogProps) => {
-  const { log, hasHiddenAsk, missed, jump, scrolled } = useFollowing(countEntries(transcript));
+  const { id } = useSession();
+  const { log, hasHiddenAsk, missed, jump, scrolled } = useFollowing(id, countEntries(transcript));
   const showAsk = (): void => {
     if (log.current !== null) findHiddenAsk(log.current)?.scrollIntoView({ block: "center" });
   };

@@ -73,10 +73,22 @@ const MoreText = ({ entry, thread }: { readonly entry: MessageEntry; readonly th
   );
 };
 
+/** Texts that follow each other are one. */
+const joinTexts = (parts: readonly MessagePart[]): readonly MessagePart[] => {
+  const joined: MessagePart[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (part.type === "text" && last?.type === "text")
+      joined[joined.length - 1] = { ...last, text: last.text + part.text };
+    else joined.push(part);
+  }
+  return joined;
+};
+
 const Agent = ({ entry, thread }: { readonly entry: MessageEntry; readonly thread: string }) => (
   <>
-    {entry.parts.map((part, at) => {
-      const grows = entry.open && at === entry.parts.length - 1;
+    {joinTexts(entry.parts).map((part, at, parts) => {
+      const grows = entry.open && at === parts.length - 1;
       if (part.type === "reasoning") return <Reasoning key={at} text={part.text} open={grows} />;
       if (part.type !== "text" || (part.text.trim() === "" && !grows)) return null;
       return (

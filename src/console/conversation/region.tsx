@@ -62,10 +62,11 @@ const Title = ({
 
 /** The way to the run where it is not beside the conversation. */
 const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
-  const { panel } = useApp();
+  const { panel, team } = useApp();
+  const agent = useStore(team)?.agents.find(({ name }) => name === transcript.session?.agent);
   const isOpen = useStore(panel);
   const isDrawer = useMedia("(max-width: 1179px)");
-  const share = contextShare(transcript);
+  const share = contextShare(transcript, agent?.context_window);
   if (isOpen && !isDrawer) return null;
   return (
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>

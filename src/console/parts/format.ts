@@ -58,14 +58,17 @@ export const formatAge = (at: number, now: number): string => {
 export const formatUntil = (at: number, now: number): string =>
   at - now < second ? "a moment" : formatDuration(Math.max(second, Math.round((at - now) / second) * second));
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+
+/** Formats the time of a day: `14:07`. */
+export const formatClock = (at: number): string => clockFormat.format(at);
 
 const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0);
 
 /** Formats a time of today as `14:07`, others with their day. */
 export const formatTime = (at: number, now: number): string => {
   const days = Math.round((startOfDay(now) - startOfDay(at)) / day);
-  if (days === 0) return clock.format(at);
+  if (days === 0) return formatClock(at);
   if (days === 1) return "yesterday";
   return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 };

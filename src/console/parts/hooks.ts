@@ -34,24 +34,28 @@ interface Source<T> {
   readonly subscribe: (listener: () => void) => () => void;
 }
 
-/** Follows a store; many changes within a frame are one render. */
-export const useStore = <T>({ get, subscribe }: Source<T>): T => {
+/** Follows a store; many changes within a frame, or within `every` milliseconds, are one render. */
+export const useStore = <T>({ get, subscribe }: Source<T>, every = 0): T => {
   const [, setShown] = useState(get);
   useEffect(() => {
     let frame = 0;
+    let timer = 0;
     const show = (): void => {
       frame = 0;
+      timer = 0;
       setShown(() => get());
     };
     const schedule = (): void => {
+      if (every > 0) timer ||= window.setTimeout(show, every);
       // A hidden page gets no frames.
-      if (document.hidden) return show();
-      frame ||= requestAnimationFrame(show);
+      else if (document.hidden) show();
+      else frame ||= requestAnimationFrame(show);
     };
     show();
     const end = subscribe(schedule);
     return () => {
       cancelAnimationFrame(frame);
+      clearTimeout(timer);
       end();
     };
   }, [get, subscribe]);
@@ -83,16 +87,17 @@ export const useMedia = (query: string): boolean => {
   return matches;
 };
 
-const areEqual = (a: object, b: object): boolean => {
-  const [one, other] = [Object.entries(a), new Map(Object.entries(b))];
-  return one.length === other.size && one.every(([key, value]) => Object.is(value, other.get(key)));
+const areEqual = (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean => {
+  for (const key in a) if (!Object.is(a[key], b[key])) return false;
+  for (const key in b) if (!(key in a)) return false;
+  return true;
 };
 
 /** Renders a component again only when one of its properties is another value. */
 export const memo = <P extends object>(render: FunctionComponent<P>): FunctionComponent<P> => {
   class Kept extends Component<P> {
     override shouldComponentUpdate(next: Readonly<P>): boolean {
-      return !areEqual(this.props, next);
+      return !areEqual({ ...this.props }, { ...next });
     }
     override render(): ComponentChild {
       return h(render, this.props as P);

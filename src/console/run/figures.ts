@@ -24,17 +24,12 @@ export const sentTokens = ({ metrics, model_calls: calls }: TurnFacts): number |
   return turn?.estimated_tokens ?? null;
 };
 
-/** The size of the model's window, as its use tells. */
-export const windowOf = (turns: readonly PlacedTurn[]): number | null => {
-  const metered = turns.findLast(({ facts }) => (facts.metrics?.utilization ?? 0) > 0);
-  if (metered?.facts.metrics == null) return null;
-  const sent = sentTokens(metered.facts);
-  return sent === null ? null : Math.round(sent / metered.facts.metrics.utilization);
+/** How full the context was in the newest turn, of a window of so many tokens; null if nobody knows. */
+export const contextShare = (transcript: Transcript, window: number | undefined): number | null => {
+  const last = turnsOf(transcript).at(-1);
+  const sent = last === undefined ? null : sentTokens(last.facts);
+  return sent === null || window === undefined ? null : sent / window;
 };
-
-/** How full the context was in the newest turn that says so; null if none does. */
-export const contextShare = (transcript: Transcript): number | null =>
-  turnsOf(transcript).findLast(({ facts }) => facts.metrics !== null)?.facts.metrics?.utilization ?? null;
 
 export interface Spent {
   readonly cost: number | null;

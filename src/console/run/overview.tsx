@@ -2,8 +2,9 @@ import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
 import { memo, useMedia, useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import type { AgentRow } from "../state/agents.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { moneyLeft, runSpent, sentTokens, turnSpent, turnsOf, windowOf } from "./figures.ts";
+import { moneyLeft, runSpent, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { lanesOf, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
@@ -68,18 +69,18 @@ const formatPercent = (share: number): string => `${Math.min(100, Math.max(0, sh
 
 interface ContextBarsProps {
   readonly turns: readonly PlacedTurn[];
+  readonly window: number | undefined;
   readonly threshold: number | null;
 }
 
 /** One bar for each turn; the drop after a compaction is the picture. */
-const ContextBars = ({ turns, threshold }: ContextBarsProps) => {
+const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
   const { go } = useApp();
   const { id } = useSession();
   const most = useMedia("(max-width: 759px)") ? 8 : 10;
-  const window = windowOf(turns);
   const shown = turns.slice(-most);
   const last = shown.at(-1);
-  if (last === undefined || window === null) return null;
+  if (last === undefined || window === undefined) return null;
   const sizes = shown.map(({ facts }) => sentTokens(facts) ?? 0);
   const line = threshold === null ? null : threshold * window;
   const top = Math.max(...sizes, line ?? 0, 1);
@@ -94,9 +95,11 @@ const ContextBars = ({ turns, threshold }: ContextBarsProps) => {
           {formatTokens(now)} of {formatTokens(window)} tokens · {formatShare(now / window)}
         </span>
       </header>
-      <div class="bars" style={{ "--top": line === null ? "0" : formatPercent(1 - line / top) }}>
+      <div class="bars" style={{ "--line": String(line === null ? 0 : 1 - line / top) }}>
         {line !== null && threshold !== null && (
-          <p class="threshold meta">made smaller at {formatShare(threshold)}</p>
+          <p class="threshold meta">
+            <span>made smaller at {formatShare(threshold)}</span>
+          </p>
         )}
         <ol>
           {shown.map((turn, at) => (
@@ -248,15 +251,15 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
 };
 
 /** The tab of the run. */
-export const Overview = memo<{ readonly transcript: Transcript; readonly threshold: number | null }>(
-  ({ transcript, threshold }) => {
+export const Overview = memo<{ readonly transcript: Transcript; readonly agent: AgentRow | undefined }>(
+  ({ transcript, agent }) => {
     const turns = turnsOf(transcript);
     const run = transcript.runs.findLast(({ thread }) => thread === "main");
     return (
       <>
         <Figures transcript={transcript} last={turns.at(-1)} run={run} />
         <Budget transcript={transcript} />
-        <ContextBars turns={turns} threshold={threshold} />
+        <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
         {run !== undefined && <Timeline transcript={transcript} run={run} />}
         {run === undefined && <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>}
       </>

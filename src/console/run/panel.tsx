@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { IconButton, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
-import { useApp, useSession, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { Events } from "./events.tsx";
 import { FilesTab } from "./files.tsx";
 import { Overview } from "./overview.tsx";
@@ -14,7 +14,7 @@ const tabs = ["Run", "Tasks", "Notes", "State", "Files", "Events"] as const;
 type PanelTab = (typeof tabs)[number];
 
 export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
-  const transcript = useTranscript();
+  const transcript = useTranscript(slowly);
   const session = useSession();
   const { team } = useApp();
   const [tab, setTab] = useState<PanelTab>("Run");
@@ -39,7 +39,7 @@ export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
             As of {formatTime(session.lostAt() ?? Date.now(), Date.now())}, before the connection was lost.
           </p>
         )}
-        {tab === "Run" && <Overview transcript={transcript} threshold={agent?.shrinks_at ?? null} />}
+        {tab === "Run" && <Overview transcript={transcript} agent={agent} />}
         {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
         {tab === "Notes" && <NotesTab seq={transcript.seq} />}
         {tab === "State" && <StateTab seq={transcript.seq} />}

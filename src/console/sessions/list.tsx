@@ -4,7 +4,7 @@ import { Confirm, Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
-import { useApp } from "../state/app.ts";
+import { slowly, useApp } from "../state/app.ts";
 import type { SessionList } from "../state/sessions.ts";
 import { describeStatus } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
@@ -207,10 +207,8 @@ const useRows = (): KnownRows => {
   const { sessions, session } = useApp();
   const list = useStore(sessions.list);
   const open = useStore(session)?.open;
-  const transcript = useStore({
-    get: open?.getSnapshot ?? nothingOpen,
-    subscribe: open?.subscribe ?? noSubscription,
-  });
+  const source = { get: open?.getSnapshot ?? nothingOpen, subscribe: open?.subscribe ?? noSubscription };
+  const transcript = useStore(source, slowly);
   const isSearched = useStore(sessions.query) !== "";
   return useMemo(
     () => (transcript === null || isSearched ? list : withShown(list, transcript)),

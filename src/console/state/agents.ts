@@ -11,9 +11,9 @@ export interface AgentRow {
   readonly context_window: number;
   readonly effects: readonly string[];
   /** The share of the window at which an effect begins to make the context smaller; null if none does. */
-  readonly shrinks_at?: number | null;
+  readonly shrinks_at: number | null;
   /** What one may say to try it. */
-  readonly starters?: readonly { readonly say: string; readonly shows: string }[];
+  readonly starters: readonly { readonly say: string; readonly shows: string }[];
 }
 
 export interface TeamFacts {

@@ -52,11 +52,14 @@ export const useSession = (): SessionControl => {
   return session;
 };
 
-/** Follows the transcript of the session. */
-export const useTranscript = (): Transcript => {
+/** Follows the transcript of the session, at each frame or each so many milliseconds. */
+export const useTranscript = (every = 0): Transcript => {
   const { open } = useSession();
-  return useStore({ get: open.getSnapshot, subscribe: open.subscribe });
+  return useStore({ get: open.getSnapshot, subscribe: open.subscribe }, every);
 };
+
+/** Figures that need not follow a stream are shown again after so many milliseconds. */
+export const slowly = 250;
 
 /** Follows one thread: the component is rendered again only if that thread changed. */
 export const useThread = (id: string): TranscriptThread | null => {
