@@ -422,6 +422,7 @@ test("AG-1, CF-26: agents are listed by name, with their effective tools, models
     calls: [{ agent: "helper", inherit: "own", tools: ["read_file"] }],
     skills: ["writing"],
     effects: ["compact"],
+    shrinks_at: null,
     revision: "r_0123456789abcdef0123",
   });
   const unknown = await call("GET", "/v1/agents/nobody");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 /**
  * Takes examples for the documents of the API from what tests saw: run them with `--mode record`, and name the files
- * that have what they printed. Of each kind the shortest is taken that says something; known ones stay unless all are new.
+ * that have what they printed. Of each kind the shortest that says something takes the place of what was known.
  */
 
 const file = join(import.meta.dirname, "../../src/api/documents/examples.json");

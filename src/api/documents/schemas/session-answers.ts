@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { SessionSummary } from "../../../engine/access/rpc.ts";
 import type { OperationName } from "../../../session/operations.ts";
 import type { ShownLimit } from "../../../session/operations/budget.ts";
+import { contextSchema } from "./context-view.ts";
 import { eventSchema } from "./events.ts";
 import { json, named, schemaOf, time } from "./schema-of.ts";
 import {
@@ -80,6 +81,10 @@ const sessionSchema = named(
     open_asks: z.array(z.string()),
     queued_inputs: z.array(z.string()),
     last_run: z.string().nullable(),
+    last_end: z
+      .strictObject({ state: runStateSchema, reason: endReasonSchema })
+      .nullable()
+      .describe("How the last run ended."),
     active_run: z.string().nullable(),
     interactive: z.boolean(),
     retention_days: z.int().nullable(),
@@ -188,75 +193,6 @@ export const snapshotSchema = named(
     asks: z.array(askSchema),
     inputs: z.array(inputSchema),
     messages: z.array(messageSchema),
-  }),
-);
-
-const contextMessage = z.strictObject({
-  id: z.string(),
-  role: messageSchema.shape.role,
-  origin: messageSchema.shape.origin,
-  state: z.enum(["full", "overlaid", "summary", "note"]),
-  by: z.string().nullable().describe("The kind of the effect that did it."),
-  reason: z.string().nullable(),
-  tokens: z.int(),
-  original_tokens: z.int(),
-  text: z.string(),
-});
-
-const contextCall = z.strictObject({
-  call: z.int(),
-  purpose: z.string(),
-  attempt: z.int(),
-  outcome: z.string(),
-  provider: z.string(),
-  model: z.string(),
-  at: time,
-});
-
-const contextChange = z.strictObject({
-  effect: z.string().nullable(),
-  reason: z.string().nullable(),
-  edit: z.enum(["inject", "overlay", "retire", "append", "remove", "request"]),
-  messages: z.array(z.string()),
-  tokens_saved: z.int(),
-});
-
-const hiddenMessage = z.strictObject({
-  id: z.string(),
-  role: messageSchema.shape.role,
-  tokens: z.int(),
-  by: z.string().nullable(),
-  reason: z.string().nullable(),
-  run: z.string().nullable(),
-  turn: z.int().nullable(),
-  why: z.string(),
-});
-
-const contextSchema = named(
-  "ContextView",
-  "What the model saw in a call, and what changed since the call before.",
-  z.strictObject({
-    run: z.string(),
-    turn: z.int(),
-    call: z.int(),
-    attempt: z.int(),
-    purpose: z.string(),
-    outcome: z.string(),
-    calls: z.array(contextCall),
-    agent: z.string(),
-    thread: z.string(),
-    provider: z.string(),
-    model: z.string(),
-    parameters: z.record(z.string(), json),
-    window: z.int(),
-    size: z.int(),
-    system: z.string(),
-    tools: z.array(z.strictObject({ name: z.string(), description: z.string() })),
-    messages: z.array(contextMessage),
-    hidden: z.array(hiddenMessage),
-    hidden_tools: z.array(z.strictObject({ name: z.string(), by: z.string().nullable() })),
-    changes: z.array(contextChange),
-    verified: z.boolean().nullable().describe("Whether this is what was sent, byte for byte; null: unknown."),
   }),
 );
 

@@ -118,6 +118,11 @@ const toolListing = z.strictObject({
   safety: z.string(),
 });
 
+const starter = z.strictObject({
+  say: z.string(),
+  shows: z.string().describe("What it shows, in a line."),
+});
+
 export const agentSchema = named(
   "Agent",
   "An agent of the team, with the tools that it has.",
@@ -138,6 +143,11 @@ export const agentSchema = named(
     ),
     skills: z.array(z.string()),
     effects: z.array(z.string()),
+    shrinks_at: z
+      .number()
+      .nullable()
+      .describe("The share of the window at which messages are retired; null if none are."),
+    starters: z.exactOptional(z.array(starter)).describe("What a person may begin with."),
     revision: z.string(),
   }),
 );
@@ -212,6 +222,7 @@ export const approvedSchema = z.strictObject({
 export const readySchema = z.strictObject({
   ready: z.boolean(),
   missing_secrets: z.exactOptional(z.array(z.string())).describe("For administrators."),
+  sandbox: z.exactOptional(z.string()).describe("For administrators: whether the sandbox answers."),
 });
 
 export const healthSchema = z.strictObject({ ok: z.literal(true) });
