@@ -80,11 +80,14 @@ const readOnce = async (
   try {
     const wanted = await query();
     if (WebSocket === undefined || health.upgradesFailed >= upgradesTried) {
-      // One try with a WebSocket follows, and then this again if it fails.
+      // One try with a WebSocket follows after a while, and then this again if it fails.
       health.upgradesFailed = upgradesTried - 1;
-      const limit =
-        WebSocket === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(upgradeEvery)]);
-      return await readEventSource({ http, path, query: wanted, take, signal: limit });
+      const limit = new AbortController();
+      const timer = WebSocket === undefined ? undefined : setTimeout(() => limit.abort(), upgradeEvery);
+      const both = AbortSignal.any([signal, limit.signal]);
+      return await readEventSource({ http, path, query: wanted, take, signal: both }).finally(() =>
+        clearTimeout(timer),
+      );
     }
     const url = new URL(`${path.slice(1)}/ws`, http.url);
     const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });

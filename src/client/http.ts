@@ -80,8 +80,28 @@ const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
 const isProblem = (value: unknown): value is ProblemBody =>
   typeof value === "object" && value !== null && "code" in value && "detail" in value;
 
+const unreachable = (detail: string): LimpetError =>
+  new LimpetError(clientProblem("unreachable", "Server not reached", detail));
+
+/** Reads an answer to its end; one that breaks off was not received. */
+const readText = async (response: Response): Promise<string> => {
+  try {
+    return await response.text();
+  } catch {
+    throw unreachable("the connection broke off in the middle of an answer");
+  }
+};
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
 const readProblem = async (response: Response): Promise<ProblemBody> => {
-  const body: unknown = await response.json().catch(() => null);
+  const body = parseJson(await readText(response));
   if (isProblem(body)) return body;
   const detail = `the server answered ${response.status} without saying why; is there a Limpet at this address?`;
   return clientProblem("unreadable_answer", "Unreadable answer", detail, {
@@ -136,8 +156,7 @@ export const createHttp = (options: ClientOptions): Http => {
       });
     } catch (fault) {
       if (signal?.aborted === true) throw fault;
-      const detail = `${url.origin} cannot be reached; is the server running, and is this its address?`;
-      throw new LimpetError(clientProblem("unreachable", "Server not reached", detail));
+      throw unreachable(`${url.origin} cannot be reached; is the server running, and is this its address?`);
     }
   };
   const fetch = async (request: ClientRequest): Promise<Response> => {
@@ -148,7 +167,7 @@ export const createHttp = (options: ClientOptions): Http => {
   };
   const json = async (request: ClientRequest): Promise<unknown> => {
     const response = await fetch(request);
-    return response.status === 204 ? null : response.json();
+    return response.status === 204 ? null : parseJson(await readText(response));
   };
   return { url, token, renewToken, fetch, json };
 };

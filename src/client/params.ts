@@ -27,20 +27,31 @@ export type InputContent = string | readonly ({ readonly type: "text"; readonly 
 export interface OperationParams {
   /** Creates a session, and starts its first run if an input comes with it; one that exists is shown. */
   readonly create: {
+    /** Your own name of it: the same name is the same session. */
     readonly ref?: string;
+    /** Omitted: the team's entry agent. */
     readonly agent?: string;
     readonly title?: string;
+    /** Up to 16 texts; subject names the person whose memory agents use, and stays. */
     readonly metadata?: Readonly<Record<string, string>>;
+    /** The first message: a text, or the body of POST S/messages. */
     readonly input?: string | {
+      /** Yours: sent again with the same id, it is stored once. */
       readonly id?: string;
+      /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
       readonly content: InputContent;
+      /** Who says it, as the agent is told. */
       readonly sender?: string;
+      /** Gives the agent a minimal prompt. */
       readonly light?: boolean;
+      /** A JSON Schema that the answer must fit. */
       readonly output_schema?: Json;
       /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
       readonly prior_episode_summaries?: string | readonly string[];
     };
+    /** Whether somebody can answer what agents ask. */
     readonly interactive?: boolean;
+    /** Put into the workspace before anything reads it. */
     readonly files?: readonly {
       /** From the root of the workspace. */
       readonly path: string;
@@ -51,8 +62,10 @@ export interface OperationParams {
     }[];
     /** Ceiling: no other tool may be used, client_tools included. */
     readonly tools?: readonly string[];
+    /** Tools that you carry out: their calls are asks. */
     readonly client_tools?: readonly ({ readonly name: string; readonly description: string; readonly params: Json; readonly safety?: "read" | "idempotent" | "reattach" | "unsafe"; })[];
     readonly model?: string;
+    /** Limits that tighten those of the team. */
     readonly budget?: {
       /** Input, cache and output tokens. */
       readonly max_tokens?: number;
@@ -67,6 +80,7 @@ export interface OperationParams {
       /** End the run, or ask for a raise. */
       readonly on_exceeded?: "stop" | "ask";
     };
+    /** A JSON Schema that every final answer must fit. */
     readonly output_schema?: Json;
     /** Days without use after which it is deleted; it only shortens retention.session_days. */
     readonly retention_days?: number;
@@ -97,19 +111,35 @@ export interface OperationParams {
   /** Hands the session a message, which starts, steers or ends a run as its mode says. */
   readonly send: {
     readonly session: string;
+    /** Yours: sent again with the same id, it is stored once. */
     readonly id?: string;
+    /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
     readonly content: InputContent;
+    /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. */
     readonly on_busy?: "reject" | "queue" | "steer" | "interrupt" | "rollback";
+    /** Of a called agent that works: it takes steer only. */
     readonly thread?: string;
+    /** Who says it, as the agent is told. */
     readonly sender?: string;
+    /** Gives the agent a minimal prompt. */
     readonly light?: boolean;
+    /** A JSON Schema that the answer must fit. */
     readonly output_schema?: Json;
     /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
     readonly prior_episode_summaries?: string | readonly string[];
+    /** Seconds to wait for the run; its end is the answer then. */
     readonly wait?: number;
   };
   /** Lists the messages of a thread: the newest before a place, in their order. */
-  readonly messages: { readonly session: string; readonly thread?: string; readonly before?: number; readonly limit?: number; readonly retired?: Json; };
+  readonly messages: {
+    readonly session: string;
+    readonly thread?: string;
+    /** Shows those before this pos. */
+    readonly before?: number;
+    readonly limit?: number;
+    /** Shows those too that the model does not see any more. */
+    readonly retired?: Json;
+  };
   /** Pins a message, which keeps it whole in what the model sees, or unpins it. */
   readonly pin: {
     readonly session: string;
@@ -148,7 +178,15 @@ export interface OperationParams {
   /** Lists the delegation tree: live threads with callers first, then ended ones, the newest first. */
   readonly threads: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
   /** Ends the run of a thread and everything below it. */
-  readonly cancel: { readonly session: string; readonly mode?: "now" | "after_turn"; readonly run?: string; readonly thread?: string; readonly queued?: "return" | "keep"; };
+  readonly cancel: {
+    readonly session: string;
+    readonly mode?: "now" | "after_turn";
+    /** Refuses if another run is active. */
+    readonly run?: string;
+    readonly thread?: string;
+    /** What happens to messages that wait. */
+    readonly queued?: "return" | "keep";
+  };
   /** Lists the asks in the order in which they were opened. */
   readonly asks: { readonly session: string; readonly limit?: number; readonly cursor?: string; readonly status?: "open" | "resolved" | "expired" | "cancelled"; };
   /** Answers an ask; the first valid answer wins. */
@@ -168,7 +206,16 @@ export interface OperationParams {
     readonly remember?: "once" | "session" | "agent";
   };
   /** Lists the events after a cursor, as they were stored, or streams them. */
-  readonly events: { readonly session: string; readonly after?: number; readonly before?: number; readonly types?: string; readonly thread?: string; readonly limit?: number; };
+  readonly events: {
+    readonly session: string;
+    /** The last event that was seen. */
+    readonly after?: number;
+    readonly before?: number;
+    /** Types of events, with commas. */
+    readonly types?: string;
+    readonly thread?: string;
+    readonly limit?: number;
+  };
   /** Shows everything that a client needs to start, at one point of the log. */
   readonly snapshot: { readonly session: string; };
   /** Retires the chat and begins a new usage period; the originals stay readable. */

@@ -33,8 +33,10 @@ const readBlocks = async (
   body: ReadableStream<Uint8Array>,
   take: (frames: readonly StreamFrame[]) => void | Promise<void>,
   heard: () => void,
+  signal: AbortSignal,
 ): Promise<void> => {
   const reader = body.getReader();
+  signal.addEventListener("abort", () => void reader.cancel());
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
@@ -80,10 +82,15 @@ export const readEventSource = async ({
       return take(frames);
     };
     if (body !== null)
-      await readBlocks(body, takeAll, () => {
-        clearTimeout(timer);
-        timer = setTimeout(abort, silence);
-      });
+      await readBlocks(
+        body,
+        takeAll,
+        () => {
+          clearTimeout(timer);
+          timer = setTimeout(abort, silence);
+        },
+        dead.signal,
+      );
   } catch (fault) {
     if (fault instanceof LimpetError) problem = fault.problem;
   } finally {

@@ -66,6 +66,8 @@ export interface TranscriptSession {
   readonly open_asks: readonly string[];
   readonly queued_inputs: readonly string[];
   readonly last_run: string | null;
+  /** How the last run of `main` ended; null before the first end. */
+  readonly last_end: Pick<DataOf<"run_end">, "state" | "reason"> | null;
   readonly active_run: string | null;
   readonly interactive: boolean;
   readonly retention_days: number | null;

@@ -1,8 +1,106 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
+import { foldFrames } from "../../src/client/fold/index.ts";
+import type { FoldFrame } from "../../src/client/fold/index.ts";
+import { emptyFold } from "../../src/client/fold/start.ts";
+import { play } from "../agent/loop/play.ts";
 import { effectStageOf, playSchedule, stageOf } from "../session/schedule.ts";
-import { checkTranscripts } from "../support/transcripts.ts";
+import { look, replies } from "../support/scripts.ts";
+import { checkTranscripts, foldSince } from "../support/transcripts.ts";
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])("AP-24 AP-51: seed %i", async (seed) => {
-  for (const bench of await playSchedule(await stageOf(seed), seed, 12)) checkTranscripts(bench, []);
-  for (const bench of await playSchedule(await effectStageOf(seed), seed, 12)) checkTranscripts(bench, []);
+/** The fold of the typed client, over logs of real sessions on the bench. */
+
+test.each([1, 2, 3, 4, 5, 6])(
+  "AP-24 AP-51: clients that came at any time show the same after whatever happens, seed %i",
+  async (seed) => {
+    for (const stage of [await stageOf(seed), await effectStageOf(seed)])
+      for (const bench of await playSchedule(stage, seed, 12)) checkTranscripts(bench, []);
+  },
+);
+
+const longLog = async (): Promise<readonly StoredEvent[]> => {
+  const agent = "options: { max_iterations: 220 }\nguards: { tool_loops: false }";
+  const { bench } = await play(replies(...Array.from({ length: 200 }, () => look)), { agent });
+  bench.send("Go on");
+  await bench.idle();
+  return bench.events();
+};
+
+const framesOf = (events: readonly StoredEvent[]): readonly FoldFrame[] =>
+  events.map((event) => ({ type: "event", event }));
+
+/** Freezes a value with all that it holds, so that a change of it throws. */
+const freeze = <T>(value: T): T => {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) freeze(inner);
+  return value;
+};
+
+test("AP-51: the fold changes nothing that it was given, and shares what has not changed", async () => {
+  const events = (await longLog()).slice(0, 400);
+  let state = freeze(emptyFold);
+  for (const frame of framesOf(events)) state = freeze(foldFrames(state, [frame]));
+  expect(state.transcript).toEqual(foldSince(null, events));
+  const next = foldFrames(state, framesOf(events));
+  expect(next.transcript.threads).toBe(state.transcript.threads);
+  expect(next.transcript.runs).toBe(state.transcript.runs);
+});
+
+const openText: readonly FoldFrame[] = [
+  {
+    type: "item_state",
+    item: "i",
+    kind: "text",
+    thread: "main",
+    attempt: 1,
+    text: "",
+  },
+];
+
+const delta = (off: number, data: string): FoldFrame => ({
+  type: "delta",
+  kind: "text_delta",
+  thread: "main",
+  item: "i",
+  attempt: 1,
+  off,
+  data,
+});
+
+test("AP-20: pieces of text come once each, in their order; one behind a gap waits for the whole", async () => {
+  const begun = foldFrames(emptyFold, framesOf((await longLog()).slice(0, 20)));
+  const shown = (frames: readonly FoldFrame[]): string => {
+    const { threads } = foldFrames(begun, frames).transcript;
+    const entry = threads[0]?.entries.at(-1);
+    const [part] = entry?.kind === "message" && entry.open ? entry.parts : [];
+    return part?.type === "text" ? part.text : "nothing open";
+  };
+  expect(shown(openText)).toBe("");
+  expect(shown([...openText, delta(0, "Hel"), delta(3, "lo")])).toBe("Hello");
+  expect(shown([...openText, delta(0, "Hel"), delta(0, "Hel"), delta(2, "llo")])).toBe("Hello");
+  expect(shown([...openText, delta(0, "Hel"), delta(5, "!")])).toBe("Hel");
+  expect(shown([...openText, delta(0, "Hel"), { ...openText[0], text: "Hello!" } as FoldFrame])).toBe(
+    "Hello!",
+  );
+});
+
+test("AP-51: 2,000 events are folded in 100 ms, and a piece of text costs no walk over them", async () => {
+  const events = await longLog();
+  expect(events.length).toBeGreaterThan(2_000);
+  const frames = framesOf(events.slice(0, 2_000));
+  const time = (work: () => void): number => {
+    const from = performance.now();
+    work();
+    return performance.now() - from;
+  };
+  const once = (): void => void foldFrames(emptyFold, frames);
+  once();
+  expect(Math.min(...Array.from({ length: 5 }, () => time(once)))).toBeLessThan(100);
+  const begun = foldFrames(foldFrames(emptyFold, frames), openText);
+  const oneByOne = (): void => {
+    let state = begun;
+    for (let at = 0; at < 500; at += 1) state = foldFrames(state, [delta(at, "x")]);
+  };
+  expect(Math.min(...Array.from({ length: 5 }, () => time(oneByOne))), "500 pieces").toBeLessThan(100);
 });

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import type { LimpetClient, OpenSession, Transcript, TranscriptThread } from "../../src/client/index.ts";
+import type { LimpetClient, Transcript, TranscriptThread } from "../../src/client/index.ts";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
-import { foldSince, withoutSums } from "../support/transcripts.ts";
+import { contentOf, foldSince, whenTranscript } from "../support/transcripts.ts";
 
 /** The typed client against the deployed bundles: the default team, whose models are scripts. */
 
@@ -28,19 +28,6 @@ afterAll(async () => {
   team?.remove();
 });
 
-/** Resolves with the first transcript of which this holds. */
-const when = (open: OpenSession, holds: (transcript: Transcript) => boolean): Promise<Transcript> =>
-  new Promise((resolve) => {
-    const look = (): void => {
-      const now = open.getSnapshot();
-      if (!holds(now)) return;
-      stop();
-      resolve(now);
-    };
-    const stop = open.subscribe(look);
-    look();
-  });
-
 const mainOf = ({ threads }: Transcript): TranscriptThread | undefined =>
   threads.find(({ id }) => id === "main");
 
@@ -53,13 +40,6 @@ const textsOf = (thread: TranscriptThread | undefined): readonly string[] =>
       ? entry.parts.flatMap((part) => (part.type === "text" && part.text !== "" ? part.text : []))
       : [],
   );
-
-/** The transcript without what only a snapshot knows. */
-const contentOf = ({ threads, asks, runs }: Transcript) => ({
-  threads: threads.map(withoutSums),
-  asks,
-  runs,
-});
 
 const checkLog = async (id: string, transcript: Transcript): Promise<void> => {
   expect(contentOf(transcript)).toEqual(contentOf(foldSince(null, await api.events(id))));
@@ -74,24 +54,24 @@ test("AP-51 AP-20: a sent text streams into the transcript, which in the end is 
     if (entry?.kind === "message" && entry.open)
       seen.push(entry.parts.reduce((sum, part) => sum + ("text" in part ? part.text.length : 0), 0));
   });
-  await when(open, ({ status }) => status === "live");
+  await whenTranscript(open, ({ status }) => status === "live");
   const receipt = await session.send("hello");
   expect(receipt).toMatchObject({ status: "applied" });
-  const over = await when(open, isOver);
+  const over = await whenTranscript(open, isOver);
   expect(textsOf(mainOf(over))[0]).toBe("hello");
   expect(new Set(seen).size, "text grew in pieces").toBeGreaterThan(3);
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   await checkLog(session.id, over);
   expect(over.usage.total).toBe((await session.usage()).cumulative.total);
   open.close();
-  await when(open, ({ status }) => status === "closed");
+  await whenTranscript(open, ({ status }) => status === "closed");
 });
 
 test("AP-51: children stand at their call, an ask at its own, and another client shows the same", async () => {
   const session = await client.sessions.create();
   const open = session.open();
   await session.send("team");
-  const over = await when(open, (now) => isOver(now));
+  const over = await whenTranscript(open, (now) => isOver(now));
   const calls = mainOf(over)?.entries.flatMap((entry) => (entry.kind === "call" ? entry : [])) ?? [];
   const spawn = calls.find(({ children }) => children.length > 0);
   expect(spawn).toMatchObject({ state: "done", outcome: "ok" });
@@ -102,14 +82,14 @@ test("AP-51: children stand at their call, an ask at its own, and another client
     expect(thread?.usage.total).toBeGreaterThan(0);
   }
   await session.send("approve");
-  const asking = await when(open, ({ asks }) => asks.length === 1);
+  const asking = await whenTranscript(open, ({ asks }) => asks.length === 1);
   const [ask] = asking.asks;
   const entryOf = (now: Transcript) =>
     mainOf(now)?.entries.find((entry) => entry.kind === "call" && entry.call === ask?.call);
   expect(entryOf(asking)).toMatchObject({ state: "waiting", ask: { id: ask?.id, closed_at: null } });
   expect(asking.session).toMatchObject({ status: "waiting", open_asks: [ask?.id] });
   await session.answer(ask?.id ?? "", { decision: "approve" });
-  const done = await when(open, (now) => isOver(now) && now.asks.length === 0);
+  const done = await whenTranscript(open, (now) => isOver(now) && now.asks.length === 0);
   expect(entryOf(done)).toMatchObject({
     state: "done",
     outcome: "ok",
@@ -117,7 +97,7 @@ test("AP-51: children stand at their call, an ask at its own, and another client
   });
   await checkLog(session.id, done);
   const second = client.sessions.get(session.id).open();
-  const other = await when(second, isOver);
+  const other = await whenTranscript(second, isOver);
   expect(contentOf(other)).toEqual(contentOf(done));
   expect(other.usage).toEqual(done.usage);
   for (const each of [open, second]) each.close();
@@ -126,20 +106,20 @@ test("AP-51: children stand at their call, an ask at its own, and another client
 test("AP-52: a server that is killed in an answer and comes back: pending inputs arrive once, the text is the log's", async () => {
   const session = await client.sessions.create();
   const open = session.open();
-  await when(open, ({ status }) => status === "live");
+  await whenTranscript(open, ({ status }) => status === "live");
   await session.send("hello");
-  await when(
+  await whenTranscript(
     open,
     (now) => mainOf(now)?.entries.some((each) => each.kind === "message" && each.open) === true,
   );
   await server.kill();
-  await when(open, ({ status }) => status === "offline");
+  await whenTranscript(open, ({ status }) => status === "offline");
   const sent = session.send({ content: "hello", on_busy: "queue" });
-  const waiting = await when(open, ({ inputs }) => inputs.length === 1);
+  const waiting = await whenTranscript(open, ({ inputs }) => inputs.length === 1);
   expect(waiting.inputs[0]).toMatchObject({ state: "pending", content: [{ type: "text", text: "hello" }] });
   await server.start();
   await sent;
-  const over = await when(open, (now) => isOver(now) && now.runs.length === 2);
+  const over = await whenTranscript(open, (now) => isOver(now) && now.runs.length === 2);
   expect(over.inputs).toEqual([]);
   expect(textsOf(mainOf(over)).filter((text) => text === "hello")).toHaveLength(2);
   await checkLog(session.id, over);

@@ -9,6 +9,8 @@ import type { Bench } from "../support/bench.ts";
 import type { SeenSnapshot } from "../support/fold.ts";
 import { emptySnapshot, foldMessages, takeSnapshot } from "../support/fold.ts";
 import { openBench } from "../support/bench.ts";
+import { createDice } from "../support/dice.ts";
+import type { Dice } from "../support/dice.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import type { Probe } from "../support/probe.ts";
 import { createProbe } from "../support/probe.ts";
@@ -19,24 +21,6 @@ import type { SnapshotBody } from "../../src/client/fold/start.ts";
 import { invalidity } from "../support/validity.ts";
 
 /** Random schedules over a scripted session (RE-8): everything that people, clocks, providers and power cuts can do, in any order. */
-
-interface Dice {
-  /** An integer from 0 to `below` − 1. */
-  readonly roll: (below: number) => number;
-  readonly pick: <T>(from: readonly T[]) => T;
-}
-
-/** Numbers that a seed decides (mulberry32). */
-const createDice = (seed: number): Dice => {
-  let state = seed >>> 0;
-  const roll = (below: number): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-  return { roll, pick: (from) => from[roll(from.length)] as (typeof from)[number] };
-};
 
 const callPieces = [
   "{ call: look, args: { name: a } }",

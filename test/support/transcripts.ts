@@ -3,7 +3,7 @@ import type { ReportedMessage, StoredEvent } from "../../src/agent/state/events.
 import { foldFrames } from "../../src/client/fold/index.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
 import { emptyFold, startFold } from "../../src/client/fold/start.ts";
-import type { Transcript, TranscriptThread } from "../../src/client/transcript.ts";
+import type { OpenSession, Transcript, TranscriptThread } from "../../src/client/transcript.ts";
 import type { Bench } from "./bench.ts";
 
 /** Transcripts of a session on the bench, as clients hold them that came at different times. */
@@ -39,7 +39,7 @@ const shownMessages = ({ entries }: TranscriptThread): readonly (string | null)[
   );
 
 /** A thread without what a snapshot knows better than the events. */
-export const withoutSums = (thread: TranscriptThread): Omit<TranscriptThread, "usage" | "prefix"> => {
+const withoutSums = (thread: TranscriptThread): Omit<TranscriptThread, "usage" | "prefix"> => {
   const { usage: _, prefix: __, ...rest } = thread;
   return rest;
 };
@@ -66,3 +66,26 @@ export const checkTranscripts = (bench: Bench, snapshots: readonly SnapshotBody[
     if (!retiresSilently && main !== undefined) expect(shownMessages(main), since).toEqual(messages);
   }
 };
+
+/** Resolves with the first transcript of which this holds. */
+export const whenTranscript = (
+  open: OpenSession,
+  holds: (transcript: Transcript) => boolean,
+): Promise<Transcript> =>
+  new Promise((resolve) => {
+    const look = (): void => {
+      const now = open.getSnapshot();
+      if (!holds(now)) return;
+      stop();
+      resolve(now);
+    };
+    const stop = open.subscribe(look);
+    look();
+  });
+
+/** The transcript without what only a snapshot knows. */
+export const contentOf = ({ threads, asks, runs }: Transcript) => ({
+  threads: threads.map(withoutSums),
+  asks,
+  runs,
+});

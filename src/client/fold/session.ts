@@ -65,9 +65,10 @@ export const sessionHandlers: readonly FoldHandler[] = [
     changeSession(draft, { model: event.data.to });
     addNote(draft, event);
   }),
-  on("run_end", (draft, { thread, run }) => {
+  on("run_end", (draft, { thread, run, data: { state, reason } }) => {
     const { inputs = [] } = draft.runs.find(({ id }) => id === run) ?? {};
-    if (thread === "main" && run !== undefined && inputs.length > 0) changeSession(draft, { last_run: run });
+    if (thread === "main" && run !== undefined && inputs.length > 0)
+      changeSession(draft, { last_run: run, last_end: { state, reason } });
   }),
   on("input_accepted", (draft, event) => {
     const { input: id, content, on_busy, sender } = event.data;

@@ -1,0 +1,337 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import type { ClientOptions, OpenSession, StoredEvent, Transcript } from "../../src/client/index.ts";
+
+/** The connection of the typed client against a socket and a server that tests play, on a clock that tests move. */
+
+const session = `s_${"a".repeat(26)}`;
+
+/** A WebSocket whose other end is the test. */
+class PlayedSocket extends EventTarget {
+  static readonly all: PlayedSocket[] = [];
+  readyState = 0;
+  readonly sent: { readonly type: string; readonly [field: string]: unknown }[] = [];
+  readonly url: string;
+  readonly protocols: readonly string[];
+  constructor(url: string, protocols: readonly string[]) {
+    super();
+    this.url = url;
+    this.protocols = protocols;
+    PlayedSocket.all.push(this);
+  }
+  send(text: string): void {
+    this.sent.push(JSON.parse(text) as { type: string });
+  }
+  close(): void {
+    this.readyState = 3;
+  }
+  accept(): void {
+    this.readyState = 1;
+    this.dispatchEvent(new Event("open"));
+  }
+  give(...frames: readonly object[]): void {
+    this.dispatchEvent(Object.assign(new Event("message"), { data: JSON.stringify(frames) }));
+  }
+  end(code: number): void {
+    this.readyState = 3;
+    this.dispatchEvent(Object.assign(new Event("close"), { code }));
+  }
+}
+
+const newest = (): PlayedSocket => {
+  const socket = PlayedSocket.all.at(-1);
+  if (socket === undefined) throw new Error("no socket");
+  return socket;
+};
+
+const eventFrame = (
+  seq: number,
+  type = "turn_start",
+): { readonly type: "event"; readonly event: StoredEvent } => ({
+  type: "event",
+  event: {
+    v: 1,
+    seq,
+    id: `${session}:${seq}`,
+    at: seq,
+    session,
+    type,
+    thread: "main",
+    agent: { name: "a", prefix: "" },
+    data: {},
+  } as unknown as StoredEvent,
+});
+
+const view = {
+  id: session,
+  prefix: "",
+  usage: {
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+    total: 0,
+    calls: 0,
+    cost_usd: 0,
+    estimated: false,
+  },
+  head_seq: 0,
+  updated_at: 0,
+};
+
+interface PlayedRequest {
+  readonly url: string;
+  readonly headers: Headers;
+}
+
+let requests: PlayedRequest[] = [];
+/** What the server answers to all but snapshots; the default is that the session is there. */
+let answer: (request: PlayedRequest) => Response | Promise<Response>;
+
+const play = (options: Partial<ClientOptions> = {}) =>
+  createClient({
+    url: "http://limpet.test",
+    WebSocket: PlayedSocket as unknown as typeof WebSocket,
+    fetch: async (input, init) => {
+      const request = { url: typeof input === "string" ? input : "", headers: new Headers(init?.headers) };
+      requests.push(request);
+      return answer(request);
+    },
+    ...options,
+  }).sessions.get(session);
+
+const snapshot = (seq: number): Response =>
+  Response.json({ seq, session: view, threads: [], asks: [], inputs: [], runs: [] });
+
+const refusal = (status: number, code: string): Response =>
+  Response.json({ type: "", title: "", status, detail: code, code, retryable: false }, { status });
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+  vi.spyOn(Math, "random").mockReturnValue(0.999_999);
+  requests = [];
+  PlayedSocket.all.length = 0;
+  answer = () => snapshot(0);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Lets everything happen that waits for nothing but promises, and what is due. */
+const settle = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms + 20);
+
+const opened = async (options: Partial<ClientOptions> = {}): Promise<OpenSession> => {
+  const open = play(options).open();
+  await settle();
+  newest().accept();
+  newest().give({ type: "welcome", head_seq: 0 }, { type: "live", seq: 0 });
+  await settle();
+  return open;
+};
+
+const typesOf = (socket: PlayedSocket, type: string) => socket.sent.filter((frame) => frame.type === type);
+
+test("AP-52: it says hello behind what it holds, and acknowledges each 100 frames and each 256 KiB", async () => {
+  await opened();
+  expect(newest().url).toBe(`ws://limpet.test/v1/sessions/${session}/ws`);
+  expect(typesOf(newest(), "hello")).toEqual([{ type: "hello", after: 0, deltas: "all" }]);
+  newest().give(...Array.from({ length: 97 }, (_, at) => eventFrame(at + 1)));
+  await settle();
+  expect(typesOf(newest(), "ack")).toEqual([]);
+  newest().give(eventFrame(98));
+  await settle();
+  expect(typesOf(newest(), "ack")).toEqual([{ type: "ack", frames: 100 }]);
+  newest().give({ ...eventFrame(99), more: "x".repeat(256 * 1024) });
+  await settle();
+  expect(typesOf(newest(), "ack")).toHaveLength(2);
+  newest().give({ type: "lag", shed: "deltas", seq: 99, hint: "ack" });
+  await settle();
+  expect(typesOf(newest(), "ack").at(-1)).toEqual({ type: "ack", frames: 102 });
+});
+
+test("AP-52: an event that came before is dropped; a jump begins again behind the last one", async () => {
+  const open = await opened();
+  newest().give(eventFrame(1), eventFrame(2), eventFrame(2), eventFrame(1));
+  await settle();
+  expect(open.getEvents().map(({ seq }) => seq)).toEqual([1, 2]);
+  newest().give(eventFrame(4));
+  await settle(10_000);
+  expect(PlayedSocket.all).toHaveLength(2);
+  newest().accept();
+  expect(typesOf(newest(), "hello")).toEqual([{ type: "hello", after: 2, deltas: "all" }]);
+  newest().give({ type: "welcome" }, eventFrame(3), eventFrame(4), { type: "live", seq: 4 });
+  await settle();
+  expect(open.getEvents().map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+  open.close();
+});
+
+test("AP-52: delays double from 250 ms to 10 s with full jitter, and begin anew after 30 s of health", async () => {
+  const open = await opened();
+  const delays: number[] = [];
+  open.subscribe(() => {
+    const { status, retry_at } = open.getSnapshot();
+    if (status === "offline") delays.push(Math.round((retry_at ?? 0) - Date.now()));
+  });
+  for (let failure = 0; failure < 8; failure += 1) {
+    newest().end(1006);
+    await settle(11_000);
+    newest().accept();
+    newest().give({ type: "welcome" }, { type: "live", seq: 0 });
+    await settle();
+  }
+  for (const [at, wanted] of [250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000].entries()) {
+    expect(delays[at], `failure ${at}`).toBeGreaterThan(wanted - 40);
+    expect(delays[at], `failure ${at}`).toBeLessThanOrEqual(wanted);
+  }
+  await settle(14_000);
+  newest().give({ type: "pong" });
+  await settle(14_000);
+  newest().give({ type: "pong" });
+  await settle(3_000);
+  newest().end(1012);
+  await settle(1_000);
+  expect(delays.at(-1)).toBeLessThanOrEqual(250);
+  open.close();
+});
+
+test("AP-52: a ping after 15 s of silence, and 10 s without an answer are the end of a connection", async () => {
+  const open = await opened();
+  const first = newest();
+  await settle(14_900);
+  expect(typesOf(first, "ping")).toEqual([]);
+  await settle(200);
+  expect(typesOf(first, "ping")).toHaveLength(1);
+  first.give({ type: "pong" });
+  await settle(24_000);
+  expect(open.getSnapshot().status).toBe("live");
+  await settle(2_000);
+  expect(PlayedSocket.all.length).toBe(2);
+  open.close();
+});
+
+test("AP-52: a token that ended is renewed, and travels in the subprotocol or in the first frame", async () => {
+  const tokens = ["lt_first", "lt second"];
+  const open = await opened({ getToken: () => tokens.shift() ?? "lt_third" });
+  expect(newest().protocols).toEqual(["limpet.v1", "bearer.lt_first"]);
+  expect(requests.every(({ headers }) => headers.get("Authorization") === "Bearer lt_first")).toBe(true);
+  newest().end(4401);
+  await settle(1_000);
+  newest().accept();
+  expect(newest().protocols).toEqual(["limpet.v1"]);
+  expect(newest().sent.slice(0, 2)).toEqual([
+    { type: "auth", token: "lt second" },
+    { type: "hello", after: 0, deltas: "all" },
+  ]);
+  open.close();
+});
+
+test.each([4403, 4404, 4410, 4426])("AP-52: the close code %i is final", async (code) => {
+  const open = await opened();
+  newest().end(code);
+  await settle(60_000);
+  expect(open.getSnapshot()).toMatchObject({ status: "closed", problem: { status: code - 4000 } });
+  expect(PlayedSocket.all).toHaveLength(1);
+});
+
+test.each([1006, 1012, 1013, 4408, 4413, 4429])(
+  "AP-52: after the close code %i it connects again",
+  async (code) => {
+    const open = await opened();
+    newest().end(code);
+    await settle(1_000);
+    expect(PlayedSocket.all).toHaveLength(2);
+    open.close();
+  },
+);
+
+test("AP-52: a refusal of the session or the key is final and says why; a server that is away is waited for", async () => {
+  answer = () => refusal(404, "not_found");
+  const missing = play().open();
+  await settle();
+  expect(missing.getSnapshot()).toMatchObject({ status: "closed", problem: { code: "not_found" } });
+  answer = () => refusal(401, "unauthenticated");
+  const refused = play({ token: "lk_wrong" }).open();
+  await settle();
+  expect(refused.getSnapshot()).toMatchObject({ status: "closed", problem: { code: "unauthenticated" } });
+  answer = () => Promise.reject(new TypeError("fetch failed"));
+  const away = play().open();
+  await settle();
+  expect(away.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "unreachable" } });
+  answer = () => snapshot(0);
+  away.reconnect();
+  await settle();
+  expect(PlayedSocket.all).toHaveLength(1);
+  away.close();
+});
+
+test("AP-52: a command whose answer breaks off goes again under its key, and is one command", async () => {
+  const receipt = { input: "in_1", status: "applied", run: "run_1", seq: 0 };
+  const broken = new ReadableStream({ start: (controller) => controller.error(new TypeError("terminated")) });
+  const answers = [new Response(broken), Response.json(receipt)];
+  answer = () => answers.shift() ?? snapshot(0);
+  const sent = play().send("hello");
+  await settle(1_000);
+  expect(await sent).toEqual(receipt);
+  const keys = requests.map(({ headers }) => headers.get("Idempotency-Key"));
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(1);
+});
+
+/** A stream of server-sent events that the test writes. */
+const playStream = () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text));
+  return { response: new Response(readable), write };
+};
+
+test("AP-52: after three failed upgrades the stream is read without a WebSocket, which is tried again each 60 s", async () => {
+  const streams: ReturnType<typeof playStream>[] = [];
+  answer = ({ url, headers }) => {
+    if (url.includes("/snapshot")) return snapshot(0);
+    if (headers.get("Accept") !== "text/event-stream") return Response.json(view);
+    const stream = playStream();
+    streams.push(stream);
+    return stream.response;
+  };
+  const open = play().open();
+  for (let failure = 0; failure < 3; failure += 1) {
+    await settle(1_000);
+    newest().end(1006);
+  }
+  await settle(2_000);
+  expect(PlayedSocket.all).toHaveLength(3);
+  expect(streams).toHaveLength(1);
+  const { event } = eventFrame(1);
+  const text = `event: turn_start\nid: 1\ndata: ${JSON.stringify(event)}\n\n`;
+  await streams[0]?.write(`retry: 1000\n\nevent: welcome\ndata: {"type":"welcome"}\n\n${text.slice(0, 30)}`);
+  await streams[0]?.write(`${text.slice(30)}event: live\ndata: {"type":"live","seq":1}\n\n:\n\n`);
+  await settle();
+  expect(open.getSnapshot()).toMatchObject({ status: "live", seq: 1 });
+  for (let beat = 0; beat < 3; beat += 1) {
+    await settle(15_000);
+    await streams[0]?.write("event: heartbeat\ndata: {}\n\n");
+  }
+  await settle(16_000);
+  expect(PlayedSocket.all).toHaveLength(4);
+  newest().accept();
+  expect(typesOf(newest(), "hello")).toEqual([{ type: "hello", after: 1, deltas: "all" }]);
+  open.close();
+});
+
+test("AP-51: subscribers are told at most once a frame, and what did not change stays the same object", async () => {
+  const open = await opened();
+  const seen: Transcript[] = [];
+  open.subscribe(() => seen.push(open.getSnapshot()));
+  newest().give(eventFrame(1), eventFrame(2));
+  newest().give(eventFrame(3));
+  newest().give(eventFrame(4));
+  await settle();
+  expect(seen.length).toBeLessThanOrEqual(2);
+  expect(open.getSnapshot()).toBe(open.getSnapshot());
+  expect(open.getSnapshot().seq).toBe(4);
+  expect(seen.at(-1)?.asks).toBe(seen[0]?.asks);
+  open.close();
+});

@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { build } from "vite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { root, startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** The example of `src/client/README.md` in a real browser; Preact's layer for React's API stands in for React. */
+
+let folder: string;
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+let page: Page;
+const complaints: string[] = [];
+
+const [, example = ""] =
+  /^```tsx react\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, "src/client/README.md"), "utf8")) ?? [];
+
+const bundleExample = async (): Promise<string> => {
+  folder = mkdtempSync(join(tmpdir(), "limpet-react-"));
+  writeFileSync(join(folder, "page.tsx"), example);
+  const preact = join(root, "node_modules/preact");
+  const result = await build({
+    root: folder,
+    configFile: false,
+    logLevel: "warn",
+    resolve: {
+      alias: [
+        { find: "limpet/client", replacement: join(root, "src/client/index.ts") },
+        { find: "react-dom/client", replacement: join(preact, "compat/client.mjs") },
+        { find: "react/jsx-runtime", replacement: join(preact, "jsx-runtime") },
+        { find: "react", replacement: join(preact, "compat") },
+      ],
+    },
+    build: {
+      write: false,
+      minify: false,
+      target: "es2024",
+      rolldownOptions: { input: join(folder, "page.tsx") },
+    },
+  });
+  const [chunk] = [result].flat().flatMap((made) => ("output" in made ? made.output : []));
+  if (chunk?.type !== "chunk") throw new Error("the example gives no program");
+  return chunk.code;
+};
+
+beforeAll(async () => {
+  const code = await bundleExample();
+  team = await buildTestTeam("default", "shipped");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  browser = await launchChromium();
+  page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", ({ message }) => complaints.push(message));
+  await page.route("**/example", (route) =>
+    route.fulfill({
+      contentType: "text/html",
+      body: '<!doctype html><body><script type="module" src="/example.js"></script>',
+    }),
+  );
+  await page.route("**/example.js", (route) => route.fulfill({ contentType: "text/javascript", body: code }));
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const say = async (text: string): Promise<void> => {
+  await page.locator("input").fill(text);
+  await page.locator("input").press("Enter");
+};
+
+test("AP-51: the example has at most 60 lines", () => {
+  expect(example.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
+});
+
+test("AP-51: it streams a reply, shows a call, takes an approval, and goes on after the server was gone", async () => {
+  await page.goto(`${server.url}/example`);
+  await page.locator("output", { hasText: "live, idle" }).waitFor();
+  await say("hello");
+  await page.locator("li.user", { hasText: "hello" }).waitFor();
+  await page.locator("li.assistant").first().waitFor();
+  await page.locator("output", { hasText: "live, idle" }).waitFor();
+  await say("approve");
+  await page.locator("p", { hasText: "Allow shared_state_set" }).getByText("Allow", { exact: true }).click();
+  await page.locator("li.call", { hasText: "shared_state_set: ok" }).waitFor();
+  await page.locator("output", { hasText: "live, idle" }).waitFor();
+  await server.kill();
+  await page.locator("output", { hasText: "offline" }).waitFor();
+  await say("files");
+  await page.locator("p", { hasText: "One message is pending." }).waitFor();
+  await server.start();
+  await page.locator("li.call", { hasText: "fs_write: ok" }).waitFor();
+  await page.locator("output", { hasText: "live, idle" }).waitFor();
+  expect(await page.locator("li.user", { hasText: "files" }).count()).toBe(1);
+  expect(complaints).toEqual([]);
+});
