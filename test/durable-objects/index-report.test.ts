@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
+import { noSpending } from "../../src/agent/state/usage.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { SessionSummary } from "../../src/engine/access/rpc.ts";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -13,7 +14,8 @@ const session = (title: string | null = null): Session =>
     revision: "r_1",
     threads: {},
     asks: {},
-    usage: { cumulative: {}, cost: 0, calls: 0, estimated: false },
+    spent: noSpending,
+    spentBefore: noSpending,
     funds: { tenant: { lease: null } },
   }) as unknown as Session;
 

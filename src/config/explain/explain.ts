@@ -131,6 +131,7 @@ const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): E
 const plainKeys = [
   "description",
   "instructions",
+  "starters",
   "prefix",
   "skills",
   "skills_tags",

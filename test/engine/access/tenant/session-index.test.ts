@@ -33,6 +33,7 @@ test("AP-5: the newest summary of a session wins, in whatever order they come", 
       created_at: 1000,
       updated_at: 1000,
       usage: {},
+      last_end: null,
     },
   ]);
 });
