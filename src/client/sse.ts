@@ -36,7 +36,8 @@ const readBlocks = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const reader = body.getReader();
-  signal.addEventListener("abort", () => void reader.cancel());
+  // A stream that its own fetch has ended refuses to be cancelled once more.
+  signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined));
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
