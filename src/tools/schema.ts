@@ -172,7 +172,7 @@ export const mcpServerSchema = z
         issuer: text(2_000, 1)
           .optional()
           .describe(
-            "Issuer of the only authorisation server that gets the secret; omitted: the one the server names.",
+            "Issuer of the only authorisation server that gets the secret, which needs it; omitted: the one the server names.",
           ),
         scope: text(2_000, 1)
           .optional()

@@ -11,7 +11,7 @@ const serverOf = (more: string, top = "access: { hosts: [agents.example.com] }")
 
 const url = "url: https://sea.example/mcp";
 const client = "client_id: team";
-const secret = 'client_secret: "${SECRET}"';
+const secret = 'client_secret: "${SECRET}", issuer: "https://login.example"';
 const key = 'private_key: "${KEY_PEM}"';
 
 test("TB-27 CF-28: a deployed team whose people sign in without access.hosts is stopped at the place, with the way out", async () => {
@@ -44,7 +44,7 @@ test("CF-12: keys of a server that do not go together are one mistake each, at t
     ],
     [`${url}, auth: oauth, credentials: { ${secret} }`, "missing_key mcp_servers[0].credentials.client_id"],
     [
-      `${url}, auth: client_credentials, credentials: { ${client}, client_secret: abcdefgh }`,
+      `${url}, auth: client_credentials, credentials: { ${client}, client_secret: abcdefgh, issuer: x }`,
       "secret_in_file mcp_servers[0].credentials.client_secret",
     ],
   ];
@@ -61,4 +61,20 @@ test("CF-12: a server's client is a connection: its secrets are needed, and it i
   const [one, other] = [await compile(yaml(secret)), await compile(yaml(key))];
   expect(Object.keys(one.secrets)).toContain("SECRET");
   expect(one.team?.revision).toBe(other.team?.revision);
+});
+
+test("TB-27: a client's secret needs the issuer that gets it, and tokens an https address; on this machine the deployment decides", async () => {
+  const lone = 'credentials: { client_id: team, client_secret: "${SECRET}" }';
+  const [found = "", ...more] = await complaints(serverOf(`${url}, auth: oauth, ${lone}`));
+  expect(found).toContain(
+    "error missing_key mcp_servers[0].credentials.issuer: a client_secret needs the issuer that alone gets it\n  write the `issuer`",
+  );
+  expect(more).toEqual([]);
+  const plain = serverOf("url: http://sea.example/mcp, auth: oauth");
+  const [refused = "", ...others] = await complaints(plain);
+  expect(refused).toContain("error invalid_value mcp_servers[0].url: auth: oauth sends tokens");
+  expect(refused).toContain("write the https address");
+  expect(others).toEqual([]);
+  expect(await complaints(plain, { isServed: true })).toEqual([]);
+  expect(await complaints(serverOf("url: http://sea.example/mcp"))).toEqual([]);
 });

@@ -16,6 +16,12 @@ export interface OAuthFaults {
   authorize?: string;
   /** Answers the next token requests with this status. */
   token?: number;
+  /** Answers so in place of JSON. */
+  text?: string;
+  /** The scope of a token's answer; null: none. */
+  scope?: null;
+  /** Further fields of the metadata. */
+  metadata?: object;
 }
 
 interface Grant {
@@ -111,6 +117,7 @@ export const startOAuthServer = async ({
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "private_key_jwt"],
     authorization_response_iss_parameter_supported: true,
+    ...faults.metadata,
   });
 
   const register = (body: string, response: ServerResponse): void => {
@@ -151,7 +158,7 @@ export const startOAuthServer = async ({
       access_token: token,
       token_type: "Bearer",
       expires_in: lifetime,
-      scope: grant.scope,
+      ...(faults.scope === null ? {} : { scope: grant.scope }),
       ...(canRefresh ? { refresh_token: refresh } : {}),
     });
   };
@@ -198,6 +205,8 @@ export const startOAuthServer = async ({
     if (path === "/authorize") return grantCode(address.searchParams, response);
     if (path !== "/token") return sendJson(response, 404, { error: "not_found" });
     tokenRequests.push(form);
+    if (faults.token !== undefined && faults.text !== undefined)
+      return void response.writeHead(faults.token).end(faults.text);
     if (faults.token !== undefined)
       return sendJson(response, faults.token, { error: "temporarily_unavailable" });
     return exchange(request, form, response);

@@ -43,6 +43,7 @@ export const teamOf = async (
 ): Promise<Team> => {
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
+    isServed: true,
     extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks, middleware } },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));

@@ -173,16 +173,21 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
 
 /** What the servers answered is kept; false if somebody has to sign in at one of them before the run goes on. */
 const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
-  const waiting = answers.find(
-    (answer) => !answer.ok && answer.login !== undefined && mayAskForLogin(draft, threadId, answer.server),
+  const waiting = answers.flatMap((answer) =>
+    !answer.ok && answer.login !== undefined && mayAskForLogin(draft, threadId, answer.server)
+      ? [{ server: answer.server, login: answer.login }]
+      : [],
   );
+  const [first] = waiting;
+  // The other servers that wait for a login are asked again with the first, and then ask for theirs.
+  const held = new Set(waiting.map(({ server }) => server));
   applyServerAnswers(
     draft,
     threadId,
-    answers.filter((answer) => answer !== waiting),
+    answers.filter(({ server }) => !held.has(server)),
   );
-  if (waiting === undefined || waiting.ok) return true;
-  askForLogin(draft, threadId, waiting.server, waiting.login ?? "");
+  if (first === undefined) return true;
+  askForLogin(draft, threadId, first.server, first.login);
   return false;
 };
 

@@ -23,6 +23,29 @@ const findConflict = ({ auth, url, headers, credentials }: ServerShape): readonl
   return null;
 };
 
+/** What a server's tokens and its client's secret need to reach nobody else. */
+const checkSecrecy = (
+  draft: TeamDraft,
+  { auth, url, credentials }: ServerShape,
+  path: Path,
+  isServed: boolean,
+): void => {
+  if (auth === "none") return;
+  if (credentials?.client_secret !== undefined && credentials.issuer === undefined)
+    draft.report(
+      "missing_key",
+      [...path, "credentials", "issuer"],
+      "a client_secret needs the issuer that alone gets it",
+      {
+        hint: 'write the `issuer` of the authorization server\'s metadata: issuer: "https://login.example.com"',
+      },
+    );
+  if (!isServed && URL.parse(url ?? "")?.protocol === "http:")
+    draft.report("invalid_value", [...path, "url"], `auth: ${auth} sends tokens, which http would show`, {
+      hint: "write the https address of the server",
+    });
+};
+
 const checkServer = (draft: TeamDraft, server: ServerShape, path: Path): void => {
   const conflict = findConflict(server);
   if (conflict !== null) {
@@ -50,6 +73,7 @@ export const checkServers = (draft: TeamDraft, isServed: boolean): void => {
   for (const { index, value } of draft.servers) {
     const path = ["mcp_servers", index];
     checkServer(draft, value, path);
+    checkSecrecy(draft, value, path, isServed);
     if (isServed || value.auth !== "oauth" || draft.sections.access.hosts.length > 0) continue;
     draft.report(
       "missing_key",

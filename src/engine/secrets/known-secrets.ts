@@ -9,8 +9,14 @@ import { bindingTextOf } from "./secrets.ts";
 
 type FieldPath = readonly (string | number)[];
 
-/** Lists fields whose references are names or locations. */
-const openFields: ReadonlySet<unknown> = new Set(["model", "work_dir", "permissions_file", "binding"]);
+/** Lists fields whose references are names or locations; a client's id stands in the addresses that people open. */
+const openFields: ReadonlySet<unknown> = new Set([
+  "model",
+  "client_id",
+  "work_dir",
+  "permissions_file",
+  "binding",
+]);
 
 /** An address is no secret by itself, unless it carries one. */
 const isAddress = (value: string): boolean => {

@@ -1,4 +1,4 @@
-import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { McpServer, Team } from "../../config/team.ts";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
@@ -89,22 +89,10 @@ const isSafe = (env: Bindings, address: string): boolean => {
   return url.protocol === "http:" && isDevelopment(env) && loopback.test(url.hostname) && isOpened;
 };
 
-const longestAnswer = 262_144;
+const longestAnswer = 65_536;
 
-const requestMs = 8_000;
-
-const createAuthSend =
-  ({ env, egress }: LoginParts, secrets: readonly string[]): SendRequest =>
-  (address, init) => {
-    if (!isSafe(env, address)) throw new Error("an address of the authorization server is not https");
-    return egress(address, {
-      ...init,
-      redirects: "refuse",
-      maxBytes: longestAnswer,
-      timeout: requestMs,
-      secrets,
-    });
-  };
+/** All requests of an attempt together may take so long. */
+const attemptMs = 15_000;
 
 const requireRedirect = ({ env, team }: LoginParts): string => {
   const origin = originOf(env, team);
@@ -121,32 +109,48 @@ interface OpenedServer {
   readonly secrets: readonly string[];
 }
 
+const createAuthSend = ({ env, egress }: LoginParts, { url, secrets }: OpenedServer): SendRequest => {
+  const signal = AbortSignal.timeout(attemptMs);
+  return (address, init) => {
+    if (!isSafe(env, address)) throw new Error("an address of the authorization server is not https");
+    return egress(address, {
+      ...init,
+      signal,
+      redirects: "refuse",
+      maxBytes: longestAnswer,
+      secrets,
+      from: url,
+    });
+  };
+};
+
 /** Resolves what the file says of a server's credentials, each time anew. */
 const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedServer> => {
   const { team, env, redactor } = parts;
   const { url = "", credentials, auth } = server;
   const { client_id: id, client_secret: secret, private_key: key, issuer, scope } = credentials ?? {};
-  const values = await readSecrets(
-    env,
-    [url, id, secret, key].flatMap((text) => referencesIn(text ?? "").names),
-    redactor.learn,
-  );
+  const namesIn = (...texts: readonly (string | undefined)[]): readonly string[] =>
+    texts.flatMap((text = "") => referencesIn(text).names);
+  const values = await readSecrets(env, namesIn(url, secret, key), redactor.learn);
+  // A client's id is public: it stands in the addresses at which people sign in.
+  const ids = await readSecrets(env, namesIn(id), () => undefined);
   const field = `mcp_servers[${team.mcp_servers.findIndex(({ name }) => name === server.name)}]`;
-  const resolve = (name: string, text: string): string => {
-    const found = resolveReferences(text, (each) => values.get(each));
+  const resolve = (name: string, text: string, known = values): string => {
+    const found = resolveReferences(text, (each) => known.get(each));
     if (found.ok) return found.value;
-    throw new Error(missingReferenceText(`${field}.${name}`, found.missing[0] ?? "", team.name));
+    throw new Error(unsetSecretText(`${field}.${name}`));
   };
   const optional = (name: string, text: string | undefined): string | undefined =>
     text === undefined ? undefined : resolve(`credentials.${name}`, text);
   const address = new URL(resolve("url", url));
   address.search = "";
+  if (!isSafe(env, address.href)) throw new Error(`${field}.url: tokens are sent to https addresses alone`);
   const redirect = auth === "oauth" ? requireRedirect(parts) : null;
   const client =
     id === undefined
       ? null
       : {
-          id: resolve("credentials.client_id", id),
+          id: resolve("credentials.client_id", id, ids),
           secret: optional("client_secret", secret),
           privateKey: optional("private_key", key),
           issuer,
@@ -183,11 +187,9 @@ export const createServerLogins = (parts: LoginParts): ServerLogins => {
     const server = parts.team.mcp_servers.find((each) => each.name === name);
     if (parts.client === null || server === undefined || server.auth === "none")
       throw new Error("the deployed team signs in at no such server");
-    const { url, grant, secrets } = await openGrant(parts, server);
-    return {
-      client: parts.client,
-      authorizer: { url, grant, send: createAuthSend(parts, secrets), ...more },
-    };
+    const opened = await openGrant(parts, server);
+    const { url, grant } = opened;
+    return { client: parts.client, authorizer: { url, grant, send: createAuthSend(parts, opened), ...more } };
   };
   return {
     authorize: async (name, stored, { request, state, now }) => {

@@ -41,6 +41,8 @@ interface Attempt {
   /** The scope that is asked for, which a server need not repeat. */
   readonly scope: string | undefined;
   verifier: string;
+  /** The last answer to a request for a token or a registration was an outage. */
+  isDown: boolean;
   /** The login that has to come first; null if none has. */
   login: McpLogin | null;
 }
@@ -48,8 +50,22 @@ interface Attempt {
 const readStored = (stored: readonly IssuerCredentials[]): Map<string, Credentials> =>
   new Map(stored.map(({ issuer, value }) => [issuer, value as unknown as Credentials]));
 
-const writeStored = (byIssuer: ReadonlyMap<string, Credentials>): readonly IssuerCredentials[] =>
-  Array.from(byIssuer, ([issuer, value]) => ({ issuer, value: value as unknown as Json }));
+/** A server that names ever new issuers fills nothing: credentials of so many are kept. */
+const mostIssuers = 3;
+
+/** Returns the credentials of the issuer in use and of those before it. */
+const writeStored = ({
+  byIssuer,
+  issuer: current,
+}: Pick<Attempt, "byIssuer" | "issuer">): readonly IssuerCredentials[] =>
+  Array.from(byIssuer, ([issuer, value]) => ({
+    issuer,
+    value,
+    at: issuer === current ? Infinity : value.savedAt,
+  }))
+    .toSorted((one, other) => other.at - one.at)
+    .slice(0, mostIssuers)
+    .map(({ issuer, value }) => ({ issuer, value: value as unknown as Json }));
 
 const newestOf = (byIssuer: ReadonlyMap<string, Credentials>): Credentials | undefined =>
   [...byIssuer.values()]
@@ -65,7 +81,7 @@ const metadataOf = ({ redirect, client, scope }: McpGrant): OAuthClientMetadata 
   ...(scope === undefined ? {} : { scope }),
 });
 
-/** The client that the team's file names; a secret goes to the issuer that the file names, if it names one. */
+/** The client that the team's file names; its secret goes to the issuer that the file names. */
 const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | undefined =>
   client === null
     ? undefined
@@ -120,7 +136,8 @@ const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
     Object.assign(credentialsOf(attempt, context?.issuer), {
       tokens: { ...tokens, ...(scope === undefined ? {} : { scope }) },
       expiresAt: seconds === undefined ? null : now() + seconds * 1_000,
-      savedAt: now(),
+      // What was saved last counts, also within one millisecond.
+      savedAt: Math.max(now(), 1 + (newestOf(attempt.byIssuer)?.savedAt ?? 0)),
       discovery: attempt.discovery,
     });
   },
@@ -134,10 +151,51 @@ const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
 const askInOwnName = (scope?: string): URLSearchParams =>
   new URLSearchParams({ grant_type: "client_credentials", ...(scope === undefined ? {} : { scope }) });
 
+const nameByAddress = async (address: string | URL): Promise<URL> => new URL(address);
+
+const usedFields: ReadonlySet<string> = new Set([
+  "resource",
+  "authorization_servers",
+  "scopes_supported",
+  "issuer",
+  "authorization_endpoint",
+  "token_endpoint",
+  "registration_endpoint",
+  "response_types_supported",
+  "grant_types_supported",
+  "code_challenge_methods_supported",
+  "token_endpoint_auth_methods_supported",
+  "client_id_metadata_document_supported",
+  "authorization_response_iss_parameter_supported",
+]);
+
+const usedOf = <T extends object>(metadata: T): T =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => usedFields.has(name))) as T;
+
+const longestDiscovery = 16_384;
+
+const longestLogin = 8_192;
+
+/** Returns of what servers say of themselves what is used; it rejects more than can be stored with each login. */
+const boundDiscovery = ({
+  resourceMetadata: resource,
+  authorizationServerMetadata: server,
+  ...found
+}: OAuthDiscoveryState): OAuthDiscoveryState => {
+  const bound = {
+    ...found,
+    ...(resource === undefined ? {} : { resourceMetadata: usedOf(resource) }),
+    ...(server === undefined ? {} : { authorizationServerMetadata: usedOf(server) }),
+  };
+  if (JSON.stringify(bound).length > longestDiscovery)
+    throw new Error("what the authorization server says of itself is too long");
+  return bound;
+};
+
 /** Answers what the library asks of its host, for one attempt. */
 const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientProvider => {
   const { grant, state } = authorizer;
-  return {
+  const provider: OAuthClientProvider = {
     redirectUrl: grant.redirect ?? undefined,
     clientMetadata: metadataOf(grant),
     ...(grant.clientUrl === null ? {} : { clientMetadataUrl: grant.clientUrl }),
@@ -150,15 +208,22 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
     },
     discoveryState: () => attempt.discovery,
     saveDiscoveryState: (found) => {
-      attempt.discovery = found;
+      attempt.discovery = boundDiscovery(found);
     },
     redirectToAuthorization: ({ href, searchParams }) => {
+      if (href.length > longestLogin)
+        throw new Error("the address at which people would sign in is too long");
       const { verifier, discovery } = attempt;
       const value = { verifier, discovery, scope: searchParams.get("scope") } as unknown as Json;
       attempt.login = { url: href, state: searchParams.get("state") ?? "", value };
     },
     ...(grant.redirect === null ? { prepareTokenRequest: askInOwnName } : {}),
   };
+  // A server that does not say which resource it is is named by its address, so that its token counts nowhere else.
+  const validateResourceURL = {
+    get: () => (attempt.discovery?.resourceMetadata === undefined ? nameByAddress : undefined),
+  };
+  return Object.defineProperties(provider, { validateResourceURL });
 };
 
 const codePattern = /^[\w.-]{1,64}$/;
@@ -174,17 +239,19 @@ const readRefusal = async (response: Response): Promise<Response> => {
   });
 };
 
+const isOutage = ({ status }: Response): boolean => status >= 500 || status === 429;
+
 const fetchWith =
-  ({ send }: Authorizer): FetchLike =>
+  ({ send }: Authorizer, attempt: Attempt): FetchLike =>
   async (url, { method = "GET", headers, body } = {}) => {
     const text =
       body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
-    const response = await send(String(url), {
-      method,
-      headers: new Headers(headers),
-      ...(text === undefined ? {} : { body: text }),
-    });
-    return response.status >= 400 && method === "POST" ? readRefusal(response) : response;
+    const request = { method, headers: new Headers(headers), ...(text === undefined ? {} : { body: text }) };
+    if (method !== "POST") return send(String(url), request);
+    attempt.isDown = true;
+    const response = await send(String(url), request);
+    attempt.isDown = isOutage(response);
+    return response.status >= 400 ? readRefusal(response) : response;
   };
 
 const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>
@@ -221,14 +288,17 @@ const runAttempt = async (
     discovery,
     scope,
     verifier,
+    isDown: false,
     login: null,
   };
-  const fetchFn = fetchWith(authorizer);
+  const fetchFn = fetchWith(authorizer, attempt);
   try {
     await auth(createProvider(authorizer, attempt), { ...options, serverUrl: authorizer.url, fetchFn });
   } catch (error) {
     throw faultOf(error);
   }
+  // The library turns every refresh that fails into a login, but a person cannot end an outage.
+  if (attempt.login !== null && attempt.isDown) throw new Error("the authorization server did not answer");
   return attempt;
 };
 
@@ -239,7 +309,7 @@ interface Authorization {
 
 const authorizationOf = (attempt: Attempt): Authorization => ({
   outcome: outcomeOf(attempt),
-  stored: writeStored(attempt.byIssuer),
+  stored: writeStored(attempt),
 });
 
 /** Renews a token ahead of its end; one that cannot be renewed now is used to its end, when a refresh may succeed again. */
@@ -270,7 +340,8 @@ const answerChallenge = (
   const wanted = about === "scope" ? computeScopeUnion(held, scope ?? undefined) : (scope ?? undefined);
   return runAttempt(
     authorizer,
-    { stored, scope: wanted },
+    // A refresh renews what is held; only a client without a person gets here what it wants.
+    { stored, scope: authorizer.grant.redirect === null ? wanted : held },
     {
       ...(wanted === undefined ? {} : { scope: wanted }),
       ...(metadata === null ? {} : { resourceMetadataUrl: new URL(metadata) }),
@@ -320,10 +391,10 @@ export const finishLogin = async (
   });
   const code = answer.get("code");
   if (code === null || code === "") return null;
-  const { byIssuer } = await runAttempt(
+  const attempt = await runAttempt(
     authorizer,
     { stored, discovery, verifier, scope: scope ?? undefined },
     { authorizationCode: code, ...(iss === undefined ? {} : { iss }) },
   );
-  return writeStored(byIssuer);
+  return writeStored(attempt);
 };

@@ -1,85 +1,18 @@
 import { generateKeyPairSync, verify as verifySignature } from "node:crypto";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import type { McpServerOptions, TestMcpServer } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import type { OAuthServer } from "../../support/oauth-server.ts";
+import { protect } from "../../support/oauth-server.ts";
 import { insist } from "../../support/power-cut.ts";
-import { protect, startOAuthServer } from "../../support/oauth-server.ts";
-import { servedBench, serverOf } from "./support.ts";
+import { adminKey, askOf, benchOf, oauthOf, output, protectedBy, signedIn, signIn } from "./logins.ts";
+import { serverOf } from "./support.ts";
 
 /** A server behind OAuth: a person signs in for the tenant once, and every call goes on by itself. */
-
-const adminKey = "canary-admin-key-0123456789";
-
-const oauthOf = async (options: Parameters<typeof startOAuthServer>[0] = {}): Promise<OAuthServer> => {
-  const server = await startOAuthServer(options);
-  onTestFinished(server.close);
-  return server;
-};
-
-const protectedBy = (
-  auth: OAuthServer,
-  more: Partial<McpServerOptions> & Partial<Parameters<typeof protect>[0]> = {},
-): Promise<TestMcpServer> =>
-  serverOf({
-    tools: () => [textTool("look")],
-    call: (name) => textResult(`${name} done`),
-    before: protect({ by: () => auth, ...more }),
-    ...more,
-  });
-
-interface Signed {
-  readonly auth: OAuthServer;
-  readonly sea: TestMcpServer;
-  readonly more?: string;
-  readonly turns?: Parameters<typeof servedBench>[0]["turns"];
-  readonly create?: object;
-  readonly tables?: Tables;
-  readonly env?: Readonly<Record<string, unknown>>;
-}
-
-const benchOf = ({
-  auth,
-  sea,
-  more = "auth: oauth",
-  turns,
-  create,
-  tables,
-  env = {},
-}: Signed): Promise<Bench> =>
-  servedBench({
-    servers: [`{ name: sea, url: "${sea.url}", ${more} }`],
-    toolboxes: "[sea]",
-    turns: turns ?? Array.from({ length: 4 }, () => [[["sea__look", {}]], ["Done."]] as const).flat(),
-    hosts: [sea.host, auth.host],
-    env: { LIMPET_DEV: "1", LIMPET_ADMIN_KEY: adminKey, ...env },
-    ...(create === undefined ? {} : { create }),
-    ...(tables === undefined ? {} : { tables }),
-  });
-
-interface LoginAsk {
-  readonly id: string;
-  readonly kind: string;
-  readonly call: string;
-  readonly authorization: { readonly server: string; readonly url: string; readonly login?: true };
-}
-
-const askOf = (bench: Bench): LoginAsk => lastEvent(bench, "ask_user")["ask"] as LoginAsk;
-
-/** Signs in at the address of the newest ask; returns what became of the login. */
-const signIn = async (bench: Bench, auth: OAuthServer): Promise<string> => {
-  const location = await auth.signIn(askOf(bench).authorization.url);
-  const end = await bench.finishLogin(new URL(location).search);
-  await bench.idle();
-  return end;
-};
-
-const output = (bench: Bench): unknown => lastEvent(bench, "tool_call_end")["output"];
 
 test("TB-27: a run whose server wants a login asks for it, and goes on with the server's tools once somebody signed in", async () => {
   const auth = await oauthOf();
@@ -113,15 +46,6 @@ const canaries = (auth: OAuthServer): readonly string[] => [...auth.tokens.keys(
 /** Everything that a reader of the session, its tenant's storage or the log could see. */
 const traces = (bench: Bench, tables: Tables): string =>
   JSON.stringify([bench.events(), bench.logs, bench.requests, tables.read("SELECT * FROM mcp_credentials")]);
-
-/** A session that is signed in and has called once. */
-const signedIn = async (given: Signed): Promise<Bench> => {
-  const bench = await benchOf(given);
-  await say(bench);
-  expect(await signIn(bench, given.auth)).toBe("signed_in");
-  expect(output(bench)).toBe("look done");
-  return bench;
-};
 
 test("TB-27: calls whose token was withdrawn ask for a login each, one login answers all of them, and they go on", async () => {
   const auth = await oauthOf();
@@ -390,8 +314,7 @@ test("TB-27: a server that changes who authorizes it gets a registration and a l
 test("TB-27: a client of the team's own gets its tokens without a person, by a secret or by a signed assertion", async () => {
   const auth = await oauthOf({ lifetime: 600, clients: { team: "canary-client-secret" } });
   const sea = await protectedBy(auth);
-  const more =
-    'auth: client_credentials, credentials: { client_id: team, client_secret: "${SECRET}", scope: "sea:read" }';
+  const more = `auth: client_credentials, credentials: { client_id: team, client_secret: "\${SECRET}", issuer: "${auth.url}", scope: "sea:read" }`;
   const bench = await benchOf({
     auth,
     sea,
