@@ -11,6 +11,8 @@ import {
   performFileChangeReport,
   replacedMeanwhile,
 } from "../src/session/operations/workspace.ts";
+import { accessProblem } from "../src/session/operations/session.ts";
+import { explainCall, explainedCallSchema } from "../src/session/explain.ts";
 import { settleLogins } from "../src/session/settle-logins.ts";
 import { workspaceProblem } from "../src/session/workspace-problems.ts";
 import type {
@@ -173,6 +175,24 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     const reply = performFileChangeReport(live, report);
     this.#pump();
     return reply;
+  }
+
+  async explainCall({ principal, params }: Pick<SessionCall, "principal" | "params">): Promise<SessionReply> {
+    const live = await this.#loader.wake();
+    const state = this.#session();
+    const problem = accessProblem(state, principal);
+    if (live === null || state === null || problem !== null)
+      return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
+    const { id, grants, head: seq } = state;
+    const update = await this.#tenant(principal).grants({ session: id, grants });
+    try {
+      const json = JSON.stringify(
+        explainCall(state, live.agent, update, explainedCallSchema.parse(params), Date.now()),
+      );
+      return { ok: true, status: 200, json, replayed: false, seq };
+    } catch (error) {
+      return problemReply(error, principal);
+    }
   }
 
   async settleLogin(settlement: LoginSettlement): Promise<void> {

@@ -36,6 +36,8 @@ import type {
 import { sealerOf } from "../src/engine/secrets/seal.ts";
 import type { Bindings } from "../src/engine/secrets/secrets.ts";
 import type { Engines } from "../src/engine/engines.ts";
+import { recordAction } from "../src/engine/access/tenant/audit.ts";
+import type { AuditedAction } from "../src/engine/access/tenant/audit.ts";
 import { createTenantLogins } from "../src/engine/access/tenant/logins.ts";
 import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/access/tenant/logins.ts";
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
@@ -167,6 +169,10 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
 
   async authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer> {
     return this.#logins().authorize(asked);
+  }
+
+  async recordAction(action: AuditedAction): Promise<void> {
+    recordAction(this.#tables, action, Date.now());
   }
 
   async finishLogin(answered: Parameters<TenantLogins["finish"]>[0]): Promise<LoginEnd> {

@@ -1,3 +1,5 @@
+import { fieldsOf } from "../chat/json.ts";
+import type { Json } from "../chat/message.ts";
 import { findOperation } from "../session/operations.ts";
 import type { OperationName } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
@@ -85,17 +87,43 @@ export async function callSession(
 const isTenantOperation = (op: TeamOperation | TenantOperation): op is TenantOperation =>
   Object.hasOwn(tenantOperationScopes, op);
 
+/** What of a key's or token's operation says what it was done to; the new key's id stands in the answer. */
+const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session" | "id">>> = {
+  create_key: "id",
+  edit_key: "key",
+  revoke_key: "key",
+  mint_token: "session",
+};
+
+/** Audits what was done to keys and tokens with the tenant of whoever did it. */
+const auditOperation = async (
+  { objects, principal }: AuthorizedContext,
+  op: TeamOperation,
+  params: RequestFields,
+  { json, replayed }: AcceptedReply<DirectoryReply>,
+): Promise<void> => {
+  const field = auditedOperations[op];
+  if (field === undefined || replayed) return;
+  const fields = field === "id" ? fieldsOf(JSON.parse(json) as Json) : params;
+  const subject = typeof fields[field] === "string" ? fields[field] : null;
+  const action = { who: principal.by, action: op, subject };
+  await callWithRetry(() => getTenantObject(objects.TenantObject, principal).recordAction(action), false);
+};
+
 /** Performs one operation of the caller's tenant or of the team. */
 export async function callDirectory(
-  { objects, principal }: AuthorizedContext,
+  context: AuthorizedContext,
   op: TeamOperation | TenantOperation,
   params: RequestFields,
   key?: string,
 ): Promise<AcceptedReply<DirectoryReply>> {
+  const { objects, principal } = context;
   const call = { principal, params, ...(key === undefined ? {} : { key }) };
   const perform = (): Promise<DirectoryReply> =>
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
       : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
-  return requireAccepted(await callWithRetry(perform, op !== "create_key" || key !== undefined));
+  const reply = requireAccepted(await callWithRetry(perform, op !== "create_key" || key !== undefined));
+  if (!isTenantOperation(op)) await auditOperation(context, op, params, reply);
+  return reply;
 }

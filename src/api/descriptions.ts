@@ -1,11 +1,14 @@
 import * as z from "zod";
 import type { TeamAgent } from "../config/team.ts";
 import { fieldsOf } from "../chat/json.ts";
-import { getTenantObject } from "../engine/access/names.ts";
+import { getTenantObject, sessionIdPattern } from "../engine/access/names.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { parseParams } from "../session/command.ts";
 import { refuse, refuseField } from "../session/problems.ts";
-import { jsonResponse } from "./answers.ts";
+import { describePlan, explainedCallSchema } from "../session/explain.ts";
+import type { ExplainedCall } from "../session/explain.ts";
+import { jsonResponse, requireAccepted, toResponse } from "./answers.ts";
+import { openSessionStub } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, Router, RouterEnv } from "./context.ts";
 import { limits } from "./limits.ts";
 import { callWithRetry } from "./platform.ts";
@@ -113,33 +116,42 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
 export const findMissingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));
 
-export const explainSchema = z.strictObject({
-  agent: z.string().max(64),
-  tool: z.string().max(128),
-  input: z.json().default({}),
+export const explainSchema = explainedCallSchema.extend({
+  session: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("Judges as in this session, with its grants and its revision."),
 });
+
+const explainInSession = async (
+  context: AuthorizedContext,
+  session: string,
+  params: ExplainedCall,
+): Promise<Response> => {
+  if (!sessionIdPattern.test(session)) refuse("not_found", "No such session.");
+  const { principal } = context;
+  const stub = openSessionStub(context, session);
+  return toResponse(
+    requireAccepted(await callWithRetry(() => stub.explainCall({ principal, params }), true)),
+  );
+};
 
 /** No session: the tenant answers with the grants that its agents have in all sessions. */
 const nobody = { session: "", grants: [] };
 
-/** Judges a call as `main` of a new session of the deployed team would, with the tenant's grants; nothing runs. */
+/** Judges a call as a session would, or as `main` of a new one of the deployed team; nothing runs. */
 export const explainPermission = async (context: AuthorizedContext): Promise<Response> => {
   const { router, objects, principal } = context;
   const body = await readCommandBody(context, () => false);
-  const { agent, tool, input } = parseParams(explainSchema, body);
+  const { session, ...call } = parseParams(explainSchema, body);
+  if (session !== undefined) return explainInSession(context, session, call);
+  const { agent, tool, input } = call;
   const { agents: grants } = await getTenantObject(objects.TenantObject, principal).grants(nobody);
   const plan = router.judgeCall(agent, { tool, input }, grants);
   if (plan === null) {
     const known = router.team.agents.map(({ name }) => name).join(", ");
     return refuseField("unknown_agent", "/agent", `Known agents: ${known}.`);
   }
-  const { verdict, by, reason, remember, refusal } = plan;
-  return jsonResponse({
-    verdict: refusal === undefined ? verdict : "deny",
-    by,
-    ...(by.startsWith("rule ") ? { rule: by.slice("rule ".length) } : {}),
-    ...(reason === undefined ? {} : { reason }),
-    ...(verdict === "ask" && remember !== null ? { remember } : {}),
-    ...(refusal === undefined ? {} : { error: refusal.text }),
-  });
+  return jsonResponse(describePlan(plan));
 };

@@ -294,13 +294,28 @@ export interface OperationParams {
   /** Lists the open asks of the tenant. */
   readonly list_asks: { readonly status?: "open"; readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget"; readonly limit?: number; readonly cursor?: string; };
   /** Lists what was decided about calls, and by whom. */
-  readonly list_audit: { readonly session?: string; readonly agent?: string; readonly tool?: string; readonly verdict?: "allow" | "approved" | "ask" | "deny"; readonly limit?: number; readonly cursor?: string; };
+  readonly list_audit: {
+    readonly session?: string;
+    readonly agent?: string;
+    readonly tool?: string;
+    readonly verdict?: "allow" | "approved" | "ask" | "deny";
+    /** What somebody did outside sessions, like revoke_key. */
+    readonly action?: string;
+    readonly limit?: number;
+    readonly cursor?: string;
+  };
   /** Lists the approvals that are remembered. */
   readonly list_grants: { readonly session?: string; readonly agent?: string; readonly limit?: number; readonly cursor?: string; };
   /** Forgets an approval. */
   readonly revoke_grant: { readonly grant: string; };
   /** Says what would become of a call. */
-  readonly explain_permission: { readonly agent: string; readonly tool: string; readonly input?: Json; };
+  readonly explain_permission: {
+    readonly agent: string;
+    readonly tool: string;
+    readonly input?: Json;
+    /** Judges as in this session, with its grants and its revision. */
+    readonly session?: string;
+  };
   /** Forgets what is remembered of a person. */
   readonly forget_subject: { readonly subject: string; };
   /** Lists the states of the MCP servers. */

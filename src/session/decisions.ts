@@ -26,13 +26,16 @@ export interface Decision {
   readonly remember: Json;
   /** Holds the SHA-256 of the arguments as canonical JSON in hexadecimal, without secrets; null if there are none. */
   readonly input_sha256: string | null;
+  /** Names what somebody did outside sessions, like `revoke_key`, and to what; null for decisions in sessions. */
+  readonly action: string | null;
+  readonly subject: string | null;
 }
 
 type EventData<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>["data"];
 type AskReader = (id: string) => Ask | null;
 type Outcome = Omit<Decision, "seq" | "at" | "thread" | "agent" | "run" | "call">;
 
-const noOutcome: Outcome = {
+export const noOutcome: Outcome = {
   tool: null,
   verdict: null,
   rule: null,
@@ -41,6 +44,8 @@ const noOutcome: Outcome = {
   who: null,
   remember: null,
   input_sha256: null,
+  action: null,
+  subject: null,
 };
 
 /** Names the verdicts of permissions, since an event holds one as text. */
@@ -71,6 +76,10 @@ const verdictOn = ({ tool, input = null, input_sha256, permission }: JudgedCall)
 
 /** Returns what an ask is about; null if it is no request for permission. */
 const subjectOf = (ask: Ask | null): Outcome | null => {
+  if (ask?.authorization !== undefined) {
+    const { server, login } = ask.authorization;
+    return { ...noOutcome, rule: `${login === true ? "login" : "address"} ${server}`, ask: ask.id };
+  }
   if (ask?.approval !== undefined) {
     const { tool, input, rule } = ask.approval;
     return { ...noOutcome, tool, rule, ask: ask.id, input_sha256: digestJson(input) };

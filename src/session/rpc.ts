@@ -100,6 +100,8 @@ export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
   /** Answers the caller of the change; 204 without JSON if nothing of it is known. */
   reportFileChange(report: FileChangeReport): Promise<SessionReply>;
+  /** Says what the session's rules and grants make of a call of one of its agents. */
+  explainCall(asked: Pick<SessionCall, "principal" | "params">): Promise<SessionReply>;
   /** Answers the session's open asks to sign in at a server. */
   settleLogin(settlement: LoginSettlement): Promise<void>;
 }

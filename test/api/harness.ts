@@ -1,3 +1,4 @@
+import { recordAction } from "../../src/engine/access/tenant/audit.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type {
   FileChangeReport,
@@ -82,6 +83,9 @@ export interface SessionDouble {
   readonly reports: FileChangeReport[];
   reportFileChange: (report: FileChangeReport) => Promise<SessionReply>;
   settleLogin: (settlement: LoginSettlement) => Promise<void>;
+  /** What was asked about calls. */
+  readonly explained: unknown[];
+  explainCall: (asked: Pick<SessionCall, "principal" | "params">) => Promise<SessionReply>;
 }
 
 export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true }> = {}): SessionReply => ({
@@ -137,6 +141,7 @@ const tenantOf = (now: () => number) => {
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
     authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
     finishLogin: async () => ({ kind: "unknown" }),
+    recordAction: async (action) => recordAction(tables, action, now()),
   };
   return { tables, directory };
 };
@@ -184,6 +189,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
     reportFileChange: async () => unknown,
     settleLogin: async () => undefined,
+    explainCall: async () => unknown,
   };
   const sandbox = createLocalWorkspace();
   const ctx: RouterContext = {
@@ -272,11 +278,16 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
         },
         fetch: (request) => absent.fetch(request),
         reports: [],
+        explained: [],
         reportFileChange: async (report) => {
           double.reports.push(report);
           return accepted({ path: report.path });
         },
         settleLogin: async () => undefined,
+        explainCall: async (asked) => {
+          double.explained.push(asked.params);
+          return accepted({ verdict: "allow" });
+        },
       };
       sessions.set(sessionObjectName({ tenant, jurisdiction: null }, id), double);
       return double;

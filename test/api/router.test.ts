@@ -164,8 +164,10 @@ test("AP-3: without a name, ids are random and fit their pattern", async () => {
       },
       fetch: async () => new Response(),
       reports: [],
+      explained: [],
       reportFileChange: async () => accepted({}),
       settleLogin: async () => undefined,
+      explainCall: async () => accepted({}),
     };
   for (const body of [{}, {}, { ref: "" }, { ref: 7 }, { ref: "x".repeat(129) }])
     await harness.call("POST", "/v1/sessions", body);

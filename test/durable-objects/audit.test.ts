@@ -154,3 +154,35 @@ test.each([
   expect(listed).toBe(count);
   expect(read).toBeLessThan(200);
 });
+
+test("TB-11: what is done to keys, tokens and grants is audited with who did it and to what, beside the decisions of sessions", async () => {
+  const made = await api("POST", "/keys", { body: { scopes: ["sessions:read"], name: "audited" } });
+  const key = String(made.body["id"]);
+  await api("PATCH", `/keys/${key}`, { body: { name: "renamed" } });
+  await api("DELETE", `/keys/${key}`);
+  const session = await create("approve", "Go");
+  await session.call("POST", "/tokens", { body: {} });
+  const named = async (action: string) =>
+    (await audit(`action=${action}&limit=200`)).map(({ who, subject }) => [who, subject]);
+  for (const action of ["create_key", "edit_key", "revoke_key"])
+    expect(await named(action), action).toContainEqual(["operator", key]);
+  expect(await named("mint_token")).toContainEqual(["operator", session.id]);
+  expect(JSON.stringify(await audit("action=create_key"))).not.toContain(String(made.body["key"]));
+});
+
+test("TB-11: permissions are explained as a session would judge, with the grants that were given in it", async () => {
+  const session = await create("approve", "Go");
+  await session.settled();
+  const explain = (more: object) =>
+    api("POST", "/permissions/explain", {
+      body: { agent: "approve", tool: "fire", input: { name: "a" }, ...more },
+    });
+  expect((await explain({ session: session.id })).body).toMatchObject({ verdict: "ask" });
+  const answer = { decision: "approve", remember: "session" };
+  expect((await session.call("POST", `/asks/${await askOf(session)}`, { body: answer })).status).toBe(200);
+  await session.quiet();
+  expect((await explain({ session: session.id })).body).toMatchObject({ verdict: "allow" });
+  expect((await explain({})).body).toMatchObject({ verdict: "ask" });
+  expect((await explain({ session: `s_${"a".repeat(26)}` })).status).toBe(404);
+  expect((await explain({ session: session.id, agent: "nobody" })).status).toBe(404);
+});

@@ -44,6 +44,7 @@ async function setUp() {
     perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     reportFileChange: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     settleLogin: async () => undefined,
+    explainCall: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     fetch: async (request) => {
       upgrades.push(request);
       const pair = new WebSocketPair();
@@ -60,6 +61,7 @@ async function setUp() {
     perform: (call) => known.perform(call),
     reportFileChange: (report) => known.reportFileChange(report),
     settleLogin: async () => undefined,
+    explainCall: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     fetch: async () => Response.json({ code: "not_found", detail: "" }, { status: 404 }),
   };
   const directory = {

@@ -21,6 +21,7 @@ import type { Principal, RpcReply, Scope } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./tenant/notes.ts";
 import type { AuthorizationAnswer } from "../../tools/egress/server-authorization.ts";
+import type { AuditedAction } from "./tenant/audit.ts";
 import type { LoginEnd, ServerAuthorization } from "./tenant/logins.ts";
 import type { ServerSighting } from "./tenant/tool-pins.ts";
 
@@ -191,6 +192,8 @@ export interface TenantDirectory extends TenantStores {
   grants(told: GrantsReport): Promise<GrantsUpdate>;
   /** Pins a definition at the team before the first session needs it, for a day and while any session does. */
   keepDefinition(revision: string, json: string): Promise<void>;
+  /** Audits what somebody did to the tenant's keys and tokens, which the team's object keeps. */
+  recordAction(action: AuditedAction): Promise<void>;
   /** Ends a login by what its authorization server sent, once for each state. */
   finishLogin(answered: { address: TenantAddress; state: string; query: string }): Promise<LoginEnd>;
   /** Leases a share of the tenant's day. */

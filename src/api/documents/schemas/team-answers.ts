@@ -85,6 +85,8 @@ export const decisionRowSchema = named(
       who: z.string().nullable(),
       remember: json,
       input_sha256: z.string().nullable(),
+      action: z.string().nullable(),
+      subject: z.string().nullable(),
     }),
   ),
 );

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { chunkDecisions } from "../../../session/decisions.ts";
+import { chunkDecisions, noOutcome } from "../../../session/decisions.ts";
 import type { Decision } from "../../../session/decisions.ts";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
@@ -18,6 +18,7 @@ export const listAuditSchema = z.strictObject({
   agent: z.string().max(64).optional(),
   tool: z.string().max(128).optional(),
   verdict: z.enum(["allow", "approved", "ask", "deny"]).optional(),
+  action: z.string().max(64).optional().describe("What somebody did outside sessions, like revoke_key."),
   ...pageQueryFields,
 });
 
@@ -40,10 +41,32 @@ export function keepDecisions(all: RunQuery, { id, head_seq, ledger }: SessionSu
   all("DELETE FROM audit WHERE at < ?", at - auditLifeMs);
 }
 
+/** Says what somebody did to a tenant's keys, tokens, grants, approvals or logins, and to which. */
+export interface AuditedAction {
+  readonly who: string;
+  readonly action: string;
+  readonly subject: string | null;
+}
+
+/** Stores what somebody did outside sessions; such rows are numbered among themselves. */
+export const recordAction = (tables: Tables, { who, action, subject }: AuditedAction, at: number): void =>
+  tables.write((all) => {
+    const [row] = all("SELECT max(first) AS last FROM audit WHERE session = ''");
+    const seq = Number(row?.["last"] ?? 0) + 1;
+    const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
+    const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };
+    all(
+      "INSERT INTO audit (at, session, first, decisions) VALUES (?, '', ?, ?)",
+      at,
+      seq,
+      JSON.stringify([decision]),
+    );
+  });
+
 const toListedDecision = (row: DatabaseRow): ListedDecision => {
   const session = String(row["session"]);
   const decision = JSON.parse(String(row["json"])) as Decision;
-  return { id: `${session}:${decision.seq}`, session, ...decision };
+  return { id: `${session}:${decision.seq}`, session, ...noOutcome, ...decision };
 };
 
 /** Selects decisions under the time of the last of their report, and an id that orders those of a session. */
@@ -62,12 +85,13 @@ export function listAudit(
   const binding = cursorBindingOf({ audit: tenant, ...filters });
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "at", true, limit);
-  const { session, agent, tool, verdict } = filters;
+  const { session, agent, tool, verdict, action } = filters;
   const wanted = [
     ["session", session],
     ["json ->> 'agent'", agent],
     ["json ->> 'tool'", tool],
     ["json ->> 'verdict'", verdict],
+    ["json ->> 'action'", action],
   ].flatMap(([column, value]) => (value === undefined ? [] : [[`AND ${column} = ?`, value] as const]));
   const rows = tables.read(
     `SELECT * FROM (${decisionRows}) WHERE true ${wanted.map(([term]) => term).join(" ")} ${page.where} ${page.tail}`,

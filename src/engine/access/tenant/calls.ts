@@ -1,8 +1,9 @@
+import { fieldsOf } from "../../../chat/json.ts";
 import { parseParams } from "../../../session/command.ts";
 import type { Tables } from "../database.ts";
 import { createReply, performDirectoryCall } from "../directory-calls.ts";
 import type { DirectoryOperations } from "../directory-calls.ts";
-import { listAudit, listAuditSchema } from "./audit.ts";
+import { listAudit, listAuditSchema, recordAction } from "./audit.ts";
 import { listAsks, listAsksSchema } from "./asks.ts";
 import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";
 import { forgetSubject, subjectSchema } from "./memories.ts";
@@ -46,8 +47,24 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
   },
 };
 
-export const performTenantCall = (
+/** Names what an operation was done to, where it changes what the tenant permits; null: that is not said. */
+const subjectOf = ({ op, params }: DirectoryCall<TenantOperation>): string | null | undefined => {
+  const fields = fieldsOf(params);
+  const textOf = (name: string): string | null => (typeof fields[name] === "string" ? fields[name] : null);
+  if (op === "revoke_grant") return textOf("grant");
+  if (op === "approve_mcp_server") return textOf("name");
+  return op === "forget_subject" ? null : undefined;
+};
+
+/** Performs an operation; one that changes what the tenant permits or remembers is audited with it. */
+export const performTenantCall = async (
   tables: Tables,
   call: DirectoryCall<TenantOperation>,
   now: number,
-): Promise<DirectoryReply> => performDirectoryCall(tenantOperations, tables, call, now);
+): Promise<DirectoryReply> => {
+  const reply = await performDirectoryCall(tenantOperations, tables, call, now);
+  const subject = subjectOf(call);
+  if (reply.ok && !reply.replayed && subject !== undefined)
+    recordAction(tables, { who: call.principal.by, action: call.op, subject }, now);
+  return reply;
+};

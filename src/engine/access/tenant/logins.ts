@@ -14,6 +14,7 @@ import type { Sealer } from "../../secrets/seal.ts";
 import type { ServerLogins } from "../../tools/server-login.ts";
 import type { Tables } from "../database.ts";
 import { tenantObjectName } from "../names.ts";
+import { recordAction } from "./audit.ts";
 
 /** This file keeps a tenant's registrations and tokens at authorization servers, and the logins that are under way. */
 
@@ -188,7 +189,10 @@ const finish = async (
   if (opened === null) return { kind: "unknown" };
   const stored = await readStored(vault, server);
   const after = await logins.finish(server, stored, { login: parseJson(opened) ?? null, query, now });
-  if (after !== null) await keepStored(vault, server, after);
+  if (after !== null) {
+    await keepStored(vault, server, after);
+    recordAction(vault.tables, { who: "login", action: "sign_in", subject: server }, now());
+  }
   return { kind: after === null ? "refused" : "signed_in", server, session };
 };
 
