@@ -54,6 +54,11 @@ const totals = z.strictObject({
   estimated: z.boolean(),
 });
 
+const lastEnd = z
+  .strictObject({ state: runStateSchema, reason: endReasonSchema })
+  .nullable()
+  .describe("How the last run ended.");
+
 const sessionSchema = named(
   "Session",
   "A conversation.",
@@ -81,10 +86,7 @@ const sessionSchema = named(
     open_asks: z.array(z.string()),
     queued_inputs: z.array(z.string()),
     last_run: z.string().nullable(),
-    last_end: z
-      .strictObject({ state: runStateSchema, reason: endReasonSchema })
-      .nullable()
-      .describe("How the last run ended."),
+    last_end: lastEnd,
     active_run: z.string().nullable(),
     interactive: z.boolean(),
     retention_days: z.int().nullable(),
@@ -108,6 +110,7 @@ export const summarySchema = named(
     created_at: time,
     updated_at: time,
     usage: totals,
+    last_end: lastEnd,
   }),
 );
 
