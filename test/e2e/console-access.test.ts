@@ -104,6 +104,7 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   await side.getByText("9 messages retired").waitFor();
   await rows.filter({ hasText: "summary of 9" }).getByRole("button").first().click();
   await page.getByText("compact wrote this in their place").waitFor();
+  await page.locator('[data-key="["]:enabled').waitFor();
   await press("[");
   await page.getByText("Turn 5 sent").waitFor();
   await page.getByRole("tab", { name: "As sent" }).click();
