@@ -98,9 +98,12 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     },
   });
   const loadEarlier = async (): Promise<boolean> => {
-    if (arrivals.reading !== null && arrivals.reading.from > 0)
-      change(await readEarlier(options, arrivals.reading));
-    earlier = null;
+    try {
+      if (arrivals.reading !== null && arrivals.reading.from > 0)
+        change(await readEarlier(options, arrivals.reading));
+    } finally {
+      earlier = null;
+    }
     return (arrivals.reading?.from ?? 0) > 0;
   };
   publisher.schedule();

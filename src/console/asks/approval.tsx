@@ -3,12 +3,11 @@ import type { Json } from "../../chat/message.ts";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { CopyButton, Menu, Tabs } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
-import { diffTexts, parseDiff } from "../parts/diff.ts";
+import { diffTexts } from "../parts/diff.ts";
 import type { Diff } from "../parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapedJson } from "../parts/escape.ts";
 import { countOf } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
-import { Markdown } from "../parts/markdown.tsx";
 import { useSession } from "../state/app.ts";
 import { Deny } from "./deny.tsx";
 import { AskFrame } from "./frame.tsx";
@@ -60,7 +59,7 @@ const Heading = ({
   );
 };
 
-const Values = ({ values }: { readonly values: Extract<Subject, { kind: "values" }>["values"] }) => (
+const Values = ({ values }: Pick<Subject, "values">) => (
   <dl class="values">
     {values.map(([name, value]) => (
       <div key={name}>
@@ -80,14 +79,13 @@ const useFileDiff = (subject: Subject, call: string): Diff | null => {
   const needsFile = subject.kind === "file" && subject.before === null;
   const found = useLoad(call, async (signal) => (needsFile ? readFile(subject.path, signal) : null));
   return useMemo(() => {
-    if (subject.kind === "patch") return parseDiff(subject.patch);
     if (subject.kind !== "file") return null;
     if (subject.before !== null) return diffTexts(subject.before, subject.after, null);
-    return found.state === "loading" ? null : diffTexts(found.value ?? "", subject.after);
+    return found.state === "ready" ? diffTexts(found.value ?? "", subject.after) : null;
   }, [subject, found.state, found.value]);
 };
 
-const Thing = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => {
+const Shown = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => {
   if (subject.kind === "command")
     return (
       <div class="command">
@@ -98,19 +96,24 @@ const Thing = ({ subject, diff }: { readonly subject: Subject; readonly diff: Di
         <CopyButton text={subject.command} label="Copy the command" />
       </div>
     );
-  if (subject.kind === "plan")
-    return (
-      <div class="sheet">
-        <Markdown text={escapeInLines(subject.plan)} />
-      </div>
-    );
-  if (subject.kind === "values") return <Values values={subject.values} />;
-  if (diff !== null && diff.lines.length > 0)
-    return (
-      <DiffView diff={diff} bare label={subject.kind === "file" ? `Changes of ${subject.path}` : "Changes"} />
-    );
-  return subject.kind === "patch" ? <pre class="sheet">{escapeInLines(subject.patch)}</pre> : null;
+  if (subject.kind === "plan") return <pre class="sheet">{escapeInLines(subject.plan)}</pre>;
+  if (subject.kind === "patch") return <pre class="sheet">{escapeInLines(subject.patch)}</pre>;
+  if (subject.kind === "values") return null;
+  if (diff !== null) return <DiffView diff={diff} bare label={`Changes of ${subject.path}`} />;
+  return (
+    <>
+      <p class="meta">The file as it is now is not known. All of this would be written:</p>
+      <pre class="sheet">{escapeInLines(subject.after)}</pre>
+    </>
+  );
 };
+
+const Thing = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => (
+  <>
+    <Shown subject={subject} diff={diff} />
+    {(subject.kind === "values" || subject.values.length > 0) && <Values values={subject.values} />}
+  </>
+);
 
 interface EditorProps {
   readonly draft: EditedInput;

@@ -6,15 +6,18 @@ import { fieldsOf, textOf } from "../parts/json.ts";
 
 /** What an approval is about, and which text of it a person may edit. */
 
-export type Subject =
+type Shown =
   | { readonly kind: "command"; readonly command: string }
   /** A file changes; `before` is null where the whole of it is replaced. */
   | { readonly kind: "file"; readonly path: string; readonly before: string | null; readonly after: string }
   | { readonly kind: "patch"; readonly patch: string }
   | { readonly kind: "plan"; readonly plan: string }
-  | { readonly kind: "values"; readonly values: readonly (readonly [string, Json])[] };
+  | { readonly kind: "values" };
 
-const fileSubject = (tool: string, input: Fields): Subject | null => {
+/** What is approved, and every field of its input that this does not show. */
+export type Subject = Shown & { readonly values: readonly (readonly [string, Json])[] };
+
+const fileSubject = (tool: string, input: Fields): Shown | null => {
   const path = textOf(input["path"]);
   if (path === null) return null;
   if (tool === "fs_write") return { kind: "file", path, before: null, after: textOf(input["content"]) ?? "" };
@@ -27,16 +30,32 @@ const fileSubject = (tool: string, input: Fields): Subject | null => {
   };
 };
 
-/** Finds what a person should see first. */
-export const subjectOf = (tool: string, given: Json): Subject => {
-  const input = fieldsOf(given);
-  const command = tool.startsWith("exec_") ? commandOf(input) : null;
+const shownOf = (tool: string, input: Fields): Shown => {
+  const command = Object.hasOwn(shownFields, tool) && tool.startsWith("exec_") ? commandOf(input) : null;
   if (command !== null) return { kind: "command", command };
   const plan = tool === "plan" ? textOf(input["plan"]) : null;
   if (plan !== null) return { kind: "plan", plan };
-  const patch = tool.endsWith("patch") ? textOf(input["patch"] ?? input["diff"]) : null;
+  const patch = tool === "apply_patch" ? textOf(input["patch"]) : null;
   if (patch !== null) return { kind: "patch", patch };
-  return fileSubject(tool, input) ?? { kind: "values", values: Object.entries(input) };
+  return fileSubject(tool, input) ?? { kind: "values" };
+};
+
+/** What is shown of these tools holds these fields of their inputs, whole. */
+const shownFields: Readonly<Record<string, readonly string[]>> = {
+  exec_run: ["command", "args"],
+  exec_shell: ["script"],
+  plan: ["plan"],
+  apply_patch: ["patch"],
+  fs_write: ["path", "content"],
+  fs_edit: ["path", "old_text", "new_text"],
+};
+
+/** Finds what a person should see first; nothing of the input is left out. */
+export const subjectOf = (tool: string, given: Json): Subject => {
+  const input = fieldsOf(given);
+  const shown = shownOf(tool, input);
+  const held = shown.kind === "values" ? [] : (shownFields[tool] ?? []);
+  return { ...shown, values: Object.entries(input).filter(([name]) => !held.includes(name)) };
 };
 
 /** A text that stands for the input while it is edited, and how an input is made of it again. */

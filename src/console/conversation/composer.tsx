@@ -20,7 +20,10 @@ interface ComposerProps {
   /** The text goes to the one who asked: the field is blue. */
   readonly answers: boolean;
   readonly isPrimary?: boolean;
-  readonly onSend: (text: string, mode: string, files: readonly File[]) => void;
+  /** What was not sent stands in the field again. */
+  readonly onSend: (text: string, mode: string, files: readonly File[]) => Promise<void>;
+  /** Called with the first character of a text. */
+  readonly onBegin?: () => void;
   readonly onStop?: () => void;
   /** Called for the arrow up in an empty field. */
   readonly onRecall?: () => string | null;
@@ -200,6 +203,7 @@ const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldPr
 export const Composer = ({
   modes,
   onSend,
+  onBegin,
   onRecall,
   answers,
   placeholder,
@@ -212,7 +216,12 @@ export const Composer = ({
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
-      onSend(draft.text, mode, draft.files);
+      const restore = (): void =>
+        setDraft(({ text, files }) => ({
+          text: [draft.text, text].filter((each) => each !== "").join("\n"),
+          files: [...draft.files, ...files],
+        }));
+      onSend(draft.text, mode, draft.files).catch(restore);
       setDraft(empty);
       setWanted(null);
     }
@@ -225,7 +234,10 @@ export const Composer = ({
         text={draft.text}
         label={isAnswer ? "Your answer" : "Message"}
         placeholder={placeholder}
-        onText={(text) => setDraft({ ...draft, text })}
+        onText={(text) => {
+          if (draft.text === "") onBegin?.();
+          setDraft({ ...draft, text });
+        }}
         onSubmit={submit}
         onRecall={onRecall}
       />

@@ -74,17 +74,21 @@ const answer: ComposerMode = { id: "answer", label: "Answers the question" };
 const instead: ComposerMode = { id: "steer", label: "Steer instead", hint: "The question is dropped." };
 const dropping: ComposerMode = { id: "steer", label: "Steer", hint: "The approval is dropped." };
 
+/** A strict question takes one of its options only. */
+const takesAnswer = (ask: TranscriptAsk | null): boolean =>
+  ask?.kind === "question" && ask.question?.strict !== true;
+
 /** Without a connection nobody knows what the agent is at: what is written then waits for its turn. */
 const modesFor = (ask: TranscriptAsk | null, busy: boolean, online: boolean): readonly ComposerMode[] => {
   if (!online) return [queue, steer];
-  if (ask?.kind === "question" && ask.question?.strict !== true) return [answer, instead, queue];
+  if (takesAnswer(ask)) return [answer, instead, queue];
   if (ask !== null) return [queue, dropping, interrupt];
   return busy ? [steer, queue, interrupt] : [queue];
 };
 
 const placeholderFor = (agent: string, transcript: Transcript, ask: TranscriptAsk | null): string => {
   if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
-  if (ask?.kind === "question") return "Write your answer.";
+  if (takesAnswer(ask)) return "Write your answer.";
   if (ask !== null) return `Write to ${agent}. Waits until you have decided.`;
   return transcript.session?.active_run == null
     ? `Write to ${agent}.`
@@ -97,7 +101,7 @@ export const openAskOf = ({ asks }: Transcript): TranscriptAsk | null =>
 
 const verbFor = (transcript: Transcript, ask: TranscriptAsk | null): string => {
   if (transcript.status === "offline") return "Send later";
-  return ask?.kind === "question" ? "Answer" : "Send";
+  return takesAnswer(ask) ? "Answer" : "Send";
 };
 
 /** Asks once before a call that runs is broken off. */
@@ -135,9 +139,20 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
   const ask = openAskOf(transcript);
   const busy = transcript.session?.active_run != null;
   const waiting = transcript.inputs.filter(({ state }) => state === "accepted");
-  const send = (text: string, mode: string, files: readonly File[]): void => {
-    if (mode === "answer" && ask !== null) report(session.answer(ask.id, { decision: "answer", text }));
-    else report(session.send(text, mode as SendMode, files));
+  const [target, setTarget] = useState<string | null>(null);
+  const begin = (): void => setTarget(ask?.id ?? null);
+  const perform = async (text: string, mode: string, files: readonly File[]): Promise<void> => {
+    if (mode !== "answer" || ask === null) return session.send(text, mode as SendMode, files);
+    begin();
+    if (ask.id !== target)
+      throw new Error("Another question came while you wrote. Read it, and send again to answer it.");
+    if (files.length > 0) throw new Error("An answer takes no files. Take them out, or steer instead.");
+    await session.answer(ask.id, { decision: "answer", text });
+  };
+  const send = (text: string, mode: string, files: readonly File[]): Promise<void> => {
+    const sent = perform(text, mode, files);
+    report(sent);
+    return sent;
   };
   const stop = (): void => (hasRunningCall(transcript) ? setStops(true) : report(session.cancel()));
   return (
@@ -152,9 +167,10 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
           placeholder={placeholderFor(agent, transcript, ask)}
           modes={modesFor(ask, busy, transcript.status === "live")}
           verb={verbFor(transcript, ask)}
-          answers={ask?.kind === "question"}
+          answers={takesAnswer(ask)}
           takesFiles
           onSend={send}
+          onBegin={begin}
           {...(busy && { onStop: stop })}
           onRecall={() => {
             const last = waiting.at(-1);

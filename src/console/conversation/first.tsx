@@ -58,8 +58,10 @@ export const FirstPage = () => {
   const [wanted, setWanted] = useState<string | null>(null);
   const agents = known?.agents ?? [];
   const agent = agents.find(({ name }) => name === (wanted ?? known?.entry)) ?? agents[0];
-  const begin = (text: string, files: readonly File[] = []): void => {
-    report(start(agent?.name ?? null, text, files));
+  const begin = (text: string, files: readonly File[] = []): Promise<void> => {
+    const begun = start(agent?.name ?? null, text, files);
+    report(begun);
+    return begun;
   };
   return (
     <main class="first" id="conversation">
@@ -83,7 +85,7 @@ export const FirstPage = () => {
             <AgentMenu agents={agents} agent={agent} onChoose={setWanted} />
           )}
         </Composer>
-        <Starters starters={agent?.starters ?? []} onStart={begin} />
+        <Starters starters={agent?.starters ?? []} onStart={(text) => void begin(text)} />
       </div>
     </main>
   );

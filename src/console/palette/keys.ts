@@ -3,13 +3,22 @@
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
 
-/** Presses the button that a key stands for, if one is on the page; hidden ones are not. */
+const isInSight = (element: Element): boolean => {
+  const { top, bottom } = element.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+};
+
+/** Presses the button that a key stands for; of asks it is that of the one in which one is, or of the only one in sight. */
 const pressFor = (key: string): boolean => {
-  const button = [...document.querySelectorAll<HTMLButtonElement>(`[data-key="${CSS.escape(key)}"]`)].find(
-    (each) => !each.disabled && each.offsetParent !== null,
-  );
-  button?.click();
-  return button !== undefined;
+  const ask = document.activeElement?.closest("[data-ask]") ?? null;
+  const [button, ...others] = [
+    ...(ask ?? document).querySelectorAll<HTMLButtonElement>(`[data-key="${CSS.escape(key)}"]`),
+  ].filter((each) => !each.disabled && each.offsetParent !== null);
+  if (button === undefined) return false;
+  const isOfAsk = ask === null && button.closest("[data-ask]") !== null;
+  if (isOfAsk && (others.length > 0 || !isInSight(button))) return false;
+  button.click();
+  return true;
 };
 
 const focusById = (id: string): boolean => {
@@ -64,7 +73,9 @@ const press = (event: KeyboardEvent, page: PageKeys): boolean => {
   const key = event.key.toLowerCase();
   if (event.metaKey || event.ctrlKey) return pressWithCommand(key, page);
   if (key === "escape") {
-    page.leave();
+    const { target } = event;
+    if (isField(target) && target instanceof HTMLElement && target.id !== "composer") target.blur();
+    else page.leave();
     return true;
   }
   return !event.altKey && !isField(event.target) && pressLetter(key, page);
@@ -72,6 +83,12 @@ const press = (event: KeyboardEvent, page: PageKeys): boolean => {
 
 /** Answers a key of the page; what a region has answered already comes here no more. */
 export const pressKey = (event: KeyboardEvent, page: PageKeys): void => {
-  if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]") !== null) return;
+  if (
+    event.defaultPrevented ||
+    event.isComposing ||
+    event.repeat ||
+    document.querySelector("dialog[open]") !== null
+  )
+    return;
   if (press(event, page)) event.preventDefault();
 };

@@ -197,7 +197,14 @@ export const parseDiff = (unified: string): Diff => {
   return finish(lines);
 };
 
-const linesOf = (text: string): readonly string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+const endsLine = (text: string): boolean => text === "" || text.endsWith("\n");
+
+/** The end of the last line is a line of its own where only one of the texts has it. */
+const linesOf = (text: string, other: string): readonly string[] => {
+  if (text === "") return [];
+  const isSame = other === "" || endsLine(text) === endsLine(other);
+  return (isSame ? text.replace(/\n$/, "") : text).split("\n");
+};
 
 /** So many unchanged lines stay around a change. */
 const context = 3;
@@ -232,7 +239,7 @@ const foldSame = (lines: readonly DiffLine[]): readonly DiffLine[] => {
 export const diffTexts = (before: string, after: string, from: number | null = 1): Diff => {
   let [old, now] = [0, 0];
   const numberOf = (line: number): number | null => (from === null ? null : from + line);
-  const lines = compare(linesOf(before), linesOf(after)).map(({ kind, text }): DiffLine => {
+  const lines = compare(linesOf(before, after), linesOf(after, before)).map(({ kind, text }): DiffLine => {
     const line = {
       kind,
       before: kind === "added" ? null : numberOf(old),

@@ -30,7 +30,8 @@ export interface ListItem {
 const deepest = 12;
 
 const fencePattern = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
-const headingPattern = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
+/** Longer lines are no headings. */
+const headingPattern = /^(?=.{0,1000}$) {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
 const rulePattern = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/;
 const quotePattern = /^ {0,3}> ?/;
 const itemPattern = /^( *)([-*+]|\d{1,9}[.)])(?:( +)(.*)|)$/;

@@ -49,9 +49,13 @@ const isWord = (character: string | undefined): boolean =>
 
 const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character);
 
+/** Emphasis of more characters is text. */
+const longestEmphasis = 1_000;
+
 /** Finds where a mark closes: not behind a space, and `_` not inside of a word. */
 const findClose = (text: string, from: number, mark: string): number => {
-  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
+  const end = Math.min(text.length, from + longestEmphasis);
+  for (let at = text.indexOf(mark, from); at !== -1 && at < end; at = text.indexOf(mark, at + 1)) {
     const isLonger = text[at + mark.length] === mark[0] || (mark.length === 1 && text[at - 1] === mark);
     const isInWord = mark.startsWith("_") && isWord(text[at + mark.length]);
     if (at > from && !isLonger && !isInWord && !isSpace(text[at - 1]) && text[at - 1] !== "\\") return at;

@@ -91,16 +91,25 @@ const createOutbox = (session: SessionClient): Outbox => {
     keepInput({ session: session.id, id, content, mode });
     try {
       await session.send({ id, content, on_busy: mode }, { signal: gone.signal });
+      dropInput(id);
     } catch (fault) {
       if (!gone.signal.aborted) throw fault;
     } finally {
       sending.delete(id);
-      if (!isClosed) dropInput(id);
     }
   };
+  // What is refused stays kept, for a page with another key.
   for (const kept of keptInputs(session.id)) void send(kept).catch(() => undefined);
   return {
-    send,
+    send: async (input) => {
+      try {
+        await send(input);
+      } catch (fault) {
+        // The composer has the text again.
+        if (!isClosed) dropInput(input.id);
+        throw fault;
+      }
+    },
     drop: (id) => {
       dropInput(id);
       sending.get(id)?.abort();
