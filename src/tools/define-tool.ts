@@ -61,7 +61,7 @@ export interface QuestionSpec {
 export interface AuthorizationSpec {
   readonly server: string;
   readonly url: string;
-  readonly login?: true;
+  readonly login?: boolean;
 }
 
 /** What a person is asked on behalf of a tool: a question, or to open an address of the server. */

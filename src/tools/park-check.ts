@@ -38,7 +38,7 @@ const parkSchema = z.discriminatedUnion("on", [
     subject: z.union([
       z.object({ question }),
       z.object({
-        authorization: z.object({ server: z.string(), url: z.string(), login: z.literal(true).optional() }),
+        authorization: z.object({ server: z.string(), url: z.string(), login: z.boolean().optional() }),
       }),
     ]),
     memo: z.json(),

@@ -239,8 +239,12 @@ export const askSchema = named(
       question: z.exactOptional(questionSchema),
       approval: z.exactOptional(approvalSchema),
       authorization: z
-        .exactOptional(z.strictObject({ server: z.string(), url: z.string() }))
-        .describe("A person opens the address, and the server goes on."),
+        .exactOptional(
+          z.strictObject({ server: z.string(), url: z.string(), login: z.exactOptional(z.boolean()) }),
+        )
+        .describe(
+          "A person opens the address, and the server goes on; with login, signing in there is the answer.",
+        ),
       client_tool: z.exactOptional(z.strictObject({ tool: z.string(), input: json })),
       budget: z.exactOptional(
         schemaOf<RaiseQuestion>()(
