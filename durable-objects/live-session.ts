@@ -90,8 +90,9 @@ const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries
 const tenantPartsOf = (
   { engine, lease, migration, reflections, memory, notes, serverStore }: LiveSessionParts,
   session: string,
+  interactive: () => boolean,
 ): Pick<Host, "tenant" | "migration" | "reflections" | "memory" | "notes" | "servers"> => ({
-  servers: createPinnedServers(engine.servers, serverStore, session),
+  servers: createPinnedServers(engine.servers, serverStore, { session, interactive }),
   tenant: { bounds: engine.budgets.tenant, lease },
   migration,
   reflections,
@@ -133,7 +134,7 @@ export const createLiveSession = (
     ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
-    ...tenantPartsOf(parts, initial.id),
+    ...tenantPartsOf(parts, initial.id, () => read().interactive),
     embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
     sandbox: sandboxOf(engine, { ...committer, media: rows.media }),
     closeBrowser: engine.closeBrowser,

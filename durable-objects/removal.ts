@@ -140,10 +140,10 @@ const endRemotes = async (
   const signal = AbortSignal.timeout(endServersMs);
   const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
   const address = { tenant, jurisdiction };
-  const authorizerOf = createAuthorizer(
-    (asked) => find(address).authorizeServer({ ...asked, address }),
-    null,
-  );
+  const authorizerOf = createAuthorizer((asked) => find(address).authorizeServer({ ...asked, address }), {
+    session: null,
+    interactive: () => false,
+  });
   await Promise.allSettled([
     ...connections.map(([name, connection]) =>
       engine.servers.end(name, connection, { signal, authorize: authorizerOf(name) }),

@@ -13,13 +13,14 @@ import {
 } from "../src/session/operations/workspace.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
 import { explainCall, explainedCallSchema } from "../src/session/explain.ts";
-import { settleLogins } from "../src/session/settle-logins.ts";
+import { awaitsLogin, settleLogins } from "../src/session/settle-logins.ts";
 import { workspaceProblem } from "../src/session/workspace-problems.ts";
 import type {
   FileChangeReport,
   ForkSourceReply,
   ForkSourceRequest,
   ForkSourceRpc,
+  LoginRpc,
   LoginSettlement,
   Principal,
   SessionCall,
@@ -56,7 +57,7 @@ interface Exports {
 }
 
 /** Owns the storage, the sockets and the alarm of one session, and leaves every decision to the code it calls. */
-export class SessionShell extends DurableObject<unknown> implements SessionRpc, ForkSourceRpc {
+export class SessionShell extends DurableObject<unknown> implements SessionRpc, LoginRpc, ForkSourceRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
@@ -193,6 +194,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     } catch (error) {
       return problemReply(error, principal);
     }
+  }
+
+  async awaitsLogin(server: string): Promise<boolean> {
+    const live = await this.#loader.wake();
+    return live !== null && awaitsLogin(live.read(), server);
   }
 
   async settleLogin(settlement: LoginSettlement): Promise<void> {

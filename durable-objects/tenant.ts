@@ -15,7 +15,10 @@ import { createActiveRuns } from "../src/engine/access/tenant/active-runs.ts";
 import { openTables } from "../src/engine/access/database.ts";
 import { exchangeGrants } from "../src/engine/access/tenant/grants.ts";
 import { addMemories, recallMemories, recentMemories } from "../src/engine/access/tenant/memories.ts";
-import { teamObjectName, tenantObjectName } from "../src/engine/access/names.ts";
+import { getSessionObject, teamObjectName, tenantObjectName } from "../src/engine/access/names.ts";
+import type { PlacedNamespace } from "../src/engine/access/names.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
+import type { LoginRpc } from "../src/session/rpc.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/tenant/notes.ts";
 import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
 import { wasDeleted } from "../src/engine/access/once.ts";
@@ -54,6 +57,7 @@ import { databaseOf } from "./table-database.ts";
 const reportBatchMs = 25;
 
 interface Exports {
+  readonly SessionObject: PlacedNamespace<LoginRpc>;
   readonly TeamObject: { getByName(name: string): TeamDirectory };
 }
 
@@ -74,6 +78,11 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
         tables: this.#tables,
         sealer,
         logins: servers.logins,
+        sessions: {
+          awaitsLogin: (address, session, server) => this.#session(address, session).awaitsLogin(server),
+          settleLogin: (address, session, settlement) =>
+            this.#session(address, session).settleLogin(settlement),
+        },
         redactor,
         now: Date.now,
       }));
@@ -180,7 +189,15 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
   }
 
   #team(): TeamDirectory {
-    return (this.ctx.exports as unknown as Exports).TeamObject.getByName(teamObjectName);
+    return this.#exports().TeamObject.getByName(teamObjectName);
+  }
+
+  #session(address: TenantAddress, session: string): LoginRpc {
+    return getSessionObject(this.#exports().SessionObject, address, session);
+  }
+
+  #exports(): Exports {
+    return this.ctx.exports as unknown as Exports;
   }
 
   /** Runs what changes the pins one after the other, since each asks the team in between. */

@@ -33,7 +33,7 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
     authorizeServer: (asked) =>
       tenant.authorizeServer({ ...asked, address: { tenant: owner, jurisdiction } }),
   };
-  const servers = createPinnedServers(router.servers, store, null);
+  const servers = createPinnedServers(router.servers, store, { session: null, interactive: () => true });
   const outside = { signal: AbortSignal.timeout(connectMs), sandbox: noSandbox };
   const answer = await servers.list(name, null, outside);
   if (!answer.ok) {

@@ -2,7 +2,6 @@ import { getTenantObject } from "../engine/access/names.ts";
 import { readState } from "../engine/access/tenant/logins.ts";
 import { sealerOf } from "../engine/secrets/seal.ts";
 import { callbackPath, clientPath, describeClient } from "../engine/tools/server-login.ts";
-import { getSessionObject } from "../engine/access/names.ts";
 import { refuse } from "../session/problems.ts";
 import { jsonResponse } from "./answers.ts";
 import type { RequestContext } from "./context.ts";
@@ -29,7 +28,7 @@ const pages = {
   ),
   unknown: pageOf(
     "This link cannot be used",
-    "It is older than 10 minutes, was used before, or is not from here. Approve the request in your session to get a new link.",
+    "It is older than 10 minutes, was used before, is not needed any more, or is not from here. Approve the request in your session to get a new link.",
     400,
   ),
 };
@@ -58,20 +57,8 @@ const finishLogin = async ({ env, url, objects }: RequestContext): Promise<Respo
   const address = isReadable ? await readState(sealerOf(env), state) : null;
   if (address === null) return showPage("unknown");
   const query = url.search;
-  const end = await callWithRetry(
-    () => getTenantObject(objects.TenantObject, address).finishLogin({ address, state, query }),
-    false,
-  );
-  if (end.kind === "unknown" || end.kind === "failed") return showPage(end.kind);
-  const { server, session, kind } = end;
-  if (session !== null) {
-    const settlement = { server, granted: kind === "signed_in" };
-    await callWithRetry(
-      () => getSessionObject(objects.SessionObject, address, session).settleLogin(settlement),
-      true,
-    );
-  }
-  return showPage(kind);
+  const tenant = getTenantObject(objects.TenantObject, address);
+  return showPage(await callWithRetry(() => tenant.finishLogin({ address, state, query }), false));
 };
 
 /** Shows the document whose address is the client's id at authorization servers. */

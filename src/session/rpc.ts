@@ -102,6 +102,12 @@ export interface SessionRpc {
   reportFileChange(report: FileChangeReport): Promise<SessionReply>;
   /** Says what the session's rules and grants make of a call of one of its agents. */
   explainCall(asked: Pick<SessionCall, "principal" | "params">): Promise<SessionReply>;
+}
+
+/** Defines what SessionObject answers to its tenant's object. */
+export interface LoginRpc {
+  /** Returns whether the session waits for somebody to sign in at a server. */
+  awaitsLogin(server: string): Promise<boolean>;
   /** Answers the session's open asks to sign in at a server. */
   settleLogin(settlement: LoginSettlement): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import type { Ask } from "../agent/state/ask.ts";
+import type { Session } from "../agent/state/session.ts";
 import { advanceSession } from "../agent/loop/advance.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { answerAsk } from "../agent/turn/ask-answers.ts";
@@ -8,13 +10,20 @@ import type { LoginSettlement } from "./rpc.ts";
 /** Names as the answerer whoever signed in, of whom the deployment knows nothing. */
 const signer = "login";
 
+/** Lists the open asks to sign in at a server. */
+const loginAsks = ({ asks }: Pick<Session, "asks">, server: string): readonly Ask[] =>
+  Object.values(asks).filter(
+    ({ authorization }) => authorization?.login === true && authorization.server === server,
+  );
+
+/** Returns whether the session waits for somebody to sign in at this server. */
+export const awaitsLogin = (session: Pick<Session, "asks">, server: string): boolean =>
+  loginAsks(session, server).length > 0;
+
 /** Answers every open ask of the session to sign in at this server. */
 export const settleLogins = (draft: Draft, { server, granted }: LoginSettlement): void => {
   const decision = granted ? "approve" : "deny";
-  for (const ask of Object.values(draft.state.asks)) {
-    const { authorization } = ask;
-    if (authorization?.login !== true || authorization.server !== server) continue;
+  for (const ask of loginAsks(draft.state, server))
     answerAsk(draft, ask, decision, signer, { decision }, { do: "settle", status: "ok", text: decision });
-  }
   advanceSession(draft, "ask");
 };

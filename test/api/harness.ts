@@ -1,12 +1,6 @@
 import { recordAction } from "../../src/engine/access/tenant/audit.ts";
 import { allScopes } from "../../src/session/rpc.ts";
-import type {
-  FileChangeReport,
-  LoginSettlement,
-  Principal,
-  SessionCall,
-  SessionReply,
-} from "../../src/session/rpc.ts";
+import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
@@ -82,7 +76,6 @@ export interface SessionDouble {
   /** What was said of changes of files. */
   readonly reports: FileChangeReport[];
   reportFileChange: (report: FileChangeReport) => Promise<SessionReply>;
-  settleLogin: (settlement: LoginSettlement) => Promise<void>;
   /** What was asked about calls. */
   readonly explained: unknown[];
   explainCall: (asked: Pick<SessionCall, "principal" | "params">) => Promise<SessionReply>;
@@ -140,7 +133,7 @@ const tenantOf = (now: () => number) => {
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now: now() }),
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
     authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
-    finishLogin: async () => ({ kind: "unknown" }),
+    finishLogin: async () => "unknown",
     recordAction: async (action) => recordAction(tables, action, now()),
   };
   return { tables, directory };
@@ -188,7 +181,6 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     perform: async () => unknown,
     fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
     reportFileChange: async () => unknown,
-    settleLogin: async () => undefined,
     explainCall: async () => unknown,
   };
   const sandbox = createLocalWorkspace();
@@ -283,7 +275,6 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
           double.reports.push(report);
           return accepted({ path: report.path });
         },
-        settleLogin: async () => undefined,
         explainCall: async (asked) => {
           double.explained.push(asked.params);
           return accepted({ verdict: "allow" });

@@ -166,7 +166,6 @@ test("AP-3: without a name, ids are random and fit their pattern", async () => {
       reports: [],
       explained: [],
       reportFileChange: async () => accepted({}),
-      settleLogin: async () => undefined,
       explainCall: async () => accepted({}),
     };
   for (const body of [{}, {}, { ref: "" }, { ref: 7 }, { ref: "x".repeat(129) }])

@@ -43,7 +43,6 @@ async function setUp() {
   const known: SessionStub = {
     perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     reportFileChange: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
-    settleLogin: async () => undefined,
     explainCall: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     fetch: async (request) => {
       upgrades.push(request);
@@ -60,7 +59,6 @@ async function setUp() {
   const absent: SessionStub = {
     perform: (call) => known.perform(call),
     reportFileChange: (report) => known.reportFileChange(report),
-    settleLogin: async () => undefined,
     explainCall: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
     fetch: async () => Response.json({ code: "not_found", detail: "" }, { status: 404 }),
   };

@@ -15,7 +15,7 @@ import type { Decision } from "../../src/session/decisions.ts";
 import type { LoginEnd, ServerAuthorization } from "../../src/engine/access/tenant/logins.ts";
 import { createLogins } from "./logins.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
-import { settleLogins } from "../../src/session/settle-logins.ts";
+import { awaitsLogin, settleLogins } from "../../src/session/settle-logins.ts";
 import { perform } from "../../src/session/perform.ts";
 import type { OperationContext } from "../../src/session/perform.ts";
 import type { OperationName } from "../../src/session/operations.ts";
@@ -110,7 +110,7 @@ export interface Bench {
   /** Stores a transition that no operation offers, and lets the session go on. */
   change(change: (draft: Draft) => void): void;
   /** Ends a login by the query of the address that a person was sent back to, and says what became of it. */
-  finishLogin(query: string): Promise<LoginEnd["kind"]>;
+  finishLogin(query: string): Promise<LoginEnd>;
   /** The value of an operation that must succeed. */
   ok(op: OperationName, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
@@ -274,7 +274,10 @@ export const openBench = ({
     authorizeServer: (asked) => logins.authorize(asked),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
   };
-  const logins = createLogins(given, env, tables, () => now);
+  const logins = createLogins(given, env, tables, () => now, {
+    awaitsLogin: async (_, __, server) => awaitsLogin(bench.state(), server),
+    settleLogin: async (_, __, settlement) => bench.change((draft) => settleLogins(draft, settlement)),
+  });
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
@@ -499,12 +502,7 @@ export const openBench = ({
       wake()?.update(change);
       pump();
     },
-    finishLogin: async (query) => {
-      const end = await logins.finish(query);
-      if (end.kind === "signed_in" || end.kind === "refused")
-        bench.change((draft) => settleLogins(draft, { ...end, granted: end.kind === "signed_in" }));
-      return end.kind;
-    },
+    finishLogin: (query) => logins.finish(query),
     ok: (op, params, key) => {
       const reply = bench.perform(op, params, key);
       if (!reply.ok) throw new Error(`${op} was refused: ${JSON.stringify(reply.problem)}`);

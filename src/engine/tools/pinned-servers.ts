@@ -35,26 +35,32 @@ interface PinnedServers {
   readonly authorize: (server: string) => AuthorizeServer;
 }
 
-/** Creates what obtains a tenant's tokens by server, for one of its sessions or for nobody in particular (null). */
+/** Who asks for tokens: a session or nobody in particular (null), with a person who can sign in or without. */
+interface TokenAsker {
+  readonly session: string | null;
+  readonly interactive: () => boolean;
+}
+
+/** Creates what obtains a tenant's tokens by server. */
 export const createAuthorizer =
-  (authorizeServer: TenantServerStore["authorizeServer"], session: string | null) =>
+  (authorizeServer: TenantServerStore["authorizeServer"], { session, interactive }: TokenAsker) =>
   (server: string): AuthorizeServer =>
   (request) =>
-    authorizeServer({ server, session, request }).catch(() => ({
+    authorizeServer({ server, session, interactive: interactive(), request }).catch(() => ({
       kind: "failure",
       reason: "the tenant's credentials could not be read",
     }));
 
 /**
- * Wraps the servers for a tenant and one of its sessions, or for an administrator (null): a tool that nobody has approved
- * as it is now comes back quarantined.
+ * Wraps the servers for a tenant and one of its sessions, or for an administrator: a tool that nobody has approved as it
+ * is now comes back quarantined.
  */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
   { sawServer, authorizeServer }: TenantServerStore,
-  session: string | null,
+  asker: TokenAsker,
 ): PinnedServers => {
-  const authorize = createAuthorizer(authorizeServer, session);
+  const authorize = createAuthorizer(authorizeServer, asker);
   return {
     authorize,
     list: async (name, connection, outside) => {

@@ -8,10 +8,13 @@ import type { SendRequest } from "./port.ts";
 export class AuthorizationError extends Error {
   /** The address at which a person signs in; null if that would not help. */
   readonly login: string | null;
-  constructor(reason: string, login: string | null = null) {
+  /** A login is what lacks, also if nobody can be asked for one. */
+  readonly isLogin: boolean;
+  constructor(reason: string, login?: string | null) {
     super(reason);
     this.name = "AuthorizationError";
-    this.login = login;
+    this.login = login ?? null;
+    this.isLogin = login !== undefined;
   }
 }
 

@@ -55,6 +55,6 @@ export class McpFailure extends Error {
 
 /** Returns the failure of a listing. */
 export const failureOf = (error: unknown, redact: Redact): McpFailure => {
-  const login = error instanceof AuthorizationError ? error.login : null;
-  return new McpFailure(reasonOf(error, redact), login !== null || isAuthFailure(error), login);
+  const { login, isLogin } = error instanceof AuthorizationError ? error : { login: null, isLogin: false };
+  return new McpFailure(reasonOf(error, redact), isLogin || isAuthFailure(error), login);
 };

@@ -18,8 +18,8 @@ export interface AuthorizationRequest {
 export type AuthorizationAnswer =
   /** Null: there is none yet; the server's challenge says where one is given. */
   | { readonly kind: "token"; readonly token: string | null }
-  /** A person has to open this address and sign in. */
-  | { readonly kind: "login"; readonly url: string }
+  /** A person has to open this address and sign in; null: there is nobody to ask. */
+  | { readonly kind: "login"; readonly url: string | null }
   | { readonly kind: "failure"; readonly reason: string };
 
 /** Returns a token for a server, or what has to happen first; it never rejects. */

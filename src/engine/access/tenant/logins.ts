@@ -10,9 +10,10 @@ import type {
   AuthorizationAnswer,
   AuthorizationRequest,
 } from "../../../tools/egress/server-authorization.ts";
+import type { LoginSettlement } from "../../../session/rpc.ts";
 import type { Sealer } from "../../secrets/seal.ts";
 import type { ServerLogins } from "../../tools/server-login.ts";
-import type { Tables } from "../database.ts";
+import type { TableDatabase, Tables } from "../database.ts";
 import { tenantObjectName } from "../names.ts";
 import { recordAction } from "./audit.ts";
 
@@ -23,22 +24,34 @@ export interface ServerAuthorization {
   readonly address: TenantAddress;
   readonly server: string;
   readonly session: string | null;
+  /** A person can be asked to sign in; without one no login begins. */
+  readonly interactive: boolean;
   readonly request: AuthorizationRequest;
 }
 
-/** What became of a login: its state was unknown, old or used before; the exchange failed; or somebody said yes or no. */
-export type LoginEnd =
-  | { readonly kind: "unknown" }
-  | {
-      readonly kind: "failed" | "refused" | "signed_in";
-      readonly server: string;
-      readonly session: string | null;
-    };
+/**
+ * What became of a login: its state was unknown, old or used before, or nobody waits for it any more; the exchange
+ * failed; or somebody said yes or no.
+ */
+export type LoginEnd = "unknown" | "failed" | "refused" | "signed_in";
+
+/** The sessions of tenants, which wait for logins. */
+export interface LoginSessions {
+  readonly awaitsLogin: (address: TenantAddress, session: string, server: string) => Promise<boolean>;
+  readonly settleLogin: (
+    address: TenantAddress,
+    session: string,
+    settlement: LoginSettlement,
+  ) => Promise<void>;
+}
 
 export interface TenantLogins {
   /** Returns a token, the address to sign in at, or why neither can be had. */
   readonly authorize: (asked: ServerAuthorization) => Promise<AuthorizationAnswer>;
-  /** Ends the login with this state, once; `query` is what its authorization server sent. */
+  /**
+   * Ends the login with this state, once, and tells every session that waits for it; `query` is what its authorization
+   * server sent. It rejects while a session cannot be told, and then goes on at the next call.
+   */
   readonly finish: (answered: {
     readonly address: TenantAddress;
     readonly state: string;
@@ -50,6 +63,7 @@ export interface TenantLoginParts {
   readonly tables: Tables;
   readonly sealer: Sealer | null;
   readonly logins: ServerLogins;
+  readonly sessions: LoginSessions;
   readonly redactor: Pick<Redactor, "text">;
   readonly now: () => number;
 }
@@ -70,42 +84,76 @@ export const readState = async (sealer: Sealer | null, state: string): Promise<T
 const missingKey =
   "LIMPET_ADMIN_KEY is not set, and it encrypts what authorization servers give; in development write it into .dev.vars";
 
-interface TakenLogin {
+interface StoredLogin {
+  readonly id: string;
   readonly server: string;
   readonly session: string | null;
   readonly login: string;
+  readonly isOpen: boolean;
+  readonly outcome: "refused" | "signed_in" | null;
 }
 
-/** Takes a login away, so that its state counts once. */
-const takeLogin = (tables: Tables, id: string, now: number): TakenLogin | null => {
-  if (tables.read("SELECT 1 FROM mcp_logins WHERE id = ?", id).length === 0) return null;
-  const [row] = tables.write((all) => all("DELETE FROM mcp_logins WHERE id = ? RETURNING *", id));
-  if (row === undefined || Number(row["expires_at"]) <= now) return null;
-  const { server, session, login } = row;
-  return { server: String(server), session: session === null ? null : String(session), login: String(login) };
+const findLogin = (tables: Tables, id: string, now: number): StoredLogin | null => {
+  const [row] = tables.read("SELECT * FROM mcp_logins WHERE id = ?", id);
+  if (row === undefined) return null;
+  const { server, session, login, outcome, expires_at: expiresAt } = row;
+  return {
+    id,
+    server: String(server),
+    session: session === null ? null : String(session),
+    login: String(login),
+    isOpen: outcome === null && Number(expiresAt) > now,
+    outcome: outcome === "refused" || outcome === "signed_in" ? outcome : null,
+  };
 };
 
-const writeCredentials = (
-  tables: Tables,
-  server: string,
-  rows: readonly (readonly [issuer: string, sealed: string])[],
-): void =>
+/** Uses a state up; false if another request did. */
+const takeLogin = (tables: Tables, id: string): boolean =>
+  tables.write((all) =>
+    all("UPDATE mcp_logins SET outcome = 'used' WHERE id = ? AND outcome IS NULL RETURNING id", id),
+  ).length > 0;
+
+type SealedRow = readonly [issuer: string, sealed: string];
+
+const writeCredentials = (all: TableDatabase["all"], server: string, rows: readonly SealedRow[]): void => {
+  all("DELETE FROM mcp_credentials WHERE server = ?", server);
+  for (const [issuer, sealed] of rows)
+    all("INSERT INTO mcp_credentials (server, issuer, sealed) VALUES (?, ?, ?)", server, issuer, sealed);
+};
+
+/** Forgets what authorization servers gave for a server, and the logins there that are under way. */
+export const forgetLogins = (tables: Tables, server: string): void =>
   tables.write((all) => {
     all("DELETE FROM mcp_credentials WHERE server = ?", server);
-    for (const [issuer, sealed] of rows)
-      all("INSERT INTO mcp_credentials (server, issuer, sealed) VALUES (?, ?, ?)", server, issuer, sealed);
+    all("DELETE FROM mcp_logins WHERE server = ?", server);
   });
 
-/** Runs the work on one server one after the other, since a refresh token counts once. */
+/** So many requests for tokens of one server wait at most; with 15 seconds each they would wait for minutes. */
+const mostWaiting = 20;
+
+/** Runs the work on one server one after the other, since a refresh token counts once; a login that ends goes first. */
 const createQueues = () => {
-  const last = new Map<string, Promise<unknown>>();
-  return <T>(server: string, work: () => Promise<T>): Promise<T> => {
-    const result = (last.get(server) ?? Promise.resolve()).then(work);
-    last.set(
-      server,
-      result.catch(() => undefined),
-    );
-    return result;
+  const queues = new Map<string, (() => Promise<void>)[]>();
+  const drain = async (server: string, waiting: (() => Promise<void>)[]): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
+    queues.delete(server);
+  };
+  return async <T>(server: string, work: () => Promise<T>, goesFirst = false): Promise<T> => {
+    const waiting = queues.get(server) ?? [];
+    if (!goesFirst && waiting.length >= mostWaiting)
+      throw new Error("too many requests wait for a token of this server; try again later");
+    const { promise, resolve } = Promise.withResolvers<T>();
+    const run = async (): Promise<void> => {
+      const result = work();
+      resolve(result);
+      await result.catch(() => undefined);
+    };
+    waiting.splice(goesFirst ? 0 : waiting.length, 0, run);
+    if (!queues.has(server)) {
+      queues.set(server, waiting);
+      void drain(server, waiting);
+    }
+    return promise;
   };
 };
 
@@ -132,15 +180,20 @@ const readStored = async (
   return stored;
 };
 
-const keepStored = async (
-  { tables, sealer, address }: Vault,
+const sealStored = (
+  { sealer, address }: Vault,
   server: string,
   stored: readonly IssuerCredentials[],
-): Promise<void> => {
-  const seal = async ({ issuer, value }: IssuerCredentials) =>
-    [issuer, await sealer.seal(JSON.stringify(value), boundOf(address, server, issuer))] as const;
-  writeCredentials(tables, server, await Promise.all(stored.map(seal)));
-};
+): Promise<readonly SealedRow[]> =>
+  Promise.all(
+    stored.map(
+      async ({ issuer, value }) =>
+        [issuer, await sealer.seal(JSON.stringify(value), boundOf(address, server, issuer))] as const,
+    ),
+  );
+
+/** A server that asks for ever new logins fills nothing: of more, the oldest go. */
+const mostLogins = 100;
 
 const keepLogin = async (
   { tables, sealer, address, now }: Vault,
@@ -151,7 +204,10 @@ const keepLogin = async (
   const login = await sealer.seal(JSON.stringify(value), boundOf(address, id));
   const expiresAt = now() + loginLifeMs;
   tables.write((all) => {
-    all("DELETE FROM mcp_logins WHERE expires_at <= ?", now());
+    all(
+      `DELETE FROM mcp_logins WHERE id NOT IN
+       (SELECT id FROM mcp_logins ORDER BY expires_at DESC LIMIT ${mostLogins - 1})`,
+    );
     all(
       "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
       id,
@@ -165,40 +221,74 @@ const keepLogin = async (
 
 const authorize = async (
   vault: Vault,
-  { server, session, request }: ServerAuthorization,
+  { server, session, interactive, request }: ServerAuthorization,
 ): Promise<AuthorizationAnswer> => {
   const { sealer, logins, address, now } = vault;
   const stored = await readStored(vault, server);
   const { tenant, jurisdiction } = address;
   const state = (): Promise<string> => sealer.seal(JSON.stringify({ tenant, jurisdiction }), stateBound);
   const after = await logins.authorize(server, stored, { request, state, now });
-  if (after.stored !== stored) await keepStored(vault, server, after.stored);
+  if (after.stored !== stored) {
+    const rows = await sealStored(vault, server, after.stored);
+    vault.tables.write((all) => writeCredentials(all, server, rows));
+  }
   if (after.outcome.kind === "token") return after.outcome;
+  if (!interactive) return { kind: "login", url: null };
   const { login } = after.outcome;
   await keepLogin(vault, { server, session }, login);
   return { kind: "login", url: login.url };
 };
 
-const finish = async (
+/** Exchanges the code of a login; what it gives and that every login at this server is over are stored at once. */
+const exchange = async (
   vault: Vault,
-  { server, session, login }: TakenLogin,
-  { id, query }: { readonly id: string; readonly query: string },
-): Promise<LoginEnd> => {
-  const { sealer, logins, address, now } = vault;
+  { id, server, login }: StoredLogin,
+  query: string,
+): Promise<"refused" | "signed_in"> => {
+  const { tables, sealer, logins, address, now } = vault;
   const opened = await sealer.open(login, boundOf(address, id));
-  if (opened === null) return { kind: "unknown" };
+  if (opened === null) throw new Error("the login was begun under another key");
   const stored = await readStored(vault, server);
   const after = await logins.finish(server, stored, { login: parseJson(opened) ?? null, query, now });
-  if (after !== null) {
-    await keepStored(vault, server, after);
-    recordAction(vault.tables, { who: "login", action: "sign_in", subject: server }, now());
-  }
-  return { kind: after === null ? "refused" : "signed_in", server, session };
+  const rows = after === null ? null : await sealStored(vault, server, after);
+  tables.write((all) => {
+    if (rows === null) return all("UPDATE mcp_logins SET outcome = 'refused' WHERE id = ?", id);
+    writeCredentials(all, server, rows);
+    return all(
+      "UPDATE mcp_logins SET outcome = 'signed_in' WHERE server = ? AND outcome IS NOT 'refused'",
+      server,
+    );
+  });
+  if (rows !== null) recordAction(tables, { who: "login", action: "sign_in", subject: server }, now());
+  return rows === null ? "refused" : "signed_in";
+};
+
+/** Tells the sessions of ended logins, and forgets the logins once all of them know. */
+const settle = async (
+  { tables, sessions }: Pick<TenantLoginParts, "tables" | "sessions">,
+  address: TenantAddress,
+  { id, server }: StoredLogin,
+  outcome: "refused" | "signed_in",
+): Promise<void> => {
+  const granted = outcome === "signed_in";
+  const rows = tables.read(
+    "SELECT id, session FROM mcp_logins WHERE server = ? AND outcome = ? AND (id = ? OR outcome = 'signed_in')",
+    server,
+    outcome,
+    id,
+  );
+  const waiting = new Set(rows.flatMap(({ session }) => (session === null ? [] : [String(session)])));
+  await Promise.all(
+    [...waiting].map((session) => sessions.settleLogin(address, session, { server, granted })),
+  );
+  tables.write((all) => {
+    for (const row of rows) all("DELETE FROM mcp_logins WHERE id = ?", row["id"] ?? null);
+  });
 };
 
 /** Creates the logins of a tenant over its tables. */
 export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
-  const { tables, sealer, redactor, now } = parts;
+  const { tables, sealer, sessions, redactor, now } = parts;
   const inTurn = createQueues();
   return {
     authorize: async (asked) => {
@@ -212,16 +302,21 @@ export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
       }
     },
     finish: async ({ address, state, query }) => {
-      const id = sha256Hex(state);
-      const taken = takeLogin(tables, id, now());
-      if (taken === null || sealer === null) return { kind: "unknown" };
-      const vault = { ...parts, sealer, address };
-      const { server, session } = taken;
-      return inTurn(server, () => finish(vault, taken, { id, query })).catch(() => ({
-        kind: "failed",
-        server,
-        session,
-      }));
+      const login = findLogin(tables, sha256Hex(state), now());
+      if (login === null || sealer === null) return "unknown";
+      let { outcome } = login;
+      if (outcome === null) {
+        const { id, server, session } = login;
+        if (!login.isOpen) return "unknown";
+        // Who was refused, or is not needed any more, signs in for nobody.
+        if (session !== null && !(await sessions.awaitsLogin(address, session, server))) return "unknown";
+        if (!takeLogin(tables, id)) return "unknown";
+        const vault = { ...parts, sealer, address };
+        outcome = await inTurn(server, () => exchange(vault, login, query), true).catch(() => null);
+      }
+      if (outcome === null) return "failed";
+      await settle(parts, address, login, outcome);
+      return outcome;
     },
   };
 };

@@ -121,4 +121,9 @@ export const tenantMigrations: Migrations = [
   -- last_end = how the newest run of the person's thread ended, as JSON.
   ALTER TABLE sessions ADD COLUMN last_end TEXT;
   `,
+  `
+  -- outcome = null while the state may still be used, then used, signed_in or refused; the last two until their
+  -- sessions know it. A state that has expired stays, since its session may still wait.
+  ALTER TABLE mcp_logins ADD COLUMN outcome TEXT;
+  `,
 ];

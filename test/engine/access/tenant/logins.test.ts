@@ -1,0 +1,203 @@
+import { expect, test } from "vitest";
+import { forgetLogins, createTenantLogins, readState } from "../../../../src/engine/access/tenant/logins.ts";
+import type { ServerAuthorization, TenantLogins } from "../../../../src/engine/access/tenant/logins.ts";
+import { sealerOf } from "../../../../src/engine/secrets/seal.ts";
+import type { ServerLogins } from "../../../../src/engine/tools/server-login.ts";
+import type { LoginSettlement } from "../../../../src/session/rpc.ts";
+import { memoryTables } from "../tables.ts";
+
+/** A tenant's logins over its tables: who may end one, who hears of it, and how many there are. */
+
+const address = { tenant: "acme", jurisdiction: null };
+const sealer = sealerOf({ LIMPET_ADMIN_KEY: "canary-admin-key-0123456789" });
+const stored = [{ issuer: "https://login.example", value: { tokens: "t" } }];
+
+interface Desk {
+  readonly tenant: TenantLogins;
+  readonly tables: ReturnType<typeof memoryTables>["tables"];
+  readonly waiting: Set<string>;
+  readonly heard: (LoginSettlement & { readonly session: string })[];
+  readonly states: string[];
+  readonly exchanged: string[];
+  broken: boolean;
+  now: number;
+}
+
+const open = (servers: Partial<ServerLogins> = {}): Desk => {
+  const { tables } = memoryTables();
+  const desk: Desk = {
+    tables,
+    waiting: new Set(),
+    heard: [],
+    states: [],
+    exchanged: [],
+    broken: false,
+    now: 1_000,
+    tenant: createTenantLogins({
+      tables,
+      sealer,
+      now: () => desk.now,
+      redactor: { text: (text) => text },
+      sessions: {
+        awaitsLogin: async (_, session) => desk.waiting.has(session),
+        settleLogin: async (_, session, settlement) => {
+          if (desk.broken) throw new Error("the session's object is being replaced");
+          desk.heard.push({ session, ...settlement });
+          desk.waiting.delete(session);
+        },
+      },
+      logins: {
+        authorize: async (_server, _stored, { state }) => {
+          const made = await state();
+          desk.states.push(made);
+          return {
+            outcome: { kind: "login", login: { url: "https://login.example/a", state: made, value: null } },
+            stored: [],
+          };
+        },
+        finish: async (_server, _stored, { query }) => {
+          desk.exchanged.push(query);
+          return query.includes("error=") ? null : stored;
+        },
+        ...servers,
+      },
+    }),
+  };
+  return desk;
+};
+
+const begin = async (
+  desk: Desk,
+  session: string | null,
+  more: Partial<ServerAuthorization> = {},
+): Promise<string> => {
+  const request = { challenge: null, refused: null };
+  await desk.tenant.authorize({ address, server: "sea", session, interactive: true, request, ...more });
+  if (session !== null) desk.waiting.add(session);
+  return desk.states.at(-1) ?? "";
+};
+
+const end = (desk: Desk, state: string, query = "code=c") => desk.tenant.finish({ address, state, query });
+
+const count = ({ tables }: Desk, table: string): number => tables.read(`SELECT 1 FROM ${table}`).length;
+
+test("TB-27: an address whose ask was denied signs nobody in: no code is exchanged and nothing is stored", async () => {
+  const desk = open();
+  const state = await begin(desk, "s1");
+  desk.waiting.delete("s1");
+  expect(await end(desk, state)).toBe("unknown");
+  expect(desk.exchanged).toEqual([]);
+  expect(count(desk, "mcp_credentials")).toBe(0);
+  const admin = await begin(desk, null);
+  expect(await end(desk, admin)).toBe("signed_in");
+});
+
+test("TB-27: a login answers every session that waits for the server, also one whose own address is too old", async () => {
+  const desk = open();
+  await begin(desk, "old");
+  desk.now += 3_600_000;
+  await begin(desk, "other");
+  await begin(desk, "lake", { server: "lake" });
+  const state = await begin(desk, "own");
+  expect(await end(desk, state)).toBe("signed_in");
+  expect(
+    desk.heard.map(({ session, server, granted }) => `${session} ${server} ${granted}`).toSorted(),
+  ).toEqual(["old sea true", "other sea true", "own sea true"]);
+  expect(desk.waiting).toEqual(new Set(["lake"]));
+  expect(await end(desk, state)).toBe("unknown");
+  expect(count(desk, "mcp_logins")).toBe(1);
+});
+
+test("TB-27: a login whose sessions could not be told is told by the next visit to its page, and exchanged once", async () => {
+  const desk = open();
+  const refused = await begin(desk, "no");
+  const state = await begin(desk, "yes");
+  desk.broken = true;
+  await expect(end(desk, refused, "error=access_denied")).rejects.toThrow("replaced");
+  await expect(end(desk, state)).rejects.toThrow("replaced");
+  desk.broken = false;
+  expect(await end(desk, refused, "error=access_denied")).toBe("refused");
+  expect(await end(desk, state)).toBe("signed_in");
+  expect(desk.exchanged).toHaveLength(2);
+  expect(desk.heard).toEqual([
+    { session: "no", server: "sea", granted: false },
+    { session: "yes", server: "sea", granted: true },
+  ]);
+  expect(count(desk, "mcp_logins")).toBe(0);
+});
+
+test("TB-27: one state in two requests at once is exchanged once; that of another tenant counts nothing here", async () => {
+  const desk = open();
+  const state = await begin(desk, "s1");
+  const ends = await Promise.all([end(desk, state), end(desk, state)]);
+  expect(desk.exchanged).toHaveLength(1);
+  expect(ends).toContain("signed_in");
+  const other = open();
+  const foreign = await begin(other, "s1");
+  expect(await end(desk, foreign)).toBe("unknown");
+  expect(await readState(sealer, foreign)).toEqual(address);
+});
+
+test("TB-27: at most 100 logins are under way, the oldest go; where nobody can be asked none begins", async () => {
+  const desk = open();
+  const first = await begin(desk, "s0");
+  for (let at = 1; at <= 100; at++) {
+    desk.now += 1;
+    await begin(desk, `s${at}`);
+  }
+  expect(count(desk, "mcp_logins")).toBe(100);
+  expect(await end(desk, first)).toBe("unknown");
+  const request = { challenge: null, refused: null };
+  const asked = { address, server: "sea", session: "alone", interactive: false, request };
+  expect(await desk.tenant.authorize(asked)).toEqual({ kind: "login", url: null });
+  expect(desk.tables.read("SELECT 1 FROM mcp_logins WHERE session = 'alone'")).toEqual([]);
+});
+
+test("TB-27: at most 20 requests wait for a server's tokens, and a login that ends goes before them", async () => {
+  const order: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const desk = open();
+  const state = await begin(desk, "s1");
+  const busy = open({
+    authorize: async () => {
+      order.push("token");
+      await gate.promise;
+      return { outcome: { kind: "token", token: "t" }, stored: [] };
+    },
+    finish: async () => {
+      order.push("finish");
+      return stored;
+    },
+  });
+  busy.waiting.add("s1");
+  const [row] = desk.tables.read("SELECT * FROM mcp_logins");
+  busy.tables.write((all) =>
+    all(
+      "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
+      ...(["id", "server", "session", "login", "expires_at"] as const).map((name) => row?.[name] ?? null),
+    ),
+  );
+  const request = { challenge: null, refused: null };
+  const asked = { address, server: "sea", session: "s2", interactive: true, request };
+  const all = Array.from({ length: 22 }, () => busy.tenant.authorize(asked));
+  const ended = end(busy, state);
+  expect(await all[21]).toMatchObject({
+    kind: "failure",
+    reason: expect.stringContaining("too many") as string,
+  });
+  gate.resolve();
+  expect(await ended).toBe("signed_in");
+  expect((await Promise.all(all)).filter(({ kind }) => kind === "token")).toHaveLength(21);
+  expect(order.slice(0, 3)).toEqual(["token", "finish", "token"]);
+});
+
+test("TB-27: what is forgotten of a server takes its logins with it, and leaves other servers alone", async () => {
+  const desk = open();
+  await end(desk, await begin(desk, "s1"));
+  const state = await begin(desk, "s2");
+  await begin(desk, "s3", { server: "lake" });
+  forgetLogins(desk.tables, "sea");
+  expect(count(desk, "mcp_credentials")).toBe(0);
+  expect(await end(desk, state)).toBe("unknown");
+  expect(count(desk, "mcp_logins")).toBe(1);
+});
