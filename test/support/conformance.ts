@@ -8,6 +8,7 @@ import { replies, said, scripted } from "./scripts.ts";
 interface ScenarioContext {
   readonly client_id?: string;
   readonly client_secret?: string;
+  readonly issuer?: string;
   readonly private_key_pem?: string;
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: object }[];
 }
@@ -37,19 +38,29 @@ const envOf = ({ client_secret: secret = "", private_key_pem: key = "" }: Scenar
   PRIVATE_KEY: key,
 });
 
+/** The issuer that an operator would write into the team's file: the one that the server names. */
+const issuerOf = async ({ url, context: { issuer } }: Scenario): Promise<string> => {
+  if (issuer !== undefined) return issuer;
+  const { origin, pathname } = new URL(url);
+  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+  const { authorization_servers: servers } = await response.json<{
+    readonly authorization_servers: readonly string[];
+  }>();
+  return servers[0] ?? "";
+};
+
 /** How the team signs in: with the client that the scenario registered, or by what Limpet finds out itself. */
-const authOf = ({
-  name,
-  context: { client_id: id, client_secret: secret, private_key_pem: key },
-}: Scenario) => {
+const authOf = async (scenario: Scenario): Promise<string> => {
+  const { client_id: id, client_secret: secret, private_key_pem: key } = scenario.context;
   if (id === undefined) return "auth: oauth";
   const proof = secret === undefined ? "" : ', client_secret: "${CLIENT_SECRET}"';
   const keyed = key === undefined ? "" : ', private_key: "${PRIVATE_KEY}"';
-  const auth = name.includes("client-credentials") ? "client_credentials" : "oauth";
-  return `auth: ${auth}, credentials: { client_id: "${id}"${proof}${keyed} }`;
+  const issuer = `${proof}${keyed}` === "" ? "" : `, issuer: "${await issuerOf(scenario)}"`;
+  const auth = scenario.name.includes("client-credentials") ? "client_credentials" : "oauth";
+  return `auth: ${auth}, credentials: { client_id: "${id}"${proof}${keyed}${issuer} }`;
 };
 
-const openSession = (
+const openSession = async (
   scenario: Scenario,
   tables: ReturnType<typeof memoryTables>["tables"],
   calls: readonly Call[],
@@ -58,7 +69,7 @@ const openSession = (
     scripted(
       replies(...calls.map(([tool, args]) => said([tool, args])), said("Done.")),
       "",
-      `egress: { allow_http: true }\naccess: { hosts: [agents.example.com] }\nmcp_servers: [{ name: sea, url: "${scenario.url}", ${authOf(scenario)}, new_tools: allow }]`,
+      `egress: { allow_http: true }\naccess: { hosts: [agents.example.com] }\nmcp_servers: [{ name: sea, url: "${scenario.url}", ${await authOf(scenario)}, new_tools: allow }]`,
     ).replace("toolboxes: [probe]", "toolboxes: [sea]"),
     { tables, env: envOf(scenario.context) },
     {},
