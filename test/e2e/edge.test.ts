@@ -37,7 +37,11 @@ test("TB-1 RE-15: code of the team sees no environment, and what it finds elsewh
   const [seen] = events.flatMap((event) => (event.type === "tool_call_end" ? [event.data.output] : []));
   expect(typeof seen === "string" && JSON.parse(seen)).toEqual({
     process: {},
-    bindings: { LIMPET_ADMIN_KEY: "[secret:LIMPET_ADMIN_KEY]", STRAY: "[secret:STRAY]" },
+    bindings: {
+      LIMPET_ADMIN_KEY: "[secret:LIMPET_ADMIN_KEY]",
+      LIMPET_PRIVATE_EGRESS: "",
+      STRAY: "[secret:STRAY]",
+    },
   });
   for (const secret of [adminKey, stray]) expect(JSON.stringify(events)).not.toContain(secret);
 });
