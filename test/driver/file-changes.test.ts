@@ -100,7 +100,7 @@ test("★ AP-45: whoever dies, a change that was made is told once, and one that
       expect(changesOf(bench), where).toEqual(dies === "before it" ? [] : [["a", "create", null]]);
       if (dies === "before it") {
         await expect(write(workspace, change, "a", "late"), where).rejects.toMatchObject({
-          code: "key_reused",
+          code: "capacity_exceeded",
         });
         expect(await workspace.text("a"), where).toBeNull();
       } else {
