@@ -68,7 +68,7 @@ test("AP-54: a session of 2,000 events is there in a second", async () => {
   expect(median(times)).toBeLessThanOrEqual(3_000);
 });
 
-test("AP-54: a stream of 500 pieces in a second makes no task over 50 ms and drops at most 5 % of the frames", async () => {
+test("AP-54: a stream of 500 pieces in a second leaves the page quick", async () => {
   const longest: number[] = [];
   const dropped: number[] = [];
   for (let pass = 0; pass < passes; pass += 1) {
