@@ -11,7 +11,7 @@ import type { DevServer } from "../support/dev-server.ts";
  * Milliseconds in which another workspace's command answers: 250 where nothing else runs, and more here, since tests share
  * the cores; without the bounds it is seconds to minutes. And bytes above rest that the Worker may hold.
  */
-const patience = 1_000;
+const patience = 2_000;
 const room = 100 * 1024 * 1024;
 
 let server: DevServer;
