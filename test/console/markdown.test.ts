@@ -91,5 +91,7 @@ test("RE-T31: markup is text, and an attack on the reader's time takes none", ()
     "\\",
   ])
     readBlocks(attack.repeat(5_000)).forEach((block) => "text" in block && readInlines(block.text));
+  for (const long of ["*a ".repeat(40_000), `# a${" ".repeat(60_000)}b`])
+    readBlocks(long).forEach((block) => "text" in block && readInlines(block.text));
   expect(performance.now() - started).toBeLessThan(4_000);
 });

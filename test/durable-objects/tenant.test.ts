@@ -6,6 +6,7 @@ import type { SessionSummary } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { Principal, Scope } from "../../src/session/rpc.ts";
+import { summary as restingSummary } from "../engine/access/summary.ts";
 import { replaceMethod, teamStub, tenantStub } from "../support/worker/directories.ts";
 import { api } from "../support/worker/session.ts";
 
@@ -13,21 +14,8 @@ import { api } from "../support/worker/session.ts";
 
 const of = (tenant: string): Principal => ({ tenant, jurisdiction: null, by: "operator", scopes: allScopes });
 
-const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
-  id,
-  ref: null,
-  agent: "guide",
-  title: null,
-  metadata: { team: "x" },
-  status: "idle",
-  revision: "r_1",
-  head_seq: 1,
-  created_at: 1000,
-  updated_at: 1000,
-  usage: {},
-  ledger: { since: 0, rows: [] },
-  ...more,
-});
+const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary =>
+  restingSummary(id, { metadata: { team: "x" }, ...more });
 
 const count = (stub: DurableObjectStub, table: string): Promise<number> =>
   runInDurableObject(stub, (_, { storage }) => {

@@ -30,8 +30,13 @@ const fileSubject = (tool: string, input: Fields): Shown | null => {
   };
 };
 
+const commandTools: ReadonlySet<string> = new Set(["exec_run", "exec_shell"]);
+
+const shownPart = (tool: string, input: Fields): Fields =>
+  Object.fromEntries(Object.entries(input).filter(([name]) => shownFields[tool]?.includes(name)));
+
 const shownOf = (tool: string, input: Fields): Shown => {
-  const command = Object.hasOwn(shownFields, tool) && tool.startsWith("exec_") ? commandOf(input) : null;
+  const command = commandTools.has(tool) ? commandOf(shownPart(tool, input)) : null;
   if (command !== null) return { kind: "command", command };
   const plan = tool === "plan" ? textOf(input["plan"]) : null;
   if (plan !== null) return { kind: "plan", plan };
