@@ -4,11 +4,13 @@ import type { Migrations } from "../database.ts";
 export const tenantMigrations: Migrations = [
   `
   -- One row per undeleted session, as the list shows it and in the order of its creation, since the first key costs
-  -- no index of its own.
+  -- no index of its own. next_revision = what the session goes over to before its next run, pinned like the one that it
+  -- has; last_end = how the newest run of the person's thread ended, as JSON.
   CREATE TABLE sessions (
     id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
     status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, usage TEXT NOT NULL,
+    next_revision TEXT, last_end TEXT,
     PRIMARY KEY (created_at, id)
   ) WITHOUT ROWID;
   CREATE INDEX sessions_by_update ON sessions (updated_at, id);
@@ -68,62 +70,41 @@ export const tenantMigrations: Migrations = [
   CREATE INDEX memories_by_owner ON memories (owner, at, n);
   -- Their words by \`n\`; the owner is a word of its own.
   CREATE VIRTUAL TABLE memory_words USING fts5(owner, words, content = '', contentless_delete = 1);
-  `,
-  `
-  -- The revision that a session goes over to before its next run; it is pinned like the one that the session has.
-  ALTER TABLE sessions ADD COLUMN next_revision TEXT;
-  `,
-  `
   -- What the newest session to ask an MCP server saw; tools = how many it offered, -1 if it never answered.
   CREATE TABLE mcp_servers (
     server TEXT PRIMARY KEY, state TEXT NOT NULL, error TEXT, tools INTEGER NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
-  -- The hashes that are approved of a server's tools: those of its first list, and what an administrator approved.
-  CREATE TABLE tool_pins (server TEXT NOT NULL, tool TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (server, tool)) WITHOUT ROWID;
+  -- The hashes that are approved of a server's tools: approved = 1 for one that an administrator approved, 0 for one of
+  -- the first list, which counts without a lock only.
+  CREATE TABLE tool_pins (
+    server TEXT NOT NULL, tool TEXT NOT NULL, hash TEXT NOT NULL, approved INTEGER NOT NULL,
+    PRIMARY KEY (server, tool)
+  ) WITHOUT ROWID;
   -- Tools of the newest list that differ from what is approved; pinned is null if nothing was.
   CREATE TABLE tool_changes (
     server TEXT NOT NULL, tool TEXT NOT NULL, pinned TEXT, found TEXT NOT NULL, PRIMARY KEY (server, tool)
   ) WITHOUT ROWID;
-  `,
-  `
   -- What sessions wait for people to answer, as the list shows it.
   CREATE TABLE open_asks (
     session TEXT NOT NULL, id TEXT NOT NULL, opened_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (session, id)
   ) WITHOUT ROWID;
-  `,
-  `
   -- What was decided in sessions, one row for a report; at = the session's time of it, first = its first event's number.
   CREATE TABLE audit (
     at INTEGER NOT NULL, session TEXT NOT NULL, first INTEGER NOT NULL, decisions TEXT NOT NULL,
     PRIMARY KEY (at, session, first)
   ) WITHOUT ROWID;
-  `,
-  `
-  -- approved = 1 for a hash that an administrator approved, 0 for one of a first list, which counts without a lock only.
-  ALTER TABLE tool_pins ADD COLUMN approved INTEGER NOT NULL DEFAULT 0;
-  `,
-  `
+  CREATE INDEX audit_by_session ON audit (session, at, first);
   -- What authorization servers of MCP servers gave the tenant, encrypted: the client's registration and its tokens.
   CREATE TABLE mcp_credentials (
     server TEXT NOT NULL, issuer TEXT NOT NULL, sealed TEXT NOT NULL, PRIMARY KEY (server, issuer)
   ) WITHOUT ROWID;
   -- Logins under way by the digest of their state; session is null if an administrator began it, login is encrypted.
-  CREATE TABLE mcp_logins (
-    id TEXT PRIMARY KEY, server TEXT NOT NULL, session TEXT, login TEXT NOT NULL, expires_at INTEGER NOT NULL
-  ) WITHOUT ROWID;
-  `,
-  `
-  -- A session's decisions are found without those of others.
-  CREATE INDEX audit_by_session ON audit (session, at, first);
-  `,
-  `
-  -- last_end = how the newest run of the person's thread ended, as JSON.
-  ALTER TABLE sessions ADD COLUMN last_end TEXT;
-  `,
-  `
   -- outcome = null while the state may still be used, then used, signed_in or refused; the last two until their
   -- sessions know it. A state that has expired stays, since its session may still wait.
-  ALTER TABLE mcp_logins ADD COLUMN outcome TEXT;
+  CREATE TABLE mcp_logins (
+    id TEXT PRIMARY KEY, server TEXT NOT NULL, session TEXT, login TEXT NOT NULL, expires_at INTEGER NOT NULL,
+    outcome TEXT
+  ) WITHOUT ROWID;
   `,
 ];
