@@ -11,7 +11,7 @@ import type { ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import type { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
-import { resume } from "./connect.ts";
+import { LostAnswer, resume } from "./connect.ts";
 import { outputOf } from "./content.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
 import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
@@ -98,7 +98,8 @@ const refusedEnd = ({ login, message }: AuthorizationError): McpCallEnd =>
   login === null ? { kind: "unreachable", reason: message } : { kind: "login", url: login };
 
 const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
-  const refusal = wire.refusal();
+  // The server took a call whose answer was cut off, even if it then refused to send the rest.
+  const refusal = error instanceof LostAnswer ? null : wire.refusal();
   if (refusal !== null) return refusedEnd(refusal);
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };

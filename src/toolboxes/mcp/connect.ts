@@ -7,7 +7,7 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import type { DiscoverResult, Transport } from "@modelcontextprotocol/client";
+import type { DiscoverResult, ReconnectionScheduler, Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
@@ -45,7 +45,7 @@ export interface OpenClient {
 }
 
 /** The stream of an answer ended without one. */
-class LostAnswer extends Error {
+export class LostAnswer extends Error {
   constructor() {
     super("the answer was cut off");
     this.name = "LostAnswer";
@@ -68,23 +68,36 @@ const createModernClient = (): Client =>
     versionNegotiation: { mode: { pin: modernVersion }, probe: { timeoutMs: probeMs } },
   });
 
-/** A stream that breaks is not taken up again: it would need a request that stays open. */
-const noReconnection = {
-  maxRetries: 0,
-  initialReconnectionDelay: 1_000,
-  maxReconnectionDelay: 1_000,
-  reconnectionDelayGrowFactor: 1,
+const shortestPauseMs = 500;
+
+/** The call ends before this by its own deadline; a timer of more than 2^31 ms would fire at once. */
+const longestPauseMs = 660_000;
+
+/** Waits as long as the server says, within bounds, before the rest of an answer is asked for. */
+const waitToReconnect: ReconnectionScheduler = (reconnect, pauseMs) => {
+  const timer = setTimeout(reconnect, Math.min(Math.max(pauseMs, shortestPauseMs), longestPauseMs));
+  return () => clearTimeout(timer);
 };
+
+/** How often in a row the rest of an answer is asked for that a 2025 server cut off; later revisions have no such request. */
+const mostReconnections = { legacy: 3, modern: 0 };
 
 const streamableTo = (
   { url }: McpEndpoint,
   wire: McpWire,
+  era: keyof typeof mostReconnections,
   resumed?: { readonly session: string; readonly version?: string | undefined },
 ): StreamableHTTPClientTransport =>
   new StreamableHTTPClientTransport(new URL(url), {
     fetch: wire.fetch,
     redirectPolicy: "follow",
-    reconnectionOptions: noReconnection,
+    reconnectionOptions: {
+      maxRetries: mostReconnections[era],
+      initialReconnectionDelay: 1_000,
+      maxReconnectionDelay: 30_000,
+      reconnectionDelayGrowFactor: 2,
+    },
+    reconnectionScheduler: waitToReconnect,
     ...(resumed === undefined ? {} : { sessionId: resumed.session }),
     ...(resumed?.version === undefined ? {} : { protocolVersion: resumed.version }),
   });
@@ -155,7 +168,7 @@ const opened = (
   renumber(transport);
   watchAnswers(transport, lose);
   const onerror = (error: Error): void => {
-    if (error instanceof SseError) lose();
+    if (error instanceof SseError || wire.isTooLarge()) lose();
   };
   Object.assign(client, { onerror });
   return {
@@ -194,7 +207,7 @@ const connectLegacy = async (
   signal: AbortSignal,
 ): Promise<OpenClient> => {
   const client = createLegacyClient();
-  const transport = streamableTo(endpoint, wire);
+  const transport = streamableTo(endpoint, wire, "legacy");
   await client.connect(transport, { signal });
   return opened(client, transport, () => legacyConnection(client, transport), false, wire);
 };
@@ -205,7 +218,7 @@ const connectModern = async (
   signal: AbortSignal,
 ): Promise<OpenClient> => {
   const client = createModernClient();
-  const transport = streamableTo(endpoint, wire);
+  const transport = streamableTo(endpoint, wire, "modern");
   await client.connect(transport, { signal });
   return opened(client, transport, () => modernConnection(client), false, wire);
 };
@@ -283,12 +296,12 @@ export const resume = async (
   if (connection.era === "modern") {
     const client = createModernClient();
     const prior = { kind: "modern", discover: connection.discover } as const;
-    const transport = streamableTo(endpoint, wire);
+    const transport = streamableTo(endpoint, wire, "modern");
     await client.connect(transport, { prior, signal });
     return opened(client, transport, () => connection, true, wire);
   }
   const client = createLegacyClient();
-  const transport = streamableTo(endpoint, wire, connection);
+  const transport = streamableTo(endpoint, wire, "legacy", connection);
   await client.connect(transport, { prior: { kind: "legacy" }, signal });
   return opened(client, transport, () => legacyConnection(client, transport), true, wire);
 };

@@ -29,6 +29,12 @@ const settleMs = 2_000;
 
 const headersOf = (init: RequestInit | undefined): Headers => new Headers(init?.headers);
 
+const isGet = (init: RequestInit | undefined): boolean => (init?.method ?? "GET") === "GET";
+
+/** Returns whether this asks for the rest of an answer that was cut off, by the id of its last event. */
+const isRest = (init: RequestInit | undefined): boolean =>
+  isGet(init) && headersOf(init).has("last-event-id");
+
 /** Counts what has come in all, and says what is too long. */
 type CountBytes = (bytes: number) => string | null;
 
@@ -43,13 +49,8 @@ const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): Readabl
   return body.pipeThrough(cap);
 };
 
-const unrefused = (): null => null;
-
-export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" | "authorize">): McpWire => {
-  const { send, refusal } =
-    authorize === null ? { send: given, refusal: unrefused } : createAuthorizedSend(given, authorize);
-  let streams = 0;
-  let status = 0;
+/** Counts the bytes of each answer and of all. */
+const createCounter = () => {
   let large = false;
   let total = 0;
   const countAnswer = (): CountBytes => {
@@ -64,6 +65,18 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
         : "the answers are longer than 8 MiB in all";
     };
   };
+  return { countAnswer, isTooLarge: () => large };
+};
+
+const unrefused = (): null => null;
+
+export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" | "authorize">): McpWire => {
+  const { send, refusal } =
+    authorize === null ? { send: given, refusal: unrefused } : createAuthorizedSend(given, authorize);
+  let streams = 0;
+  let status = 0;
+  const { countAnswer, isTooLarge } = createCounter();
+  let count = countAnswer();
   const inFlight = new Set<Promise<unknown>>();
   const answer = async (address: string, init: RequestInit | undefined): Promise<Response> => {
     const { method = "GET", body, signal } = init ?? {};
@@ -75,15 +88,18 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     });
     status = response.status;
     if (response.body === null) return response;
-    const capped = capStream(response.body, countAnswer());
+    // The rest of an answer counts with its beginning.
+    if (!isRest(init)) count = countAnswer();
+    const capped = capStream(response.body, count);
     return new Response(capped, { status, statusText: response.statusText, headers: response.headers });
   };
   return {
     fetch: (url, init) => {
+      // This ends with its call, which is not to wait for it.
+      if (isRest(init) && !isTooLarge()) return answer(String(url), init);
       // A stream that the server may speak on at any time would keep the session awake.
-      const isStream = (init?.method ?? "GET") === "GET";
-      if (isStream && streams === 0) return Promise.resolve(new Response(null, { status: 405 }));
-      if (isStream) streams -= 1;
+      if (isGet(init) && streams === 0) return Promise.resolve(new Response(null, { status: 405 }));
+      if (isGet(init)) streams -= 1;
       const answered = answer(String(url), init);
       const done = answered.catch(() => undefined).finally(() => inFlight.delete(done));
       inFlight.add(done);
@@ -93,7 +109,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
       streams += 1;
     },
     lastStatus: () => status,
-    isTooLarge: () => large,
+    isTooLarge,
     refusal,
     settled: () => {
       const waits = Promise.withResolvers<void>();
