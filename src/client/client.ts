@@ -1,11 +1,4 @@
-import type {
-  AnswerOf,
-  AnswerPage,
-  CallOperation,
-  CallOptions,
-  ListedSessionAnswer,
-  ParamsOf,
-} from "./call.ts";
+import type { AnswerOf, CallOperation, CallOptions, ParamsOf } from "./call.ts";
 import { createCall } from "./call.ts";
 import type { ClientOptions, ClientRequest } from "./http.ts";
 import { createHttp } from "./http.ts";
@@ -21,7 +14,7 @@ export interface LimpetClient {
     readonly create: (params?: ParamsOf<"create">, options?: CallOptions) => Promise<SessionClient>;
     /** Returns the client of a session by its id; nothing is requested. */
     readonly get: (id: string) => SessionClient;
-    readonly list: (params?: ParamsOf<"list_sessions">) => Promise<AnswerPage<ListedSessionAnswer>>;
+    readonly list: (params?: ParamsOf<"list_sessions">) => Promise<AnswerOf<"list_sessions">>;
   };
   /** Calls any operation by its name. */
   readonly call: CallOperation;
@@ -37,7 +30,7 @@ export const createClient = (options: ClientOptions): LimpetClient => {
   return {
     sessions: {
       create: async (params = {}, given) => {
-        const session: AnswerOf<"create"> = await call("create", params, given);
+        const session = await call("create", params, given);
         return createSessionClient(source, session.id);
       },
       get: (id) => createSessionClient(source, id),

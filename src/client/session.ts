@@ -1,14 +1,7 @@
-import type { Ask } from "../agent/state/ask.ts";
 import type { StoredEvent } from "../agent/state/events.ts";
 import type { ContentPart } from "../chat/message.ts";
-import type {
-  AnswerOf,
-  CallOptions,
-  ClientOperationName,
-  InputReceipt,
-  ParamsOf,
-  UsageAnswer,
-} from "./call.ts";
+import type { AnswerSchemas } from "./operations/answers.ts";
+import type { AnswerOf, CallOptions, ClientOperationName, ParamsOf } from "./call.ts";
 import { requestOf } from "./call.ts";
 import { createCommands } from "./commands.ts";
 import type { EventsOptions } from "./events.ts";
@@ -16,7 +9,7 @@ import { readSessionEvents } from "./events.ts";
 import type { Http } from "./http.ts";
 import type { OpenTranscript } from "./open.ts";
 import { openSession } from "./open.ts";
-import type { InputContent } from "./params.ts";
+import type { InputContent } from "./operations/params.ts";
 import { createPendingInputs } from "./pending.ts";
 import { newCommandId } from "./retry.ts";
 import type { OpenSession, TranscriptInput } from "./transcript.ts";
@@ -32,18 +25,18 @@ export interface SessionClient {
   readonly send: (
     input: string | Omit<OwnParams<"send">, "wait">,
     options?: CallOptions,
-  ) => Promise<InputReceipt>;
+  ) => Promise<AnswerSchemas["Receipt"]>;
   /** Answers an ask; the first valid answer wins. */
   readonly answer: (
     ask: string,
     answer: Omit<OwnParams<"answer">, "ask">,
     options?: CallOptions,
-  ) => Promise<Ask & { readonly seq: number }>;
+  ) => Promise<AnswerOf<"answer">>;
   /** Cancels the run, at once or after its turn; `run` is null if none was active. */
   readonly cancel: (params?: OwnParams<"cancel">, options?: CallOptions) => Promise<AnswerOf<"cancel">>;
   /** Makes what the model sees smaller. */
   readonly compact: (params?: OwnParams<"compact">, options?: CallOptions) => Promise<AnswerOf<"compact">>;
-  readonly usage: () => Promise<UsageAnswer>;
+  readonly usage: () => Promise<AnswerOf<"usage">>;
   /** Yields stored events after a number, then those that come; it reconnects by itself and ends by its signal. */
   readonly events: (options?: EventsOptions) => AsyncGenerator<StoredEvent, void, undefined>;
   /** Follows the session as a transcript, until it is closed. */
@@ -87,11 +80,13 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
   const refresh = (): void => {
     for (const open of opens) open.refresh();
   };
-  const send = async (body: SendBody, options: CallOptions): Promise<InputReceipt> => {
+  const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
     pending.add(pendingInputOf(body));
     refresh();
     try {
-      const receipt = await commands.perform("send", body, { ...options, key: options.key ?? body.id });
+      const key = options.key ?? body.id;
+      // Only who waits is answered with a run.
+      const receipt = (await commands.perform("send", body, { ...options, key })) as AnswerSchemas["Receipt"];
       pending.settle(body.id, receipt.seq);
       return receipt;
     } catch (fault) {
@@ -123,7 +118,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
     answer: (ask, answer, options) => commands.perform("answer", { ask, ...answer }, options),
     cancel: (params = {}, options) => commands.perform("cancel", params, options),
     compact: (params = {}, options) => commands.perform("compact", params, options),
-    usage: async () => (await http.json(requestOf("usage", { session: id }))) as UsageAnswer,
+    usage: async () => (await http.json(requestOf("usage", { session: id }))) as AnswerOf<"usage">,
     events: (options = {}) => readSessionEvents({ ...source, path }, options),
     open,
   };

@@ -81,7 +81,14 @@ test("AP-51: its types compile for strict consumers: events are told apart by th
       if (entry.kind === "call") console.log(entry.tool, entry.changes.length);
       else if (entry.kind === "message") console.log(entry.parts.length);
     const keys = await client.call("list_keys", { limit: 10 });
-    console.log(keys["data"], (await client.call("get", { session: session.id })).usage.cost_usd);
+    console.log(keys.data[0]?.scopes, (await client.call("get", { session: session.id })).usage.cost_usd);
+    const nothing: null = await client.call("revoke_key", { key: "k" });
+    const tasks = await client.call("tasks", { session: session.id });
+    const blocked: boolean | undefined = tasks.data[0]?.blocked;
+    const agents = await client.call("agents", {});
+    console.log(nothing, blocked, agents.data.map(({ name, tools }) => name + tools.length), agents.next_cursor);
+    const sent = await client.call("send", { session: session.id, content: "x", wait: 60 });
+    console.log("result" in sent ? sent.result?.text : sent.input, (await session.send("y")).seq);
   `;
   expect(await compile(code)).toBe("");
 });
@@ -90,6 +97,11 @@ test.each([
   ["an unknown parameter", 'await session.send({ content: "x", mode: "now" });', "'mode' does not exist"],
   ["a missing parameter", 'await client.call("run", { session: "s" });', "'run' is missing"],
   ["an unknown operation", 'await client.call("launch", {});', '"launch"'],
+  [
+    "a field that an answer does not have",
+    'console.log((await client.call("list_grants", {})).data[0]?.colour);',
+    "'colour'",
+  ],
   [
     "data of another event",
     'for await (const e of session.events()) if (e.type === "run_end") e.data.tool;',

@@ -58,7 +58,7 @@ const writeDeclarations = async (root: string): Promise<void> => {
 /** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js` and its types. */
 export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> => {
   for (const [name, text] of Object.entries(printOperations())) {
-    const file = join(root, "src/client", name);
+    const file = join(root, "src/client/operations", name);
     if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
   }
   await writeBundle(root);

@@ -17,9 +17,13 @@ import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
 import { pageQueryFields } from "../../session/paging.ts";
 import { operations } from "../../session/operations.ts";
 import { contentSchema } from "../../session/operations/content.ts";
-import { acceptedType } from "./schema-type.ts";
+import { collectSchemas } from "../../api/documents/json-schema.ts";
+import type { SchemaCollection, SchemaObject } from "../../api/documents/json-schema.ts";
+import { describedRoutes } from "../../api/documents/routes.ts";
+import { eventSchemas } from "../../api/documents/schemas/events.ts";
+import { acceptedType, answeredType } from "./schema-type.ts";
 
-/** This file writes the operations as the client knows them: their routes, and the types of their parameters. */
+/** This file writes the operations as the client knows them: their routes, and the types of their parameters and answers. */
 
 interface ClientOperation {
   readonly name: string;
@@ -44,12 +48,15 @@ const ownFields: ReadonlySet<string> = new Set(["key", "sha256", "source"]);
 const withoutOwnFields = (params: z.ZodObject): z.ZodObject =>
   z.strictObject(Object.fromEntries(Object.entries(params.shape).filter(([name]) => !ownFields.has(name))));
 
+/** Returns a path without the patterns of its parameters. */
+const plainPath = (path: string): string => path.replace(/\{.*?\}/g, "");
+
 const sessionOperations: readonly ClientOperation[] = operations
   .filter(({ name }) => !rawOperations.has(name))
   .map(({ name, summary, method, path, params }) => ({
     name,
     summary,
-    route: `${method} ${path.replace(/\{.*?\}/g, "")}`,
+    route: `${method} ${plainPath(path)}`,
     params: withoutOwnFields(params),
   }));
 
@@ -112,6 +119,69 @@ const paramsOf = ({ route, params }: ClientOperation): z.ZodObject => {
 
 const clientOperations: readonly ClientOperation[] = [...sessionOperations, ...teamOperations];
 
+/** Writes what an operation answers, whatever its status; null is an answer without a body. */
+const answerOf = ({ route }: ClientOperation, schemas: SchemaCollection): string => {
+  const described = describedRoutes.find(
+    ({ route: { method, path } }) => `${method} ${plainPath(path)}` === route,
+  );
+  if (described === undefined) throw new Error(`${route} is described nowhere`);
+  const types = Object.values(described.answers).map((schema) =>
+    schema === null ? "null" : answeredType(schemas.place(schema, "output")),
+  );
+  return [...new Set(types)].join(" | ");
+};
+
+/** Event schemas differ in these fields alone. */
+const ownEventFields: readonly string[] = ["type", "data"];
+
+/** Returns an event's schema with the fields that it has or has not in common with all events. */
+const partOfEvent = ({ properties, required, ...schema }: SchemaObject, isOwn: boolean): SchemaObject => {
+  const isWanted = (name: unknown): boolean => ownEventFields.includes(String(name)) === isOwn;
+  const fields = Object.entries(properties ?? {}).filter(([name]) => isWanted(name));
+  const needed = Array.isArray(required) ? required.filter(isWanted) : [];
+  return { ...schema, properties: Object.fromEntries(fields), required: needed };
+};
+
+/** Writes the type of what has a name in the documents; events have their common fields from one place. */
+const printNoun = ([name, { description, ...schema }]: readonly [string, SchemaObject]): string => {
+  const isEvent = eventNames.has(name);
+  const type = isEvent ? `EventEnvelope & ${answeredType(partOfEvent(schema, true))}` : answeredType(schema);
+  return `/** ${String(description)} */\nreadonly ${name}: ${type};`;
+};
+
+const eventNames: ReadonlySet<string> = new Set(
+  [...eventSchemas.values()].map((schema) => String(schema.meta()?.id)),
+);
+
+/** Writes the types of all answers: of each operation, and of what has a name in the documents. */
+const printAnswers = (): readonly string[] => {
+  const schemas = collectSchemas();
+  const answers = clientOperations.map(
+    (operation) => `readonly ${operation.name}: ${answerOf(operation, schemas)};`,
+  );
+  const nouns = Object.entries(schemas.all());
+  const [, anyEvent = {}] = nouns.find(([name]) => eventNames.has(name)) ?? [];
+  return [
+    'import type { Json } from "../../chat/message.ts";',
+    "",
+    notice,
+    "",
+    "/** What all events have. */",
+    `interface EventEnvelope ${answeredType(partOfEvent(anyEvent, false))}`,
+    "",
+    "/** What answers are made of, by its name in `GET /v1/openapi.json`. */",
+    "export interface AnswerSchemas {",
+    ...nouns.map(printNoun),
+    "}",
+    "",
+    "/** The answer of each operation; null has no body. */",
+    "export interface OperationAnswers {",
+    ...answers,
+    "}",
+    "",
+  ];
+};
+
 const notice = "/** This file is written by `npm run build` from the operation table; do not edit it. */";
 
 const content = acceptedType(contentSchema);
@@ -132,7 +202,7 @@ const indentLines = (text: string): string => {
 };
 
 /** Returns the files of the client that follow from the operations. */
-export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts", string>> => {
+export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts" | "answers.ts", string>> => {
   const routes = clientOperations.map(({ name, route }) => `${name}: ${JSON.stringify(route)},`);
   const params = clientOperations.map(
     (operation) =>
@@ -148,7 +218,7 @@ export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts", st
     "",
   ];
   const paramsFile = [
-    'import type { Json } from "../chat/message.ts";',
+    'import type { Json } from "../../chat/message.ts";',
     "",
     notice,
     "",
@@ -164,5 +234,6 @@ export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts", st
   return {
     "routes.ts": indentLines(routesFile.join("\n")),
     "params.ts": indentLines(paramsFile.join("\n")),
+    "answers.ts": indentLines(printAnswers().join("\n")),
   };
 };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** This file writes the TypeScript type of what a schema accepts. */
+/** This file writes the TypeScript type of what a schema describes. */
 
 interface JsonSchema {
   readonly [key: string]: unknown;
@@ -44,16 +44,24 @@ const typesByName: Readonly<Record<string, (schema: JsonSchema) => string>> = {
 
 const inParentheses = (type: string): string => (type.includes("|") ? `(${type})` : type);
 
+const namedSchemas = "#/components/schemas/";
+
+/** Of the schemas without a name, only that of any JSON value refers to itself. */
+const referredType = (reference: string): string =>
+  reference.startsWith(namedSchemas)
+    ? `AnswerSchemas[${JSON.stringify(reference.slice(namedSchemas.length))}]`
+    : "Json";
+
 const typeOf = (schema: JsonSchema): string => {
   const { $ref: reference, const: value, enum: values, anyOf, oneOf, allOf, type } = schema;
-  // The only schema that refers to itself is that of any JSON value.
-  if (typeof reference === "string") return "Json";
+  if (typeof reference === "string") return referredType(reference);
   if (value !== undefined) return JSON.stringify(value);
   if (Array.isArray(values)) return values.map((each) => JSON.stringify(each)).join(" | ");
   const union = schemasIn(anyOf ?? oneOf);
   if (union.length > 0) return [...new Set(union.map(typeOf))].join(" | ");
   const parts = schemasIn(allOf);
   if (parts.length > 0) return parts.map((part) => inParentheses(typeOf(part))).join(" & ");
+  if (Array.isArray(type)) return type.map((each: unknown) => typeOf({ ...schema, type: each })).join(" | ");
   return typesByName[String(type)]?.(schema) ?? "Json";
 };
 
@@ -62,3 +70,6 @@ export const acceptedType = (schema: z.ZodType): string => {
   const described: unknown = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
   return isSchema(described) ? typeOf(described) : "Json";
 };
+
+/** Returns the type of an answer, from its schema in the documents. */
+export const answeredType = (schema: JsonSchema): string => typeOf(schema);

@@ -125,25 +125,31 @@ const answerAsk = async ({ client, names, flags, show }: RemoteContext): Promise
 
 const modes = ["reject", "queue", "steer", "interrupt", "rollback"] as const;
 
+const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined => {
+  const mode = modes.find((each) => each === given);
+  if (given !== undefined && mode === undefined)
+    throw new UsageError(`${given} is no mode; take ${modes.join(", ")}`);
+  return mode;
+};
+
 const sendInput = async ({ client, names, flags, show, person }: RemoteContext): Promise<ExitCode> => {
   const [given = "", content = ""] = names;
-  const mode = modes.find((each) => each === flags["on-busy"]);
-  if (flags["on-busy"] !== undefined && mode === undefined)
-    throw new UsageError(`${flags["on-busy"]} is no mode; take ${modes.join(", ")}`);
+  const mode = modeOf(flags);
   const isNew = given === "new";
   const session = isNew ? (await client.sessions.create(agentOf(flags))).id : given;
   if (isNew) person.warn(session);
   const input = { session, content, ...(mode === undefined ? {} : { on_busy: mode }) };
-  if (flags.wait !== true) {
-    const receipt = await client.call("send", input);
-    show({ session, ...receipt }, () => [`${receipt.input} ${receipt.status} in ${session}`]);
-    return exitCodes.fine;
-  }
-  // The answer is the run where it has ended in time, otherwise the receipt.
-  const { input: sent, ...run } = { ...(await client.call("send", { ...input, wait: 300 })) };
-  const result = "result" in run ? (run.result as { readonly text?: string } | null) : null;
-  show({ session, input: sent, ...run }, () => [plain(result?.text ?? `it goes on: limpet chat ${session}`)]);
-  return "state" in run && run.state === "completed" ? exitCodes.fine : exitCodes.diagnostics;
+  const waits = flags.wait === true;
+  // The answer to who waits is the run where it has ended in time, otherwise the receipt.
+  const answer = await client.call("send", waits ? { ...input, wait: 300 } : input);
+  const said = "result" in answer ? answer.result?.text : undefined;
+  show({ session, ...answer }, () => [
+    "input" in answer && !waits
+      ? `${answer.input} ${answer.status} in ${session}`
+      : plain(said ?? `it goes on: limpet chat ${session}`),
+  ]);
+  const isDone = !waits || ("state" in answer && answer.state === "completed");
+  return isDone ? exitCodes.fine : exitCodes.diagnostics;
 };
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });

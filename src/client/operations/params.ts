@@ -1,4 +1,4 @@
-import type { Json } from "../chat/message.ts";
+import type { Json } from "../../chat/message.ts";
 
 /** This file is written by `npm run build` from the operation table; do not edit it. */
 
@@ -138,7 +138,7 @@ export interface OperationParams {
     readonly before?: number;
     readonly limit?: number;
     /** Shows those too that the model does not see any more. */
-    readonly retired?: Json;
+    readonly retired?: string | boolean;
   };
   /** Pins a message, which keeps it whole in what the model sees, or unpins it. */
   readonly pin: {
