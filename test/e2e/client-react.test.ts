@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { build } from "vite";
@@ -7,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { root, startDevServer } from "../support/dev-server.ts";
+import { root, runCommand, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 
-/** The example of `src/client/README.md` in a real browser; Preact's layer for React's API stands in for React. */
+/** The example of `src/client/README.md` in a real browser, with React as it is in development. */
 
 let folder: string;
 let team: BuiltTeam;
@@ -22,22 +21,21 @@ const complaints: string[] = [];
 const [, example = ""] =
   /^```tsx react\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, "src/client/README.md"), "utf8")) ?? [];
 
-const bundleExample = async (): Promise<string> => {
-  folder = mkdtempSync(join(tmpdir(), "limpet-react-"));
+/** Writes the example where the packages of this project are found. */
+const writeExample = (): void => {
+  mkdirSync(join(root, ".limpet"), { recursive: true });
+  folder = mkdtempSync(join(root, ".limpet", "react-"));
   writeFileSync(join(folder, "page.tsx"), example);
-  const preact = join(root, "node_modules/preact");
+};
+
+const bundleExample = async (): Promise<string> => {
   const result = await build({
     root: folder,
+    mode: "development",
     configFile: false,
     logLevel: "warn",
-    resolve: {
-      alias: [
-        { find: "limpet/client", replacement: join(root, "src/client/index.ts") },
-        { find: "react-dom/client", replacement: join(preact, "compat/client.mjs") },
-        { find: "react/jsx-runtime", replacement: join(preact, "jsx-runtime") },
-        { find: "react", replacement: join(preact, "compat") },
-      ],
-    },
+    define: { "process.env.NODE_ENV": '"development"' },
+    resolve: { alias: { "limpet/client": join(root, "src/client/index.ts") } },
     build: {
       write: false,
       minify: false,
@@ -51,6 +49,7 @@ const bundleExample = async (): Promise<string> => {
 };
 
 beforeAll(async () => {
+  writeExample();
   const code = await bundleExample();
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
@@ -58,6 +57,11 @@ beforeAll(async () => {
   page = await browser.newPage();
   page.setDefaultTimeout(60_000);
   page.on("pageerror", ({ message }) => complaints.push(message));
+  // React complains on the console; of what cannot be reached the browser does.
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/net::ERR|WebSocket/.test(message.text()))
+      complaints.push(message.text());
+  });
   await page.route("**/example", (route) =>
     route.fulfill({
       contentType: "text/html",
@@ -83,7 +87,24 @@ test("AP-51: the example has at most 60 lines", () => {
   expect(example.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
 });
 
-test("AP-51: it streams a reply, shows a call, takes an approval, and goes on after the server was gone", async () => {
+test("AP-51: it compiles with React's types", { timeout: 120_000 }, async () => {
+  const options = {
+    extends: join(root, "tsconfig.json"),
+    compilerOptions: {
+      jsx: "react-jsx",
+      lib: ["es2024", "dom", "dom.iterable", "esnext"],
+      types: [],
+      noPropertyAccessFromIndexSignature: false,
+      paths: { "limpet/client": [join(root, "src/client/index.ts")] },
+    },
+    files: ["page.tsx"],
+    include: [],
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(options));
+  expect(await runCommand(join(root, "node_modules/.bin/tsc"), ["-p", folder], { cwd: root })).toBe("");
+});
+
+test("AP-51: in strict mode it streams a reply, shows a call, takes an approval, and goes on after the server was gone", async () => {
   await page.goto(`${server.url}/example`);
   await page.locator("output", { hasText: "live, idle" }).waitFor();
   await say("hello");
