@@ -98,6 +98,7 @@ export const routes: readonly Route[] = [
   directoryRoute("GET", "/v1/mcp", "list_mcp_servers"),
   { method: "POST", path: "/v1/mcp/:name/connect", scope: "admin", handle: connectServer },
   directoryRoute("POST", "/v1/mcp/:name/approve", "approve_mcp_server", {}, true),
+  directoryRoute("DELETE", "/v1/mcp/:name/login", "forget_mcp_login"),
   directoryRoute("POST", "/v1/keys", "create_key"),
   directoryRoute("GET", "/v1/keys", "list_keys"),
   directoryRoute("GET", "/v1/keys/:key", "get_key"),

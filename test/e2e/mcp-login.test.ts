@@ -163,3 +163,18 @@ test("TB-27: an answer in another issuer's name is refused, and the call that wa
   await ended(session, 2);
   expect(await outputOf(session)).toBe("found");
 });
+
+test("TB-27: a login that an administrator forgets is asked for again by the next call, and the audit says who did it", async () => {
+  const session = await api.create();
+  await send(session);
+  await ended(session, 1);
+  expect((await api.delete("/v1/mcp/library/login")).status).toBe(204);
+  expect((await api.delete("/v1/mcp/unknown/login")).status).toBe(404);
+  const { body } = await api.get("/v1/audit?action=forget_mcp_login");
+  expect(body["data"]).toMatchObject([{ who: "dev", subject: "library" }]);
+  await send(session);
+  const search = await searchOf(await loginOf(session));
+  expect((await comeBack(search)).status).toBe(200);
+  await ended(session, 2);
+  expect(await outputOf(session)).toBe("found");
+});

@@ -192,6 +192,11 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     { 200: approvedSchema },
     takes(approveServerSchema.omit({ name: true }), true),
   ),
+  "DELETE /v1/mcp/:name/login": entry(
+    "forget_mcp_login",
+    "Forgets the login at an MCP server; the next call asks somebody to sign in again.",
+    { 204: null },
+  ),
   "GET /v1/oauth/callback": entry(
     "oauth_callback",
     "Ends a login at an MCP server: the person's browser comes back here, and the waiting calls go on.",

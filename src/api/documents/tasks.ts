@@ -112,6 +112,7 @@ export const tasks: readonly TaskGroup[] = [
       "list_mcp_servers",
       "connect_mcp_server",
       "approve_mcp_server",
+      "forget_mcp_login",
       "oauth_callback",
       "oauth_client",
       "health",

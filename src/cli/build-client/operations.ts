@@ -12,7 +12,11 @@ import { listAuditSchema } from "../../engine/access/tenant/audit.ts";
 import { grantReferenceSchema, listGrantsSchema } from "../../engine/access/tenant/grants.ts";
 import { subjectSchema } from "../../engine/access/tenant/memories.ts";
 import { listSessionsSchema } from "../../engine/access/tenant/session-index.ts";
-import { approveServerSchema, listServersSchema } from "../../engine/access/tenant/tool-pins.ts";
+import {
+  approveServerSchema,
+  listServersSchema,
+  serverReferenceSchema,
+} from "../../engine/access/tenant/tool-pins.ts";
 import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
 import { pageQueryFields } from "../../session/paging.ts";
 import { operations } from "../../session/operations.ts";
@@ -102,6 +106,12 @@ const teamOperations: readonly ClientOperation[] = (
       "POST /v1/mcp/:name/approve",
       approveServerSchema,
       "Approves the tools of an MCP server.",
+    ],
+    [
+      "forget_mcp_login",
+      "DELETE /v1/mcp/:name/login",
+      serverReferenceSchema,
+      "Forgets the login at an MCP server.",
     ],
     ["create_key", "POST /v1/keys", createKeySchema, "Makes an API key, which is shown once."],
     ["list_keys", "GET /v1/keys", listKeysSchema, "Lists the API keys."],

@@ -1611,6 +1611,7 @@ export interface OperationAnswers {
     readonly url?: string;
   };
   readonly approve_mcp_server: { readonly approved: readonly { readonly tool: string; readonly hash: string; }[]; };
+  readonly forget_mcp_login: null;
   readonly create_key: AnswerSchemas["CreatedKey"];
   readonly list_keys: {
     readonly data: readonly AnswerSchemas["Key"][];

@@ -328,6 +328,8 @@ export interface OperationParams {
     /** The hashes to approve by tool; absent: every change that was found. */
     readonly tools?: Readonly<Record<string, string>>;
   };
+  /** Forgets the login at an MCP server. */
+  readonly forget_mcp_login: { readonly name: string; };
   /** Makes an API key, which is shown once. */
   readonly create_key: { readonly name?: string; readonly tenant?: string; readonly jurisdiction?: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
   /** Lists the API keys. */

@@ -52,6 +52,7 @@ export const routes = {
   list_mcp_servers: "GET /v1/mcp",
   connect_mcp_server: "POST /v1/mcp/:name/connect",
   approve_mcp_server: "POST /v1/mcp/:name/approve",
+  forget_mcp_login: "DELETE /v1/mcp/:name/login",
   create_key: "POST /v1/keys",
   list_keys: "GET /v1/keys",
   get_key: "GET /v1/keys/:key",

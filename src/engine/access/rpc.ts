@@ -49,6 +49,7 @@ export const tenantOperationScopes = {
   forget_subject: "sessions:manage",
   list_mcp_servers: "admin",
   approve_mcp_server: "admin",
+  forget_mcp_login: "admin",
 } as const satisfies Record<string, Scope | readonly [Scope, ...Scope[]]>;
 
 export type TeamOperation = keyof typeof teamOperationScopes;

@@ -6,12 +6,20 @@ import type { DirectoryOperations } from "../directory-calls.ts";
 import { listAudit, listAuditSchema, recordAction } from "./audit.ts";
 import { listAsks, listAsksSchema } from "./asks.ts";
 import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";
+import { forgetLogins } from "./logins.ts";
 import { forgetSubject, subjectSchema } from "./memories.ts";
 import { listNotesSchema, showNotes } from "./notes.ts";
 import { tenantOperationScopes } from "../rpc.ts";
 import type { DirectoryCall, DirectoryReply, TenantOperation } from "../rpc.ts";
 import { listSessions, listSessionsSchema } from "./session-index.ts";
-import { approveServer, approveServerSchema, listServers, listServersSchema } from "./tool-pins.ts";
+import {
+  approveServer,
+  approveServerSchema,
+  listServers,
+  listServersSchema,
+  requireServer,
+  serverReferenceSchema,
+} from "./tool-pins.ts";
 import { listUsage, listUsageSchema } from "./usage.ts";
 
 /** This file holds the operations of a TenantObject. */
@@ -40,6 +48,12 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
     },
     approve_mcp_server: (tables, { params }) =>
       createReply(200, approveServer(tables, parseParams(approveServerSchema, params))),
+    forget_mcp_login: (tables, { params }) => {
+      const { name } = parseParams(serverReferenceSchema, params);
+      requireServer(tables, name);
+      forgetLogins(tables, name);
+      return createReply(204, null);
+    },
     revoke_grant: (tables, { params }, _now, once) => {
       const { replayed } = revokeGrant(tables, parseParams(grantReferenceSchema, params).grant, once);
       return createReply(204, null, replayed);
@@ -52,7 +66,7 @@ const subjectOf = ({ op, params }: DirectoryCall<TenantOperation>): string | nul
   const fields = fieldsOf(params);
   const textOf = (name: string): string | null => (typeof fields[name] === "string" ? fields[name] : null);
   if (op === "revoke_grant") return textOf("grant");
-  if (op === "approve_mcp_server") return textOf("name");
+  if (op === "approve_mcp_server" || op === "forget_mcp_login") return textOf("name");
   return op === "forget_subject" ? null : undefined;
 };
 

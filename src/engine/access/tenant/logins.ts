@@ -121,6 +121,9 @@ const writeCredentials = (all: TableDatabase["all"], server: string, rows: reado
     all("INSERT INTO mcp_credentials (server, issuer, sealed) VALUES (?, ?, ?)", server, issuer, sealed);
 };
 
+const holdsCredentials = (all: TableDatabase["all"], server: string): boolean =>
+  all("SELECT 1 FROM mcp_credentials WHERE server = ?", server).length > 0;
+
 /** Forgets what authorization servers gave for a server, and the logins there that are under way. */
 export const forgetLogins = (tables: Tables, server: string): void =>
   tables.write((all) => {
@@ -230,7 +233,10 @@ const authorize = async (
   const after = await logins.authorize(server, stored, { request, state, now });
   if (after.stored !== stored) {
     const rows = await sealStored(vault, server, after.stored);
-    vault.tables.write((all) => writeCredentials(all, server, rows));
+    vault.tables.write((all) => {
+      const isForgotten = stored.length > 0 && !holdsCredentials(all, server);
+      if (!isForgotten) writeCredentials(all, server, rows);
+    });
   }
   if (after.outcome.kind === "token") return after.outcome;
   if (!interactive) return { kind: "login", url: null };
@@ -253,6 +259,8 @@ const exchange = async (
   const rows = after === null ? null : await sealStored(vault, server, after);
   tables.write((all) => {
     if (rows === null) return all("UPDATE mcp_logins SET outcome = 'refused' WHERE id = ?", id);
+    const isForgotten = all("SELECT 1 FROM mcp_logins WHERE id = ?", id).length === 0;
+    if (isForgotten) throw new Error("the login was forgotten meanwhile");
     writeCredentials(all, server, rows);
     return all(
       "UPDATE mcp_logins SET outcome = 'signed_in' WHERE server = ? AND outcome IS NOT 'refused'",

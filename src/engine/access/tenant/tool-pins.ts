@@ -103,6 +103,15 @@ export const approveServerSchema = z.strictObject({
     .describe("The hashes to approve by tool; absent: every change that was found."),
 });
 
+/** Names a server that the tenant's sessions have asked. */
+export const serverReferenceSchema = approveServerSchema.pick({ name: true });
+
+/** Refuses a server that nobody of the tenant has asked. */
+export const requireServer = (tables: Tables, name: string): void => {
+  const known = tables.read("SELECT server FROM mcp_servers WHERE server = ?", name);
+  if (known.length === 0) refuse("not_found", "No session of this tenant has used such an MCP server.");
+};
+
 const changesOf = (tables: Tables, server: string): readonly ToolChange[] =>
   tables
     .read("SELECT tool, pinned, found FROM tool_changes WHERE server = ? ORDER BY tool", server)
@@ -135,8 +144,7 @@ export const approveServer = (
   tables: Tables,
   { name, tools }: z.output<typeof approveServerSchema>,
 ): Json => {
-  const known = tables.read("SELECT server FROM mcp_servers WHERE server = ?", name);
-  if (known.length === 0) refuse("not_found", "No session of this tenant has used such an MCP server.");
+  requireServer(tables, name);
   const changes = changesOf(tables, name);
   const wrong = Object.entries(tools ?? {}).find(
     ([tool, wanted]) => !changes.some((each) => each.tool === tool && each.found === wanted),

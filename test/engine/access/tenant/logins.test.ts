@@ -201,3 +201,26 @@ test("TB-27: what is forgotten of a server takes its logins with it, and leaves 
   expect(await end(desk, state)).toBe("unknown");
   expect(count(desk, "mcp_logins")).toBe(1);
 });
+
+test("TB-27: what is forgotten while a token is renewed or a login ends is not stored again", async () => {
+  let isForgotten = false;
+  const forget = <T>(answer: T): T => {
+    if (isForgotten) forgetLogins(desk.tables, "sea");
+    return answer;
+  };
+  const desk = open({
+    authorize: async (_server, given, { state }) => {
+      if (given.length > 0) return forget({ outcome: { kind: "token", token: "t" }, stored: [...stored] });
+      desk.states.push(await state());
+      const login = { url: "https://login.example/a", state: desk.states.at(-1) ?? "", value: null };
+      return { outcome: { kind: "login", login }, stored: given };
+    },
+    finish: async () => forget(stored),
+  });
+  expect(await end(desk, await begin(desk, "s1"))).toBe("signed_in");
+  isForgotten = true;
+  await begin(desk, null);
+  expect(count(desk, "mcp_credentials")).toBe(0);
+  expect(await end(desk, await begin(desk, "s2"))).toBe("failed");
+  expect(count(desk, "mcp_credentials")).toBe(0);
+});
