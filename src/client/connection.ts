@@ -20,7 +20,7 @@ export interface ConnectionOptions {
   readonly path: string;
   readonly WebSocket: typeof globalThis.WebSocket | undefined;
   /** Says what to read next; it is asked before each try, and may have to ask the server first. */
-  readonly query: () => StreamQuery | Promise<StreamQuery>;
+  readonly query: (signal: AbortSignal) => StreamQuery | Promise<StreamQuery>;
   readonly take: TakeFrames;
   readonly change: (state: ConnectionState) => void;
   /** Forgets what was read, since the session is another one than before; returns false if nothing can begin anew. */
@@ -44,6 +44,9 @@ const upgradeEvery = 60_000;
 /** A connection that has lived for so many milliseconds was healthy: the next failure is the first. */
 const healthyAfter = 30_000;
 
+/** A request before or after a stream is given up after so many milliseconds. */
+const answerWithin = 20_000;
+
 const finalCodes: Readonly<Record<number, ProblemBody>> = {
   4403: clientProblem("scope_missing", "Scope missing", "this key may not watch the session", {
     status: 403,
@@ -63,6 +66,27 @@ const refused = clientProblem("unauthenticated", "Unauthenticated", "the server 
 
 const lost = clientProblem("connection_lost", "Connection lost", "the connection to the server broke off");
 
+const silent = clientProblem("server_silent", "The server is silent", "the server did not answer in time");
+
+const unwelcome = clientProblem(
+  "stream_refused",
+  "The server opens no stream",
+  "the server answers, but no WebSocket came about",
+);
+
+/** Does what the server must answer in time. */
+const inTime = async <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T> | T): Promise<T> => {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), answerWithin);
+  try {
+    return await work(AbortSignal.any([signal, limit.signal]));
+  } catch (fault) {
+    throw limit.signal.aborted ? new LimpetError(silent) : fault;
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
 /** How the tries of a connection went. */
 interface Health {
   failures: number;
@@ -78,7 +102,7 @@ const readOnce = async (
   signal: AbortSignal,
 ): Promise<StreamEnd> => {
   try {
-    const wanted = await query();
+    const wanted = await inTime(signal, query);
     if (WebSocket === undefined || health.upgradesFailed >= upgradesTried) {
       // One try with a WebSocket follows after a while, and then this again if it fails.
       health.upgradesFailed = upgradesTried - 1;
@@ -93,9 +117,9 @@ const readOnce = async (
     const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });
     if (end.opened) health.upgradesFailed = 0;
     if (end.opened || signal.aborted || end.problem !== undefined) return end;
-    await http.fetch({ method: "GET", path, signal });
+    await inTime(signal, (limited) => http.fetch({ method: "GET", path, signal: limited }));
     health.upgradesFailed += 1;
-    return end;
+    return { ...end, problem: unwelcome };
   } catch (fault) {
     const problem =
       fault instanceof LimpetError ? fault.problem : clientProblem("failed", "Failed", String(fault));

@@ -76,9 +76,9 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     http,
     path,
     WebSocket,
-    query: async (): Promise<StreamQuery> => {
+    query: async (signal): Promise<StreamQuery> => {
       if (arrivals.reading === null) {
-        arrivals.reading = await beginReading(options);
+        arrivals.reading = await beginReading(options, signal);
         arrivals.last = arrivals.reading.from;
       }
       return { after: arrivals.last, deltas: "all" };

@@ -27,8 +27,8 @@ export interface SessionAddress {
 }
 
 /** Begins with a snapshot of now; the events before it are to be read next. */
-export const beginReading = async ({ http, path }: SessionAddress): Promise<Reading> => {
-  const snapshot = (await http.json({ method: "GET", path: `${path}/snapshot` })) as SnapshotBody;
+export const beginReading = async ({ http, path }: SessionAddress, signal: AbortSignal): Promise<Reading> => {
+  const snapshot = (await http.json({ method: "GET", path: `${path}/snapshot`, signal })) as SnapshotBody;
   const from = Math.max(0, snapshot.seq - pageEvents);
   return { snapshot, from, log: [], folded: startFold(snapshot, from) };
 };

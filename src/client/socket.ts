@@ -8,6 +8,8 @@ const charactersPerAck = 256 * 1024;
 const openState = 1;
 const pingEvery = 15_000;
 const pongWithin = 10_000;
+/** A server that accepts a connection and does not welcome the client in this time is given up. */
+const welcomeWithin = 10_000;
 
 /** A token of other characters cannot stand in a subprotocol, and is sent as the first frame. */
 const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
@@ -38,9 +40,9 @@ const createAcks = (send: (frame: object) => void) => {
   };
 };
 
-/** Calls `die` when the server is silent for long and does not answer a ping. */
+/** Calls `die` when no welcome comes, or when the server is silent for long and does not answer a ping. */
 const createPulse = (send: (frame: object) => void, die: () => void) => {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer = setTimeout(die, welcomeWithin);
   const stop = (): void => clearTimeout(timer);
   const beat = (): void => {
     stop();
@@ -94,16 +96,16 @@ export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
       if (frame.type === "welcome") opened = true;
       if (frame.type === "error") problem = frame.problem;
     }
+    if (opened) pulse.beat();
     await take(frames);
     acknowledge(frames, String(data).length);
   };
   socket.addEventListener("open", () => {
     if (token !== null && !isInProtocol) send({ type: "auth", token });
     send({ type: "hello", ...query });
-    pulse.beat();
   });
   socket.addEventListener("message", ({ data }) => {
-    pulse.beat();
+    if (opened) pulse.beat();
     taken = taken.then(() => receive(data)).catch(abort);
   });
   // What came before the end is taken before the end is told.

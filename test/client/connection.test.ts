@@ -82,6 +82,7 @@ const view = {
 interface PlayedRequest {
   readonly url: string;
   readonly headers: Headers;
+  readonly signal: AbortSignal | null;
 }
 
 let requests: PlayedRequest[] = [];
@@ -93,7 +94,8 @@ const play = (options: Partial<ClientOptions> = {}) =>
     url: "http://limpet.test",
     WebSocket: PlayedSocket as unknown as typeof WebSocket,
     fetch: async (input, init) => {
-      const request = { url: typeof input === "string" ? input : "", headers: new Headers(init?.headers) };
+      const url = typeof input === "string" ? input : "";
+      const request = { url, headers: new Headers(init?.headers), signal: init?.signal ?? null };
       requests.push(request);
       return answer(request);
     },
@@ -208,6 +210,59 @@ test("AP-52: a ping after 15 s of silence, and 10 s without an answer are the en
   expect(open.getSnapshot().status).toBe("live");
   await settle(2_000);
   expect(PlayedSocket.all.length).toBe(2);
+  open.close();
+});
+
+test("AP-52: a server that accepts and stays silent is given up after 10 s, again with growing delays, and the state says why", async () => {
+  const open = play().open();
+  await settle();
+  newest().accept();
+  await settle(9_900);
+  expect(open.getSnapshot().status).toBe("connecting");
+  await settle(100);
+  const { status, problem, retry_at } = open.getSnapshot();
+  expect([status, problem?.code]).toEqual(["offline", "stream_refused"]);
+  expect((retry_at ?? 0) - Date.now()).toBeLessThanOrEqual(250);
+  await settle(250);
+  expect(PlayedSocket.all.length).toBe(2);
+  newest().accept();
+  await settle(10_000);
+  const { retry_at: later } = open.getSnapshot();
+  expect((later ?? 0) - Date.now()).toBeGreaterThan(250);
+  // A frame is no welcome, and one that never opens is given up as well.
+  await settle(600);
+  newest().give({ type: "pong" });
+  await settle(10_000);
+  expect(open.getSnapshot().status).toBe("offline");
+  open.close();
+});
+
+test("AP-52: a welcome and then silence end the connection, when the ping has had no answer for 10 s", async () => {
+  const open = play().open();
+  await settle();
+  newest().accept();
+  newest().give({ type: "welcome", head_seq: 0 });
+  await settle(24_900);
+  expect(open.getSnapshot().status).toBe("connecting");
+  await settle(200);
+  expect(open.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "connection_lost" } });
+  open.close();
+});
+
+test("AP-52: a server that answers no request is given up after 20 s, and said to be silent", async () => {
+  answer = ({ signal }) =>
+    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted"))));
+  const open = play().open();
+  await settle(19_900);
+  expect(open.getSnapshot().status).toBe("connecting");
+  await settle(200);
+  expect(open.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "server_silent" } });
+  answer = () => snapshot(0);
+  await settle(1_000);
+  newest().accept();
+  newest().give({ type: "welcome", head_seq: 0 }, { type: "live", seq: 0 });
+  await settle();
+  expect(open.getSnapshot().status).toBe("live");
   open.close();
 });
 

@@ -12,6 +12,12 @@ import type { ComposerMode } from "./composer.tsx";
 
 /** What stands below the log: connection, what waits in line, and the composer. */
 
+/** What else than a lost connection keeps the page from the session. */
+const lossWords: Readonly<Record<string, string>> = {
+  server_silent: "The server is silent",
+  stream_refused: "The server opens no stream",
+};
+
 /** The connection in words, while it is not as it should be. */
 const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
   const { open } = useSession();
@@ -31,7 +37,8 @@ const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
     <p class="notice">
       <span class="dot quiet" />
       <span>
-        <strong>Connection lost.</strong> Trying again {when}. Nothing you type is lost.
+        <strong>{lossWords[problem?.code ?? ""] ?? "Connection lost"}.</strong> Trying again {when}. Nothing
+        you type is lost.
       </span>
       <button type="button" class="plain" onClick={open.reconnect}>
         Try now
