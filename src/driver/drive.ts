@@ -75,7 +75,7 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
     if (run === null) return [];
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
       return [{ key: `${id}:${attemptId(run, run.phase.call.attempt)}`, kind: "think", thread: id }];
-    if (run.phase.at === "preparing" && run.phase.until === null && run.phase.epoch === epoch) {
+    if (run.phase.at === "preparing" && run.phase.wait === null && run.phase.epoch === epoch) {
       const { work, attempt, round } = run.phase;
       const key = `${id}:${attemptId(run, attempt)}:${nameWork(work)}.${round}`;
       return [{ key, kind: "prepare", thread: id }];

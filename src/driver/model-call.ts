@@ -129,7 +129,7 @@ const takeTicket = async (
   store((draft, call) => {
     const ticket = { ...call.ticket, booked: status === "booked" };
     if (status === "rate_limited") fail(draft, call, noTicketFailure(target, startAt - now), null);
-    else pauseStep(draft, thread, startAt, "gate", { ticket });
+    else pauseStep(draft, thread, { on: "retry", until: startAt }, { ticket });
   });
   return false;
 };

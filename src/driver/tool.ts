@@ -129,7 +129,7 @@ const parkToolCall = (draft: Draft, threadId: string, call: Call, park: Parked["
   else if (park.on === "thread") startChildren(draft, threadId, call, park);
   else if (park.on === "verdict") changeCall(draft, threadId, call, park);
   else if (park.on === "task") watchTask(draft, threadId, call.call.id, park);
-  else pauseCall(draft, threadId, call.call.id, park.on, park.until);
+  else pauseCall(draft, threadId, call.call.id, { on: park.on, until: park.until });
 };
 
 const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: ToolOutcome): void => {

@@ -46,7 +46,7 @@ const isChecking = ({ threads }: Session, check: Check): boolean => {
   const work = verificationWorkOf(run);
   if (run === null || phase === null || work === null) return false;
   const isSame = keyOf(run, work) === keyOf(check.run, check.work);
-  return isSame && phase.round === check.round && phase.until === null;
+  return isSame && phase.round === check.round && phase.wait === null;
 };
 
 const settleIfChecking = ({ settle }: WorkContext, check: Check, change: (draft: Draft) => void): void =>

@@ -3,6 +3,7 @@ import type { LimitKind, ReachedLimit } from "../state/budget.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
+import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, toolTokens } from "../transaction/estimate.ts";
@@ -108,11 +109,6 @@ const recheckMs = 60_000;
 export const awaitBudget = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase } = run;
-  if (phase.at !== "waiting" || phase.until > draft.moment.now) return;
-  run.phase = {
-    ...phase,
-    ticket: null,
-    why: "budget",
-    until: draft.moment.now + recheckMs,
-  };
+  if (phase.at !== "waiting" || !isDue(phase.wait, draft.moment.now)) return;
+  run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.moment.now + recheckMs } };
 };

@@ -11,6 +11,8 @@ import { argsOf } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
 import { applyFileChanges } from "../state/files.ts";
 import { callsOfRun } from "../state/run.ts";
+import type { CallWait } from "../state/wait.ts";
+import { isForCaller } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
@@ -29,12 +31,12 @@ export const parkCall = (
   draft: Draft,
   threadId: string,
   { call: { id, name } }: Call,
-  on: NonNullable<Call["parkedOn"]>,
-  until: number | null,
+  wait: CallWait,
   change: Partial<Call> = {},
 ): void => {
-  emit(draft, threadId, "tool_call_parked", { tool: name, on, until }, { call: id });
-  assign(callOf(draft, threadId, id), { status: "parked", parkedOn: on, until, ...change });
+  const until = wait.on === "ask" ? (draft.state.asks[wait.ask]?.expires_at ?? null) : wait.until;
+  emit(draft, threadId, "tool_call_parked", { tool: name, on: wait.on, until }, { call: id });
+  assign(callOf(draft, threadId, id), { status: "parked", wait, ...change });
 };
 
 /** The call has been running for this many milliseconds. */
@@ -84,8 +86,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   if (noted !== result) reportNotes(draft, place, noted);
   tallyCall(draft, threadId, call, settlement);
   call.status = "done";
-  call.until = null;
-  call.parkedOn = null;
+  call.wait = null;
   call.outcome = {
     result: noted,
     durationMs,
@@ -143,8 +144,8 @@ const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallS
 };
 
 /** It tells whether a call waits for an answer to its own question. */
-const isQuestion = ({ plan, parkedOn, waits }: Call): boolean =>
-  parkedOn === "ask" ? plan.client !== true : parkedOn === "thread" && waits === undefined;
+const isQuestion = ({ plan, wait }: Call): boolean =>
+  wait?.on === "ask" ? plan.client !== true : isForCaller(wait);
 
 /** It tells whether a call was executed: its tool, its client or the session began what it asks. */
 const wasExecuted = (call: Call, { cached, result: { status } }: CallSettlement): boolean => {

@@ -11,9 +11,9 @@ import type { ModelCall, Ticket } from "../state/model-call.ts";
 import { modelCallOf, ticketId } from "../state/model-call.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
-import type { PreparingPhase } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
+import type { AskWait, RetryWait } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { WaitingPhase } from "../transaction/targets.ts";
@@ -60,21 +60,19 @@ export const startModelCall = (
   return call;
 };
 
-/** The model attempt or prepared work under way makes no call any more, and goes on at `until`. */
+/** The model attempt or prepared work under way makes no call any more, and goes on after a wait. */
 export const pauseStep = (
   draft: Draft,
   threadId: string,
-  until: number,
-  why: WaitingPhase["why"] | PreparingPhase["why"],
-  change: Partial<Pick<WaitingPhase, "attempt" | "chain" | "ticket"> & Pick<PreparingPhase, "ask">> = {},
+  wait: RetryWait | AskWait,
+  change: Partial<Pick<WaitingPhase, "attempt" | "chain" | "ticket">> = {},
 ): void => {
   const run = runOf(draft, threadId);
   const { phase } = run;
-  if (phase.at === "preparing")
-    run.phase = { ...phase, until, why, ask: null, ticket: null, call: null, ...change };
-  if (phase.at !== "thinking" || why === "ask") return;
+  if (phase.at === "preparing") run.phase = { ...phase, wait, ticket: null, call: null, ...change };
+  if (phase.at !== "thinking" || wait.on === "ask") return;
   const { attempt = phase.call.attempt, chain = phase.chain, ticket = null } = change;
-  run.phase = { at: "waiting", attempt, until, chain, ticket, why };
+  run.phase = { at: "waiting", attempt, wait, chain, ticket };
 };
 
 /** A whole reply is reported and paid for, whatever it says. */

@@ -5,22 +5,18 @@ import type { Ask } from "../state/ask.ts";
 import type { Call } from "../state/call.ts";
 import { willRunAgain } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
+import type { CallWait } from "../state/wait.ts";
+import { childrenOf, isDue, isForCaller } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf, threadOf, callOf, assign } from "../transaction/draft.ts";
+import { runOf, threadOf, callOf } from "../transaction/draft.ts";
 import { endCallAtOnce, parkCall, findCall } from "./finish.ts";
 
 /** Open calls are planned, running or parked: here they are paused, woken and ended from outside. */
 
-/** A running call waits for the clock: it runs again at `until`. */
-export const pauseCall = (
-  draft: Draft,
-  threadId: string,
-  callId: string,
-  on: "time" | "exec" | "task",
-  until: number,
-): void => {
+/** A running call waits, and runs again when the wait is over. */
+export const pauseCall = (draft: Draft, threadId: string, callId: string, wait: CallWait): void => {
   const call = findCall(runOf(draft, threadId), callId);
-  if (call?.status === "running") parkCall(draft, threadId, call, on, until);
+  if (call?.status === "running") parkCall(draft, threadId, call, wait);
 };
 
 /** Parked calls whose time has come are planned again. */
@@ -28,36 +24,35 @@ export const wakeCalls = (draft: Draft, threadId: string): void => {
   const { now } = draft.moment;
   const { run } = threadOf(draft, threadId);
   for (const call of callsOfRun(run)) {
-    const isTimed = call.parkedOn !== "ask" && call.parkedOn !== "thread";
-    if (call.status === "parked" && isTimed && call.until !== null && call.until <= now)
-      assign(callOf(draft, threadId, call.call.id), { status: "planned", until: null, parkedOn: null });
+    const { status, wait } = call;
+    if (status === "parked" && wait?.on !== "thread" && isDue(wait, now))
+      callOf(draft, threadId, call.call.id).status = "planned";
   }
 };
 
-/** It tells whether a call asks its caller something. */
-const asksCaller = ({ parkedOn, waits }: Call): boolean => parkedOn === "thread" && waits === undefined;
-
 /** A steer skips an open call that has not begun or waits for an answer. */
 const isSkippable = (call: Call): boolean => {
-  const { status, attempts, parkedOn } = call;
-  if (status === "planned" || parkedOn === "time") return attempts === 0;
-  return parkedOn === "ask" || asksCaller(call);
+  const { status, attempts, wait } = call;
+  if (status === "planned" || wait?.on === "time") return attempts === 0;
+  return wait?.on === "ask" || isForCaller(wait);
 };
 
 /** It tells whether a call goes on by itself: its tool runs, or will again, or its children do. */
 const isOngoing = (call: Call): boolean =>
-  call.status === "running" || willRunAgain(call) || (call.status === "parked" && call.waits !== undefined);
+  call.status === "running" ||
+  willRunAgain(call) ||
+  (call.status === "parked" && childrenOf(call.wait) !== null);
 
 /** A parked call has asked a person or client this kind of question; undefined if none. */
-const askKindOf = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>
-  parkedOn === "ask" ? state.asks[ask ?? ""]?.kind : undefined;
+const askKindOf = ({ state }: Draft, { wait }: Call): Ask["kind"] | undefined =>
+  wait?.on === "ask" ? state.asks[wait.ask]?.kind : undefined;
 
 /** It tells whether the tool of an open call may have acted; a call that only asked a question has not. */
 const hasActed = (draft: Draft, call: Call): boolean => {
-  const { status, attempts, parkedOn } = call;
+  const { status, attempts, wait } = call;
   if (status === "running") return true;
-  if (parkedOn === "thread") return !asksCaller(call);
-  const asked = parkedOn === "ask" && askKindOf(draft, call) !== "approval";
+  if (wait?.on === "thread") return wait.children !== null;
+  const asked = wait?.on === "ask" && askKindOf(draft, call) !== "approval";
   return attempts > 0 && !asked;
 };
 
@@ -80,8 +75,8 @@ export const endOpenCalls = (
     if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
-    if (call.ask !== null && call.status === "parked") cancelAsk(draft, threadId, call.ask);
-    if (asksCaller(call)) forgetQuestion(draft, threadId);
+    if (call.wait?.on === "ask") cancelAsk(draft, threadId, call.wait.ask);
+    if (isForCaller(call.wait)) forgetQuestion(draft, threadId);
     endCallAtOnce(draft, threadId, result);
   }
 };

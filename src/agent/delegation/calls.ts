@@ -61,13 +61,13 @@ export const startChildren = (
     const id = idOf(slot);
     return slot.background ? { agent: slot.agent, child: id, state: "running" } : id;
   });
-  const waits = { answer, on_error, slots };
+  const children = { answer, on_error, slots };
   const waiting = slots.some((slot) => typeof slot === "string");
-  if (waiting) parkCallOnChildren(draft, threadId, call, waits);
+  if (waiting) parkCallOnChildren(draft, threadId, call, children);
   for (const slot of plan.slots) {
     if (isPlanned(slot)) startPlannedChild(draft, parent, slot, idOf(slot));
   }
   if (waiting) return;
-  callOf(draft, threadId, call.call.id).waits = waits;
+  callOf(draft, threadId, call.call.id).wait = { on: "thread", children, until: null };
   answerWait(draft, threadId, call.call.id);
 };

@@ -8,13 +8,13 @@ import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall 
 import { notifyThread } from "../run/announce.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
-import type { GraphOutcome, GraphState, GraphTask } from "../state/graph.ts";
-import type { GraphNode, GraphRun } from "../stores/graphs.ts";
+import type { GraphState } from "../state/events.ts";
+import type { GraphNode, GraphRun, GraphTask } from "../stores/graphs.ts";
 import { startGraph, forgetGraph, findGraph, saveGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
 import { childId, stripIds } from "../transaction/ids.ts";
-import type { ResolveAgent } from "./graph.ts";
+import type { GraphOutcome, ResolveAgent } from "./graph.ts";
 import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph } from "./graph.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./plan.ts";
 import { startChild, findChildRecord } from "./start.ts";
@@ -202,7 +202,8 @@ const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => 
   const slots = Object.values(draft.state.threads)
     .filter(({ child, run }) => child?.node?.dispatch === id && run !== null)
     .map((each) => each.id);
-  callOf(draft, thread, call).waits = { answer: "items", on_error: "collect", slots };
+  const children = { answer: "items", on_error: "collect", slots } as const;
+  callOf(draft, thread, call).wait = { on: "thread", children, until: null };
 };
 
 /** All tasks have settled: the report is the call's result, or a message. */

@@ -3,9 +3,29 @@ import { firstCharacters } from "../../chat/text.ts";
 import { characters } from "../../schema.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
-import type { GraphOutcome, GraphState, GraphStates, GraphStep, GraphTask } from "../state/graph.ts";
+import type { GraphState } from "../state/events.ts";
+import type { GraphTask } from "../stores/graphs.ts";
 
 /** The scheduler of task graphs is pure: it decides what starts, what a task reads and what is reported. */
+
+type GraphStates = Readonly<Record<string, GraphState>>;
+
+/** A step says what to do now; `done` means that nothing is running or will start. */
+interface GraphStep {
+  readonly start: readonly string[];
+  readonly cancel: readonly string[];
+  readonly done: boolean;
+}
+
+/** A settled task has this outcome. */
+export interface GraphOutcome {
+  readonly state: GraphState;
+  /** This agent did it in the end, if any began it. */
+  readonly agent?: string;
+  /** It is the output of a success, otherwise the reason. */
+  readonly text: string;
+  readonly ms: number;
+}
 
 const mostInterpolated = 4_000;
 

@@ -5,6 +5,7 @@ import { notifyThread } from "../run/announce.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildQuestion } from "../state/child.ts";
 import { isAskingCaller, openChildren } from "../state/thread.ts";
+import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { changeChild } from "./start.ts";
@@ -32,7 +33,7 @@ export const askCaller = (
     text: asked.question,
     options: asked.options,
   };
-  parkCall(draft, threadId, call, "thread", until, { startedAt: now });
+  parkCall(draft, threadId, call, { on: "thread", children: null, until }, { startedAt: now });
   changeChild(draft, threadId, { question });
   const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
   if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting.call.id);
@@ -65,7 +66,7 @@ const noAnswerText = (sentence: string): string => errorText("no_answer", senten
 export const expireQuestion = (draft: Draft, threadId: string): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
-  if (call?.status !== "parked" || call.until === null || call.until > draft.moment.now) return;
+  if (call?.status !== "parked" || !isDue(call.wait, draft.moment.now)) return;
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide by yourself or finish"), false);
 };
 

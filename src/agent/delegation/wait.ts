@@ -12,6 +12,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, callOf } from "../transaction/draft.ts";
 import { stripIds } from "../transaction/ids.ts";
 import { changeChild, findChildRecord } from "./start.ts";
+import { childrenOf } from "../state/wait.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 
 /** A call that waits for children is parked, notified of each end, and answered. */
@@ -19,15 +20,15 @@ import { applyFileChanges, changesOf } from "../state/files.ts";
 const longestDetails = 60_000;
 
 /** A call is parked on its children and holds no slot. */
-export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, waits: ChildWait): void =>
-  parkCall(draft, threadId, call, "thread", null, { startedAt: draft.moment.now, waits });
+export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, children: ChildWait): void =>
+  parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.moment.now });
 
 const isChildWorking = (thread: Thread | undefined): thread is Thread =>
   thread !== undefined && isChildOpen(thread);
 
 /** These children of a call have not ended. */
-export const workingChildrenOf = (draft: Draft, { slots }: ChildWait): readonly Thread[] =>
-  slots.flatMap((slot) => {
+export const workingChildrenOf = (draft: Draft, children: ChildWait | null): readonly Thread[] =>
+  (children?.slots ?? []).flatMap((slot) => {
     const thread = typeof slot === "string" ? draft.state.threads[slot] : undefined;
     return isChildWorking(thread) ? [thread] : [];
   });
@@ -88,9 +89,10 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
 export const answerWait = (draft: Draft, threadId: string, callId: string): void => {
   const run = runOf(draft, threadId);
   const call = findCall(run, callId);
-  if (call?.waits === undefined || call.status === "done") return;
-  for (const { id } of workingChildrenOf(draft, call.waits)) changeChild(draft, id, { awaitedBy: null });
-  const slots = call.waits.slots.map((slot) => waitSlotOf(draft, slot));
+  const children = childrenOf(call?.wait ?? null);
+  if (call === null || children === null || call.status === "done") return;
+  for (const { id } of workingChildrenOf(draft, children)) changeChild(draft, id, { awaitedBy: null });
+  const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
   if (run.cancel !== null) {
     const result = textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
@@ -99,9 +101,9 @@ export const answerWait = (draft: Draft, threadId: string, callId: string): void
   }
   const status = waitStatusOf(
     slots.map(({ item }) => item),
-    call.waits.on_error,
+    children.on_error,
   );
-  const content = contentOf(draft, call.waits, slots);
+  const content = contentOf(draft, children, slots);
   const result = createCallResult(draft, threadId, call, status, content);
   const { volatile } = agentOf(draft, threadId).tools.get(call.call.name)?.tool ?? {};
   const compared = stripIds(comparableText(content, volatile));
@@ -125,14 +127,14 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
 
 /** A child of an open call ended: with `cancel` a failure stops the others; the last end answers the call. */
 export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
-  const waits = findCall(runOf(draft, threadId), callId)?.waits;
-  if (waits === undefined) return;
-  const open = workingChildrenOf(draft, waits);
+  const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
+  if (children === null) return;
+  const open = workingChildrenOf(draft, children);
   if (open.length === 0) {
     answerWait(draft, threadId, callId);
     return;
   }
-  if (waits.on_error !== "cancel" || ended.end?.state !== "failed") return;
+  if (children.on_error !== "cancel" || ended.end?.state !== "failed") return;
   const why = `stopped, since ${childName(ended)} failed`;
   for (const { id, run } of open) {
     // If it has just handed its task over, its peer is stopped.
@@ -149,8 +151,9 @@ export const replaceWaitSlot = (
   from: string,
   to: string,
 ): void => {
-  const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
-  if (call?.waits === undefined) return;
-  const slots = call.waits.slots.map((slot) => (slot === from ? to : slot));
-  callOf(draft, threadId, callId).waits = { ...call.waits, slots };
+  const wait = findCall(draft.state.threads[threadId]?.run ?? null, callId)?.wait ?? null;
+  const children = childrenOf(wait);
+  if (children === null) return;
+  const slots = children.slots.map((slot) => (slot === from ? to : slot));
+  callOf(draft, threadId, callId).wait = { on: "thread", children: { ...children, slots }, until: null };
 };

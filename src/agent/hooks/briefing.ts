@@ -1,6 +1,5 @@
 import { viewPlaceOf } from "../../chat/message.ts";
-import { askerOf, mostOpenAsks, openAsk } from "../asks/asks.ts";
-import { pauseStep } from "../calls/model-call.ts";
+import { mostOpenAsks } from "../asks/asks.ts";
 import type { LocalizedFile } from "../../sandbox/contract.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { Memory, MemoryRules } from "../definition/memory.ts";
@@ -12,7 +11,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
 import { localizeNote } from "./localize.ts";
-import { keepMemo, startPreparing, preparingPhaseOf } from "./preparing.ts";
+import { pauseForAnswer, preparingPhaseOf, startPreparing } from "./preparing.ts";
 import type { ServerAnswer } from "./servers.ts";
 import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServers } from "./servers.ts";
 
@@ -157,17 +156,9 @@ const mayAskForLogin = (draft: Draft, threadId: string, server: string): boolean
 /** Somebody is asked to sign in, and the run asks the servers again once they have. */
 const askForLogin = (draft: Draft, threadId: string, server: string, url: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).asks;
-  const asker = askerOf(threadOf(draft, threadId));
-  const authorization = { server, url, login: true } as const;
-  const ask = openAsk(draft, threadId, timeoutMs, {
-    kind: "authorization",
-    ...asker,
-    call: "",
-    authorization,
-  });
   const key = `login ${server} ${loginKeysOf(draft, threadId, server).length}`;
-  keepMemo(draft, threadId, key, "");
-  pauseStep(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+  const authorization = { server, url, login: true } as const;
+  pauseForAnswer(draft, threadId, { key, fallback: "", timeoutMs }, "authorization", { authorization });
   reportLogin(draft, threadId, server);
 };
 

@@ -1,20 +1,23 @@
 import type { Json, Message } from "../../chat/message.ts";
-import { cancelAsk } from "../asks/asks.ts";
+import type { AskSubject } from "../asks/asks.ts";
+import { askerOf, cancelAsk, openAsk } from "../asks/asks.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
+import type { Ask } from "../state/ask.ts";
 import type { EffectMemo, ForceReason, PreparedWork, PreparingPhase } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
+import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 
 /** A question of an effect is not answered: its default holds, and the effect goes on. */
 export const skipQuestion = (draft: Draft, threadId: string): void => {
-  const ask = preparingPhaseOf(threadOf(draft, threadId).run)?.ask ?? null;
-  if (ask === null) return;
-  cancelAsk(draft, threadId, ask.id);
-  pauseStep(draft, threadId, draft.moment.now, "ask");
+  const wait = openAskOf(preparingPhaseOf(threadOf(draft, threadId).run)?.wait ?? null);
+  if (wait === null) return;
+  cancelAsk(draft, threadId, wait.ask);
+  pauseStep(draft, threadId, { ...wait, until: draft.moment.now });
 };
 
 /** These transitions begin, pause, resume and answer an effect that needs a model or a person. */
@@ -38,9 +41,7 @@ export const startPreparing = (draft: Draft, threadId: string, work: PreparedWor
     epoch,
     round: 1,
     startedAt: now,
-    until: null,
-    why: "retry",
-    ask: null,
+    wait: null,
     call: null,
     ticket: null,
     memo: {},
@@ -55,7 +56,7 @@ export const isPreparing = (
   { work, round }: Pick<PreparingPhase, "work" | "round">,
 ): boolean => {
   const phase = preparingPhaseOf(session.threads[threadId]?.run ?? null);
-  return phase?.work === work && phase.round === round && phase.until === null;
+  return phase?.work === work && phase.round === round && phase.wait === null;
 };
 
 /** The compaction of this work was forced; null for other work. */
@@ -82,8 +83,8 @@ export const resumePreparing = (draft: Draft, threadId: string): void => {
   if (phase === null) return;
   const { epoch, now } = draft.moment;
   // The time in which a person was asked does not count.
-  const startedAt = phase.why === "ask" ? now : phase.startedAt;
-  changePreparing(draft, threadId, { epoch, startedAt, until: null, ask: null, round: phase.round + 1 });
+  const startedAt = phase.wait?.on === "ask" ? now : phase.startedAt;
+  changePreparing(draft, threadId, { epoch, startedAt, wait: null, round: phase.round + 1 });
 };
 
 /** A call or question of the effect has its reply, or the number of its tries so far. */
@@ -92,6 +93,24 @@ export const keepMemo = (draft: Draft, threadId: string, key: string, value: Eff
   if (phase === null) return;
   changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, call: null });
   runOf(draft, threadId).counters.deadAttempts = 0;
+};
+
+/** Somebody is asked, and the work waits; the fallback is kept until there is an answer. */
+export const pauseForAnswer = (
+  draft: Draft,
+  threadId: string,
+  {
+    key,
+    fallback,
+    timeoutMs,
+  }: { readonly key: string; readonly fallback: string; readonly timeoutMs: number },
+  kind: Ask["kind"],
+  subject: AskSubject,
+): void => {
+  const about = { kind, ...askerOf(threadOf(draft, threadId)), call: "", ...subject };
+  const { id: ask } = openAsk(draft, threadId, timeoutMs, about);
+  keepMemo(draft, threadId, key, fallback);
+  pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
 };
 
 /** An effect has to be awaited. A stop of an earlier one ends the run only when the phase is done. */

@@ -15,13 +15,13 @@ import { isAgentMessage } from "../state/input.ts";
 export const hasTold = (run: Run, state: RunState): boolean =>
   state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 
-const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
+const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], wait: null };
 
 /** A run announces what is unreported and what is new, which restarts the tries. */
 export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce"] => {
   const { runs, inputs } = announce ?? noAnnouncement;
   const fresh = run.inputs.filter((id) => !inputs.includes(id));
-  return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
+  return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], wait: null };
 };
 
 const isQuestionOpen = ({ state }: Draft, question: string): boolean =>
@@ -85,6 +85,6 @@ export const settleAnnouncement = (
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);
-  const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
-  thread.announce = { runs: counted, inputs, at };
+  const until = draft.moment.now + backoff * 2 ** (tries.length - 1);
+  thread.announce = { runs: counted, inputs, wait: { on: "retry", until } };
 };

@@ -21,10 +21,11 @@ import {
   waitsForPeople,
 } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, runDeadlineOf } from "../state/run.ts";
+import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { isBreachOpen } from "../state/verification.ts";
+import { childrenOf } from "../state/wait.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTree, runOf, threadOf } from "../transaction/draft.ts";
@@ -68,9 +69,7 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
   run.lingers !== null || isBreachOpen(run)
     ? openChildren(draft.state, id)
-    : callsOfRun(run).flatMap(({ waits, status }) =>
-        waits === undefined || status === "done" ? [] : workingChildrenOf(draft, waits),
-      );
+    : waitsOf(run).flatMap((wait) => workingChildrenOf(draft, childrenOf(wait)));
 
 const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children"] => {
   if (run === null) return "none";

@@ -3,17 +3,18 @@ import { commandsEndDueAt } from "../calls/background-commands.ts";
 import { sessionStatusOf } from "../run/runs.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, runDeadlineOf } from "../state/run.ts";
+import { runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { fileChangesDueAt } from "../stores/file-changes.ts";
 
-/** A phase's wait ends then; null for none, or while the run is held or queued for a slot: then others bring it on. */
-const phaseUntil = (session: Session, threadId: string, { phase }: Run, now: number): number | null => {
-  const until = phase.at === "waiting" || phase.at === "preparing" ? phase.until : null;
-  if (until === null || findBudgetHold(session, threadId) !== null) return null;
-  return until <= now && session.queue.includes(threadId) ? null : until;
+/** Waits of a thread end then. Others bring it on while its attempt or effect is held, or once it is due and queued. */
+const waitsDue = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
+  if (run !== null && run.phase.at !== "acting" && findBudgetHold(session, id) !== null) return [];
+  const waits = run === null ? [announce?.wait ?? []].flat() : waitsOf(run);
+  const isQueued = run === null || session.queue.includes(id);
+  return waits.flatMap(({ until }) => (until === null || (isQueued && until <= now) ? [] : [until]));
 };
 
 /** The clock ends a run then, unless it is over and only waits for called agents that were stopped. */
@@ -24,18 +25,14 @@ const endDue = (session: Session, threadId: string, run: Run, now: number): read
   return stopping ? [] : [due];
 };
 
-const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
-  if (run === null) return announce?.at != null && announce.at > now ? [announce.at] : [];
+const deadlinesOf = (session: Session, thread: Thread, now: number): readonly number[] => {
+  const { id, run } = thread;
+  if (run === null) return waitsDue(session, thread, now);
   const times = [...endDue(session, id, run, now)];
   if (run.missingSince !== null)
     return [...times, Math.min(now + missingAgentCheckMs, run.missingSince + missingAgentLimitMs)];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
-  const until = phaseUntil(session, id, run, now);
-  if (until !== null) times.push(until);
-  return [
-    ...times,
-    ...callsOfRun(run).flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : [])),
-  ];
+  return [...times, ...waitsDue(session, thread, now)];
 };
 
 /** Something is due by itself at this time at the earliest; null if nothing ever is. */

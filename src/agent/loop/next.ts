@@ -9,6 +9,8 @@ import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { isBreachOpen, isVerificationOpen } from "../state/verification.ts";
 import { steeringInputsOf } from "../state/thread.ts";
+import type { RetryWait } from "../state/wait.ts";
+import { isDue } from "../state/wait.ts";
 
 /** A step is the one thing that a thread does next. */
 export type Step =
@@ -88,7 +90,7 @@ const startableCalls = (calls: readonly Call[]): readonly string[] => {
 
 /** A phase is working if it is a model attempt, or an effect that is not waiting. */
 const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
-  phase.at === "thinking" || (phase.at === "preparing" && phase.until === null);
+  phase.at === "thinking" || (phase.at === "preparing" && phase.wait === null);
 
 const isRunning = (call: Call, epoch: number): boolean => call.status === "running" && call.epoch === epoch;
 
@@ -201,15 +203,15 @@ const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
   until === null ? restStep : waitStep;
 
 /** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
-const nextPrepare = ({ until }: PreparingPhase, facts: ThreadFacts): Step => {
-  if (until === null) return restStep;
+const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
+  if (wait === null) return restStep;
   if (facts.held !== null) return heldStep(facts.held);
-  return facts.now < until ? waitStep : startStep("prepare", facts);
+  return isDue(wait, facts.now) ? startStep("prepare", facts) : waitStep;
 };
 
 /** A wait for budget is over as soon as there is enough. */
-const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): boolean =>
-  why === "budget" || now >= until;
+const nextRetry = (run: Run, wait: RetryWait, facts: ThreadFacts): Step =>
+  wait.on === "budget" || isDue(wait, facts.now) ? nextThink(run, facts) : waitStep;
 
 /** The next step of a thread is decided here alone, by a total and pure function. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
@@ -227,7 +229,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
-      return isDue(run.phase, facts.now) ? nextThink(run, facts) : waitStep;
+      return nextRetry(run, run.phase.wait, facts);
     case "ready":
       return nextReady(thread, run, facts);
   }

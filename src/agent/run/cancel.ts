@@ -103,9 +103,9 @@ const dropThinking = (draft: Draft, threadId: string): void => {
 /** An effect at work is given up: its call is paid for, and its question is closed. */
 export const dropPreparing = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const ask = preparingPhaseOf(run)?.ask ?? null;
+  const wait = preparingPhaseOf(run)?.wait;
   loseModelCall(draft, threadId, "cancelled");
-  if (ask !== null) cancelAsk(draft, threadId, ask.id);
+  if (wait?.on === "ask") cancelAsk(draft, threadId, wait.ask);
   skipVerification(draft, threadId);
   run.phase = { at: "ready" };
 };

@@ -2,13 +2,14 @@ import { closeLease } from "../budgets/lease.ts";
 import { findBudgetHold } from "../budgets/limits.ts";
 import type { AgentResolver } from "../definition/agent.ts";
 import type { WaitReason } from "../state/ask.ts";
-import type { PreparingPhase } from "../state/phase.ts";
 import { planAskOf } from "../state/plan.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun } from "../state/run.ts";
+import { callsOfRun, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
+import type { Wait } from "../state/wait.ts";
+import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
@@ -24,24 +25,17 @@ const askWaitReason = ({ asks }: Session, ask: string): WaitReason => {
   return { kind: "ask", ask, ...(until === undefined ? {} : { until }) };
 };
 
-const preparingWaitReason = (session: Session, { ask, until }: PreparingPhase): WaitReason => {
-  if (ask !== null) return askWaitReason(session, ask.id);
-  return { kind: "retry", ...(until === null ? {} : { until }) };
+const waitReasonOf = (session: Session, wait: Wait): WaitReason => {
+  const { on, until } = wait;
+  const ask = openAskOf(wait);
+  if (ask !== null) return askWaitReason(session, ask.ask);
+  return { kind: on === "ask" || on === "budget" ? "retry" : on, ...(until === null ? {} : { until }) };
 };
 
 const planWaitReasons = (session: Session, run: Run): readonly WaitReason[] => {
   const ask = planAskOf(run);
   return ask === null ? [] : [askWaitReason(session, ask)];
 };
-
-const callWaitReasons = (session: Session, run: Run): readonly WaitReason[] =>
-  callsOfRun(run)
-    .filter(({ status }) => status === "parked")
-    .map(({ ask, parkedOn, until }) =>
-      ask === null
-        ? { kind: parkedOn ?? "time", ...(until === null ? {} : { until }) }
-        : askWaitReason(session, ask),
-    );
 
 /** A limit is to be raised by an answer to the run's own ask, or to that of a run above it. */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
@@ -53,12 +47,12 @@ const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonl
 
 const findWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const raises = raiseWaitReasons(session, threadId, run);
-  if (run.phase.at === "preparing" && (run.phase.ask !== null || raises.length === 0))
-    return [preparingWaitReason(session, run.phase)];
+  const waits = waitsOf(run).map((wait) => waitReasonOf(session, wait));
+  const { at } = run.phase;
+  const isStep = at === "waiting" || at === "preparing";
+  if (isStep && (raises.length === 0 || waits.some(({ kind }) => kind === "ask"))) return waits;
   if (run.lingers !== null) return [{ kind: "thread" }];
-  if (run.phase.at !== "waiting")
-    return [...raises, ...planWaitReasons(session, run), ...callWaitReasons(session, run)];
-  return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
+  return isStep ? raises : [...raises, ...planWaitReasons(session, run), ...waits];
 };
 
 /** The session shows what a thread waits for; a limit to be raised is shown with the run that asks. */
@@ -108,7 +102,8 @@ const isMovedByChild = (draft: Draft, threadId: string): boolean =>
 const isMovedByTask = (draft: Draft, run: Run): boolean =>
   draft.events.some(
     (event) =>
-      event.type === "task_changed" && callsOfRun(run).some(({ watches }) => watches === event.data.task.id),
+      event.type === "task_changed" &&
+      callsOfRun(run).some(({ wait }) => wait?.on === "task" && wait.task === event.data.task.id),
   );
 
 /** A run was moved by a called agent, by a task, or else by the cause of this pass. */
@@ -129,14 +124,8 @@ export const markRunResumed = (draft: Draft, threadId: string, by: string): void
 
 /** A run is waiting when only the clock or others can move it. */
 const isWaiting = (run: Run): boolean => {
-  if (run.phase.at === "waiting" || run.missingSince !== null || run.budget.ask !== null) return true;
-  if (run.phase.at === "preparing") return run.phase.until !== null;
-  const calls = callsOfRun(run);
-  return (
-    calls.length > 0 &&
-    calls.every(({ status }) => status !== "running") &&
-    calls.some(({ status }) => status === "parked")
-  );
+  if (run.missingSince !== null || run.budget.ask !== null) return true;
+  return waitsOf(run).length > 0 && callsOfRun(run).every(({ status }) => status !== "running");
 };
 
 const holdsSlot = ({ run }: Thread): boolean => run !== null && run.phase.at !== "ready" && !isWaiting(run);

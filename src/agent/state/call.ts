@@ -1,8 +1,8 @@
 import type { Json, ToolCallPart, ToolResultPart } from "../../chat/message.ts";
 import type { ClosedPath } from "../../sandbox/contract.ts";
 import type { Safety, WorkspaceUse } from "../../tools/define-tool.ts";
-import type { ChildWait } from "./child.ts";
 import type { CallRecord } from "./records.ts";
+import type { CallWait } from "./wait.ts";
 
 /** These types describe a tool call of a reply, from its plan to its outcome. */
 
@@ -61,14 +61,8 @@ export interface Call {
   readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
-  /** If parked, the default applies or the call runs again at this time; an ask has its own deadline. */
-  readonly until: number | null;
-  readonly parkedOn: "ask" | "time" | "exec" | "task" | "thread" | null;
-  /** The call waits for these children. */
-  readonly waits?: ChildWait;
-  /** The call waits for this task. */
-  readonly watches?: string;
-  readonly ask: string | null;
+  /** If parked, the call waits for this; a call that was woken keeps it until it starts. */
+  readonly wait: CallWait | null;
   /** These are the arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
   /** These are the arguments that its tool went on with, as raw JSON: they replace all before them. */
@@ -94,9 +88,9 @@ export const argsOf = ({ call, edited, moved = null }: Pick<Call, "call" | "edit
 export const interruptRule = "on_interrupt";
 
 /** It tells whether a started call runs again by itself, after a pause, a command or a task. */
-export const willRunAgain = ({ status, attempts, parkedOn }: Call): boolean =>
+export const willRunAgain = ({ status, attempts, wait }: Call): boolean =>
   attempts > 0 &&
-  (status === "planned" || (status === "parked" && parkedOn !== "ask" && parkedOn !== "thread"));
+  (status === "planned" || (status === "parked" && wait?.on !== "ask" && wait?.on !== "thread"));
 
 export interface CallCompletion {
   readonly result: ToolResultPart;

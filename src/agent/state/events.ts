@@ -4,10 +4,12 @@ import type { FileChange } from "../../sandbox/contract.ts";
 import type { Task } from "../../tools/stores.ts";
 import type { Ask, CallOutcome, AskDecision, WaitReason } from "./ask.ts";
 import type { BudgetFigures } from "./budget.ts";
-import type { GraphState } from "./graph.ts";
 import type { RunProblem, RunResult } from "./run.ts";
 
 /** These are the durable events of a session and their data. */
+
+/** A task of a graph is in this state. */
+export type GraphState = "pending" | "running" | "success" | "failed" | "cancelled" | "timeout";
 
 /** An episode is a call in short. */
 export interface Episode {

@@ -3,6 +3,7 @@ import type { Call } from "./call.ts";
 import type { ModelCall, Ticket } from "./model-call.ts";
 import type { Run } from "./run.ts";
 import type { VerificationWork } from "./verification.ts";
+import type { AskWait, RetryWait } from "./wait.ts";
 
 /** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
 export type EffectReply =
@@ -33,11 +34,8 @@ export interface PreparingPhase {
   /** It counts the starts so far. */
   readonly round: number;
   readonly startedAt: number;
-  /** It is null while the effect works, otherwise the time at which it goes on. */
-  readonly until: number | null;
-  readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
-  /** The effect waits for this open question, whose answer is stored under `key`. */
-  readonly ask: { readonly id: string; readonly key: string } | null;
+  /** It is null while the effect works. */
+  readonly wait: RetryWait | AskWait | null;
   /** The work is making this model call. */
   readonly call: ModelCall | null;
   /** The model call waits for this ticket; null if none does. */
@@ -62,11 +60,10 @@ export type Phase =
   | {
       readonly at: "waiting";
       readonly attempt: number;
-      readonly until: number;
+      readonly wait: RetryWait;
       readonly chain: FallbackChain;
       /** The attempt waits for this ticket; null if for none. */
       readonly ticket: Ticket | null;
-      readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }
   /** An effect, a compaction, the briefing or a check needs a model, a person or another system. */

@@ -12,6 +12,7 @@ import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
 import type { Spending } from "./usage.ts";
 import type { Verification } from "./verification.ts";
+import type { Wait } from "./wait.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
 
@@ -82,6 +83,13 @@ export const purposeOf = ({
 /** These are the calls of a thread that is acting; otherwise there are none. */
 export const callsOfRun = (run: Run | null): readonly Call[] =>
   run?.phase.at === "acting" ? run.phase.calls : [];
+
+/** A run's attempt, its prepared work or its parked calls wait for these. */
+export const waitsOf = ({ phase }: Run): readonly Wait[] => {
+  if (phase.at === "waiting" || phase.at === "preparing") return phase.wait === null ? [] : [phase.wait];
+  if (phase.at !== "acting") return [];
+  return phase.calls.flatMap(({ status, wait }) => (status === "parked" && wait !== null ? [wait] : []));
+};
 
 /** `at` is when the time is over, null while the clock is stopped; `left` is then what remains, in milliseconds. */
 export interface RunClock {

@@ -7,6 +7,8 @@ import type { CallRecord } from "./records.ts";
 import type { RunCounters, Run, RunEnding } from "./run.ts";
 import { noFiles } from "./files.ts";
 import type { Session } from "./session.ts";
+import type { RetryWait } from "./wait.ts";
+import { isDue } from "./wait.ts";
 
 /** These helpers read the threads of a session and their hierarchy. */
 
@@ -54,7 +56,7 @@ export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
 
 /** It tells whether something waits for a thread at rest that begins a run. */
 export const hasWork = ({ run, inbox, compact, announce }: Thread, now: number): boolean =>
-  run === null && (inbox.length > 0 || compact != null || (announce?.at != null && announce.at <= now));
+  run === null && (inbox.length > 0 || compact != null || isDue(announce?.wait ?? null, now));
 
 /** These steered inputs wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
 export const steeringInputsOf = ({ inbox, run }: Pick<Thread, "inbox" | "run">): readonly Input[] =>
@@ -109,11 +111,11 @@ export interface Thread {
   /** It is set for a called agent and null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
-  /** These results have yet to reach the person: runs that tried, inputs, and the time of the next try. */
+  /** These results have yet to reach the person: runs that tried, inputs, and the wait for the next try. */
   readonly announce: {
     readonly runs: readonly string[];
     readonly inputs: readonly string[];
-    readonly at: number | null;
+    readonly wait: RetryWait | null;
   } | null;
   readonly lastRun: string | null;
   /** That run ended so; absent before the first end. */

@@ -1,9 +1,22 @@
 import type { Json } from "../../chat/message.ts";
-import type { GraphState, GraphTask } from "../state/graph.ts";
+import type { GraphState } from "../state/events.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 
 /** A running task graph has two rows of its own: its tasks as they were dispatched, and the state of each. */
+
+export interface GraphTask {
+  readonly id: string;
+  readonly agent: string;
+  readonly message: string;
+  readonly context: string;
+  readonly depends_on: readonly string[];
+  /** If it fails, whatever depends on it is cancelled. */
+  readonly blocking: boolean;
+  readonly timeout_seconds?: number | undefined;
+  /** `{{id.output}}` in message and context stands for that task's output. */
+  readonly interpolate: boolean;
+}
 
 export interface GraphNode {
   readonly state: GraphState;

@@ -119,7 +119,8 @@ const wakeWatchers = (draft: Draft, before: Tasks): void => {
   const ids = new Set(changesOfBoard(draft, before, draft.state.tasks).map(({ id }) => id));
   for (const { run } of Object.values(draft.state.threads)) {
     for (const call of draftCallsOf(run))
-      if (call.parkedOn === "task" && ids.has(call.watches ?? "")) call.until = draft.moment.now;
+      if (call.wait?.on === "task" && ids.has(call.wait.task))
+        call.wait = { ...call.wait, until: draft.moment.now };
   }
 };
 
@@ -239,10 +240,8 @@ export const watchTask = (
 ): void => {
   const task = findTask(draft.state.tasks, id);
   const isOpen = task?.status === "pending" || task?.status === "in_progress";
-  pauseCall(draft, threadId, callId, "task", isOpen ? until : draft.moment.now);
-  const call = callOf(draft, threadId, callId);
-  call.watches = id;
-  call.memo = memo;
+  pauseCall(draft, threadId, callId, { on: "task", task: id, until: isOpen ? until : draft.moment.now });
+  callOf(draft, threadId, callId).memo = memo;
 };
 
 const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>

@@ -9,7 +9,7 @@ import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
 import type { PlanDecision } from "../hooks/plan.ts";
 import { settlePlan } from "../hooks/plan.ts";
-import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
+import { keepMemo, pauseForAnswer, preparingPhaseOf } from "../hooks/preparing.ts";
 import { reportLogin } from "../hooks/servers.ts";
 import type { Ask, AskDecision } from "../state/ask.ts";
 import type { ReachedLimit } from "../state/budget.ts";
@@ -17,6 +17,7 @@ import { limitKindOf } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/plan.ts";
+import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 
@@ -40,7 +41,7 @@ export const parkCallOnAsk = (
   const asker = askerOf(threadOf(draft, threadId));
   const about = { kind, ...asker, call: call.call.id, ...subject };
   const ask = openAsk(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
-  parkCall(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id, until: null });
+  parkCall(draft, threadId, call, { on: "ask", ask: ask.id, until: null });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
@@ -66,7 +67,7 @@ export const parkCallOnAnswer = (
 /** The call that asked runs again; null means that nobody answered. False if the call takes an answer as its result. */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
-  if (call?.resumes !== true || call.ask !== ask.id) return false;
+  if (call?.resumes !== true || openAskOf(call.wait)?.ask !== ask.id) return false;
   const memo = { asked: call.memo, answer };
   assign(callOf(draft, ask.thread, ask.call), { ...askedCall, memo, resumes: false });
   return true;
@@ -87,18 +88,15 @@ export const askForEffect = (
   timeoutMs: number,
 ): void => {
   const question = { text, options, multi_select: false, strict: true };
-  const asker = askerOf(threadOf(draft, threadId));
-  const ask = openAsk(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
-  keepMemo(draft, threadId, key, fallback);
-  pauseStep(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+  pauseForAnswer(draft, threadId, { key, fallback, timeoutMs }, "question", { question });
 };
 
 /** An effect's question has its answer, or its default: the effect goes on. */
 const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): boolean => {
-  const phase = preparingPhaseOf(threadOf(draft, ask.thread).run);
-  if (phase?.ask?.id !== ask.id) return false;
-  if (text !== null) keepMemo(draft, ask.thread, phase.ask.key, text);
-  pauseStep(draft, ask.thread, draft.moment.now, "ask");
+  const wait = preparingPhaseOf(threadOf(draft, ask.thread).run)?.wait;
+  if (wait?.on !== "ask" || wait.ask !== ask.id) return false;
+  if (text !== null) keepMemo(draft, ask.thread, wait.key ?? "", text);
+  pauseStep(draft, ask.thread, { ...wait, until: draft.moment.now });
   return true;
 };
 
@@ -126,7 +124,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
 };
 
 /** A call whose ask is answered may start. */
-const askedCall = { status: "planned", ask: null, until: null, parkedOn: null } as const;
+const askedCall = { status: "planned", wait: null } as const;
 
 const approvedCall = { ...askedCall, approved: true } as const;
 

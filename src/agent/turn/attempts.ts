@@ -32,7 +32,7 @@ export const startAttempt = (draft: Draft, threadId: string): void => {
   const input = requestTokens(agent, thread, run);
   const check = checkTurnBudget(draft, threadId, agent, chain.current, input);
   if (check.is !== "free") {
-    run.phase = { at: "waiting", attempt, until: now, chain, ticket: null, why: "budget" };
+    run.phase = { at: "waiting", attempt, wait: { on: "budget", until: now }, chain, ticket: null };
     return;
   }
   run.target = targetAt(agent, chain.current);
@@ -131,7 +131,7 @@ const retryAttempt = (
     emit(draft, threadId, "provider_failover", { ...names, code });
   }
   const until = after.kind === "retry" ? after.at : draft.moment.now;
-  pauseStep(draft, threadId, until, "retry", { attempt, chain });
+  pauseStep(draft, threadId, { on: "retry", until }, { attempt, chain });
 };
 
 const giveUpRun = (
@@ -163,7 +163,7 @@ export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: Leas
   const dead = run.counters.deadAttempts + (how === "unreachable" ? 1 : 0);
   run.counters.deadAttempts = dead;
   const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
-  pauseStep(draft, threadId, draft.moment.now + pause, "retry");
+  pauseStep(draft, threadId, { on: "retry", until: draft.moment.now + pause });
   if (dead >= mostUnanswered)
     run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
 };

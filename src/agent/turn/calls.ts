@@ -80,8 +80,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     status: "running",
     attempts: call.attempts + 1,
     epoch,
-    until: null,
-    parkedOn: null,
+    wait: null,
   });
 };
 

@@ -114,7 +114,7 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
   if (until > draft.moment.now && call.plan.refusal === undefined)
-    parkCall(draft, threadId, call, "time", until);
+    parkCall(draft, threadId, call, { on: "time", until });
 };
 
 interface GivenVerdict {

@@ -46,7 +46,7 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
   const until = draft.moment.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
   loseModelCall(draft, threadId, "interrupted", until);
   const attempt = phase.at === "thinking" ? phase.call.attempt + 1 : phase.attempt;
-  pauseStep(draft, threadId, until, "crash", { attempt });
+  pauseStep(draft, threadId, { on: "retry", until }, { attempt });
   counters.deadAttempts = dead;
   if (dead >= deadLimit)
     run.stop = {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { CheckedGraph } from "../../../src/agent/delegation/graph.ts";
+import type { CheckedGraph, GraphOutcome } from "../../../src/agent/delegation/graph.ts";
 import {
   ancestorsOf,
   checkGraph,
@@ -9,7 +9,8 @@ import {
   scheduleGraph,
   shortenText,
 } from "../../../src/agent/delegation/graph.ts";
-import type { GraphOutcome, GraphState, GraphTask } from "../../../src/agent/state/graph.ts";
+import type { GraphState } from "../../../src/agent/state/events.ts";
+import type { GraphTask } from "../../../src/agent/stores/graphs.ts";
 
 const task = (id: string, depends_on: readonly string[] = [], more: Partial<GraphTask> = {}): GraphTask => ({
   id,

@@ -55,9 +55,7 @@ const callOf = (
     reruns: 0,
     epoch,
     startedAt: null,
-    until: null,
-    parkedOn: null,
-    ask: null,
+    wait: null,
     edited: null,
     approved: false,
     memo: null,
@@ -137,13 +135,12 @@ const thinking = (at = epoch): Phase => ({
   },
 });
 
-const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
+const waiting = (until: number, on: "retry" | "budget" = "retry"): Phase => ({
   at: "waiting",
   attempt: 2,
-  until,
+  wait: { on, until },
   chain,
   ticket: null,
-  why,
 });
 
 const preparing = (
@@ -157,9 +154,7 @@ const preparing = (
   epoch: at,
   round: 1,
   startedAt: 0,
-  until,
-  why: "budget",
-  ask: null,
+  wait: until === null ? null : { on: "budget", until },
   call: null,
   ticket: null,
   memo: {},
@@ -170,7 +165,8 @@ const acting = (...calls: Call[]): Phase => ({ at: "acting", calls });
 
 const running = (id: string, at = epoch): Call => callOf(id, { status: "running", epoch: at, attempts: 1 });
 
-const parked = (id: string, until: number): Call => callOf(id, { status: "parked", parkedOn: "ask", until });
+const parked = (id: string, until: number): Call =>
+  callOf(id, { status: "parked", wait: { on: "ask", ask: "ask_1", until } });
 
 const cancel = (mode: "now" | "after_turn", until = now + 5_000): Pick<Run, "cancel"> => ({
   cancel: { mode, until, reason: "cancelled", returns: [] },
@@ -241,7 +237,7 @@ describe("SE-9: row by row", () => {
     [
       "2: after_turn, a call that was begun waits for its command",
       runOf(
-        acting(callOf("a", { status: "parked", parkedOn: "exec", until: 2_000, attempts: 1 })),
+        acting(callOf("a", { status: "parked", wait: { on: "exec", until: 2_000 }, attempts: 1 })),
         cancel("after_turn"),
       ),
       {},
@@ -433,8 +429,13 @@ describe("SE-9: every combination", () => {
         epoch: fc.constantFrom(2, 3),
         workspace: fc.constantFrom("none" as const, "read" as const, "write" as const),
         refused: fc.boolean(),
-        until: fc.constantFrom(null, 500, 2_000),
-        parkedOn: fc.constantFrom(null, "ask" as const, "exec" as const, "thread" as const),
+        wait: fc.constantFrom<Call["wait"]>(
+          null,
+          { on: "ask", ask: "ask_1", until: null },
+          { on: "exec", until: 500 },
+          { on: "exec", until: 2_000 },
+          { on: "thread", children: null, until: 2_000 },
+        ),
         attempts: fc.nat(4),
       })
       .map((more) => callOf(id, more));

@@ -371,7 +371,7 @@ describe("SE-33: after a crash", () => {
       await bench.steps();
       bench.crash();
       const phase = bench.state().threads["main"]?.run?.phase;
-      const at = phase?.at === "waiting" ? phase.until - bench.now() : 0;
+      const at = phase?.at === "waiting" ? phase.wait.until - bench.now() : 0;
       waits.push(at);
       if (at > 0) await bench.tick(at);
     }

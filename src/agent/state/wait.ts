@@ -1,0 +1,37 @@
+import type { ChildWait } from "./child.ts";
+
+/** An attempt is made again, or a budget is read again that calls under way have reserved. */
+export interface RetryWait {
+  readonly on: "retry" | "budget";
+  readonly until: number;
+}
+
+/** An effect's answer is stored under `key`. `until` is null while the ask, which has a deadline of its own, is open. */
+export interface AskWait {
+  readonly on: "ask";
+  readonly ask: string;
+  readonly key?: string;
+  readonly until: number | null;
+}
+
+/** A call, an attempt, an effect or an announcement waits: `until` is when the clock ends that, or null if only others do. */
+export type Wait =
+  | RetryWait
+  | AskWait
+  | { readonly on: "time" | "exec"; readonly until: number }
+  | { readonly on: "task"; readonly task: string; readonly until: number }
+  /** It waits for these children, or, if null, for an answer of its caller. */
+  | { readonly on: "thread"; readonly children: ChildWait | null; readonly until: number | null };
+
+export const isDue = (wait: Wait | null, now: number): boolean => wait?.until != null && wait.until <= now;
+
+/** The ask is still open; null if it is answered, or the wait is for something else. */
+export const openAskOf = (wait: Wait | null): AskWait | null =>
+  wait?.on === "ask" && wait.until === null ? wait : null;
+
+export const childrenOf = (wait: Wait | null): ChildWait | null =>
+  wait?.on === "thread" ? wait.children : null;
+
+export const isForCaller = (wait: Wait | null): boolean => wait?.on === "thread" && wait.children === null;
+
+export type CallWait = Exclude<Wait, RetryWait>;
