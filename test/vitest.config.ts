@@ -1,16 +1,21 @@
+import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import { slowestFiles } from "./support/slowest-files.ts";
 import { createSandboxBinding } from "./support/sandbox-binding.ts";
 
 const common = {
-  /** Every core has a file to run, of any project; without this, one of two cores stood idle. */
-  maxWorkers: "100%",
   /** A slow machine is no failure: what hangs is ended, nothing else. */
   testTimeout: 240_000,
   hookTimeout: 240_000,
   expect: { poll: { timeout: 60_000 } },
 };
+
+/** Tests that compute: a file for each core. */
+const computing = { maxWorkers: "100%", sequence: { groupOrder: 1 } };
+
+/** Tests that start servers wait half of their time, for processes, alarms and retries: two files for each core. */
+const waiting = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 0 } };
 
 /** Whole matrices of kills and power cuts, simulations, conformance: they take as long as all others together. */
 const deep = "**/*.deep.test.ts";
@@ -41,6 +46,7 @@ export const createConfig = (isDeep: boolean) =>
             ...unitTests(isDeep),
             isolate: false,
             ...common,
+            ...computing,
           },
         },
         {
@@ -50,7 +56,7 @@ export const createConfig = (isDeep: boolean) =>
               miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
             }),
           ],
-          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common },
+          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common, ...waiting },
         },
         {
           plugins: [
@@ -58,10 +64,10 @@ export const createConfig = (isDeep: boolean) =>
               wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
             }),
           ],
-          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common },
+          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...waiting },
         },
         {
-          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common },
+          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common, ...waiting },
         },
       ],
     },
