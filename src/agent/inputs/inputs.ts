@@ -51,12 +51,16 @@ export const acceptInput = (draft: Draft, input: Input): void => {
     on_busy,
     sender,
   });
-  if (thread.run !== null && on_busy === "steer" && input.origin === "human") {
-    endOpenCalls(draft, thread.id, "skipped", "unstarted");
-    skipQuestion(draft, thread.id);
-    skipVerification(draft, thread.id);
-    withdrawPlan(draft, thread.id);
-  }
+  if (on_busy === "steer" && input.origin === "human") makeWay(draft, thread.id);
+};
+
+/** A person who steers is heard next: what a run has not started, and what it asks, is given up. */
+const makeWay = (draft: Draft, threadId: string): void => {
+  if (threadOf(draft, threadId).run === null) return;
+  endOpenCalls(draft, threadId, "skipped", "unstarted");
+  skipQuestion(draft, threadId);
+  skipVerification(draft, threadId);
+  withdrawPlan(draft, threadId);
 };
 
 /** An input becomes a message of its thread. */
@@ -119,22 +123,28 @@ export const appendAgentResult = (draft: Draft, input: Input): void => {
   emit(draft, input.thread, "input_applied", { input: input.id, message: id });
 };
 
-/** An accepted input gets new content or another position in its inbox. */
+/** An accepted input gets new content, another position in its inbox, or leave to join the run. */
 export const changeInput = (
   draft: Draft,
   input: Input,
-  change: { readonly content?: Input["content"]; readonly place?: number },
+  change: {
+    readonly content?: Input["content"];
+    readonly place?: number;
+    readonly on_busy?: "steer" | undefined;
+  },
 ): Input => {
   const thread = threadOf(draft, input.thread);
   const changed: Input = {
     ...input,
     ...(change.content === undefined ? {} : { content: change.content }),
+    on_busy: change.on_busy ?? input.on_busy,
     version: input.version + 1,
   };
   const others = thread.inbox.filter(({ id }) => id !== input.id);
   const at = change.place ?? thread.inbox.findIndex(({ id }) => id === input.id);
   thread.inbox = [...others.slice(0, at), changed, ...others.slice(at)];
   draft.inputs.push(changed);
+  if (change.on_busy === "steer") makeWay(draft, thread.id);
   return changed;
 };
 

@@ -152,13 +152,15 @@ export interface OperationParams {
   readonly inputs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
   /** Shows an input. */
   readonly input: { readonly session: string; readonly input: string; };
-  /** Edits or moves an input that waits; If-Match names the version that was read. */
+  /** Edits or moves an input that waits, or lets it join the run; If-Match names the version that was read. */
   readonly edit_input: {
     readonly session: string;
     readonly input: string;
     readonly content?: InputContent;
     /** Position among the waiting inputs, from 0. */
     readonly place?: number;
+    /** Lets it join the run instead of waiting for its end. */
+    readonly on_busy?: "steer";
   };
   /** Takes back an input that waits. */
   readonly withdraw: { readonly session: string; readonly input: string; };

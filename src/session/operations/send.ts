@@ -243,31 +243,36 @@ const editSchema = z.strictObject({
     .max(inboxLimits.inputs)
     .optional()
     .describe("Position among the waiting inputs, from 0."),
+  on_busy: z.enum(["steer"]).optional().describe("Lets it join the run instead of waiting for its end."),
 });
 
 export const editInputOperation = defineWrite({
   name: "edit_input",
-  summary: "Edits or moves an input that waits; If-Match names the version that was read.",
+  summary:
+    "Edits or moves an input that waits, or lets it join the run; If-Match names the version that was read.",
   scopes: ["sessions:write"],
   method: "PATCH",
   path: "/v1/sessions/:session/inputs/:input",
   params: editSchema,
   takesContent: true,
-  run: (context, { input: id, content, place }) => {
+  run: (context, { input: id, content, place, on_busy }) => {
     const input = requireWaitingInput(context, id);
     requireUnchanged(context, "input", input.version);
-    if (content !== undefined && input.origin !== "human")
+    if ((content !== undefined || on_busy !== undefined) && input.origin !== "human")
       return refuseField(
         "invalid_request",
-        "/content",
+        content === undefined ? "/on_busy" : "/content",
         "these are the words of an agent; move or withdraw them, and send your own",
       );
     const change = {
       ...(content === undefined ? {} : { content: takeContent(context, input.thread, content) }),
       ...(place === undefined ? {} : { place }),
+      on_busy,
     };
     if (change.content !== undefined) requireInboxRoom(context.draft, { ...input, content: change.content });
-    return acceptedAnswer(context.draft, changeInput(context.draft, input, change));
+    const changed = changeInput(context.draft, input, change);
+    if (on_busy !== undefined) advanceSession(context.draft, "input");
+    return acceptedAnswer(context.draft, changed);
   },
 });
 

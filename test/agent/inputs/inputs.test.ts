@@ -284,9 +284,10 @@ describe("SE-24: on_busy", () => {
   });
 });
 
+const both = "{ reply: [{ call: ask_user, args: { question: Which? } }, { call: fire }] }";
+
 describe("SE-25: a steer and what is open", () => {
   test("SE-25: it settles open questions and approvals as skipped; nothing unapproved runs", async () => {
-    const both = "{ reply: [{ call: ask_user, args: { question: Which? } }, { call: fire }] }";
     const { bench, probe } = await busy(`${both}, ${say("Ok.")}`, {
       team: "permissions: { rules: [{ tool: fire, action: ask }] }",
     });
@@ -402,6 +403,22 @@ describe("SE-27: while an input is accepted", () => {
         .filter(({ role }) => role === "user")
         .map(textsOf),
     ).toEqual(["Go", "changed", "q1", "q2"]);
+  });
+
+  test("SE-25 SE-27: it can be let join the run: then it is a steer under its id, once however often that is asked", async () => {
+    const { bench, probe } = await busy(`${both}, ${say("Ok.")}`, {
+      team: "permissions: { rules: [{ tool: fire, action: ask }] }",
+    });
+    bench.send("Never mind", { id: "q", on_busy: "queue" });
+    expect(openAsks(bench)).toHaveLength(2);
+    bench.ok("edit_input", { input: "q", on_busy: "steer" }, "k");
+    bench.ok("edit_input", { input: "q", on_busy: "steer" }, "k");
+    await bench.idle();
+    expect(openAsks(bench)).toEqual([]);
+    expect(probe.calls).toEqual([]);
+    expect(dataOf(bench, "steering_injected").map(({ input }) => input)).toEqual(["q"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(refused(bench, "edit_input", { input: "q", on_busy: "steer" })).toBe("input_already_applied");
   });
 
   test("SE-27: an edit with If-Match holds only for the version it was read with", async () => {
