@@ -12,49 +12,92 @@ export interface Gates {
   readonly refresh: (targets: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
+/** What a session knows of a provider's health counts for so long, since an administrator may reset it. */
 const healthMaxAgeMs = 30_000;
+
+/** While a model cools down and a run goes on, its health is read again this often. */
+const coolingPeriodMs = 20_000;
 
 type GateStub = (provider: string) => Pick<ProviderGate, "health" | "report">;
 type GateOutcome = Parameters<Gate["ended"]>[2];
 
 const ignore = (): void => undefined;
 
-/** Holds what this session knows of its providers' health, and reports what it sees to their gates. */
-const createHealth = (stub: GateStub, now: () => number) => {
-  const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
-  /** Holds the models whose last attempt here failed, because their next success is worth reporting. */
-  const ailing = new Set<string>();
+/** The session as its knowledge of health sees it. */
+interface HealthHost {
+  readonly now: () => number;
+  readonly after: (ms: number, work: () => void) => unknown;
+  readonly isRunning: () => boolean;
+}
+
+interface SeenHealth {
+  readonly askedAt: number;
+  readonly readAt: number;
+  readonly rows: readonly HealthRow[];
+}
+
+const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, rows: [] };
+
+/** Holds what this session read of its providers' health. */
+const createReadings = (stub: GateStub, { now, after, isRunning }: HealthHost) => {
+  const seen = new Map<string, SeenHealth>();
   /** Holds the health reads that have no answer yet. */
   const looks = new Map<string, Promise<void>>();
+  /** Holds the providers whose health is about to be read again. */
+  const waiting = new Set<string>();
 
-  const rowOf = (provider: string, model: string): HealthRow | undefined =>
-    seen.get(provider)?.rows.find((row) => row.model === model);
-  /** Stores the health that a gate returns when it is notified of an end; the run's next turn starts with it. */
-  const told = (provider: string, answer: Promise<readonly HealthRow[]>): void => {
-    seen.set(provider, { at: -Infinity, rows: seen.get(provider)?.rows ?? [] });
-    void answer.then(
-      (rows) => void seen.set(provider, { at: seen.get(provider)?.at ?? -Infinity, rows }),
-      ignore,
-    );
+  const knownOf = (provider: string): SeenHealth => seen.get(provider) ?? unseen;
+  const store = (provider: string, rows: readonly HealthRow[]): void => {
+    seen.set(provider, { ...knownOf(provider), readAt: now(), rows });
+    if (rows.every(({ available }) => available) || waiting.has(provider)) return;
+    waiting.add(provider);
+    after(coolingPeriodMs, () => {
+      waiting.delete(provider);
+      if (isRunning()) void read(provider, null);
+    });
   };
+  const read = async (provider: string, claim: string | null): Promise<void> => {
+    const rows = await stub(provider)
+      .health(claim)
+      .catch(() => null);
+    looks.delete(provider);
+    if (rows !== null) store(provider, rows);
+  };
+  return {
+    rowOf: (provider: string, model: string): HealthRow | undefined => {
+      const { readAt, rows } = knownOf(provider);
+      return now() - readAt < healthMaxAgeMs ? rows.find((row) => row.model === model) : undefined;
+    },
+    /** Stores the health that a gate returns when it is notified of an end; the run's next turn starts with it. */
+    told: (provider: string, answer: Promise<readonly HealthRow[]>): void => {
+      seen.set(provider, { ...knownOf(provider), askedAt: -Infinity });
+      void answer.then((rows) => store(provider, rows), ignore);
+    },
+    look: (provider: string, claim: string | null): void => {
+      const known = knownOf(provider);
+      if (now() - known.askedAt < healthMaxAgeMs) return;
+      seen.set(provider, { ...known, askedAt: now() });
+      looks.set(provider, read(provider, claim));
+    },
+    pending: (provider: string): Promise<void> | undefined => looks.get(provider),
+  };
+};
+
+/** Reports to the gates what this session sees of its providers' health. */
+const createHealth = (stub: GateStub, host: HealthHost) => {
+  const readings = createReadings(stub, host);
+  const { rowOf, told, pending } = readings;
+  /** Holds the models whose last attempt here failed, because their next success is worth reporting. */
+  const ailing = new Set<string>();
   const report = (provider: string, { model, code, exhausted }: GateOutcome): void =>
     told(provider, stub(provider).report(model, code, exhausted));
   /** Reports a success only if somebody sees the model as ill, which a health read under way may still tell. */
   const recovered = async (provider: string, outcome: GateOutcome, failed: boolean): Promise<void> => {
-    if (!failed) await looks.get(provider);
+    if (!failed) await pending(provider);
     if (failed || rowOf(provider, outcome.model) !== undefined) report(provider, outcome);
   };
-  const look = async (provider: string, claim: string | null): Promise<void> => {
-    const rows = await stub(provider)
-      .health(claim)
-      .catch(() => null);
-    if (rows !== null) seen.set(provider, { at: now(), rows });
-    looks.delete(provider);
-  };
-
   return {
-    rowOf,
-    told,
+    ...readings,
     ended: (provider: string, outcome: GateOutcome, booked: boolean): void => {
       const key = `${provider}/${outcome.model}`;
       const failed = ailing.delete(key);
@@ -63,20 +106,15 @@ const createHealth = (stub: GateStub, now: () => number) => {
       if (outcome.code === "ok") void recovered(provider, outcome, failed);
       else report(provider, outcome);
     },
-    look: (provider: string, claim: string | null): void => {
-      const known = seen.get(provider);
-      if (known !== undefined && now() - known.at < healthMaxAgeMs) return;
-      seen.set(provider, { at: now(), rows: known?.rows ?? [] });
-      looks.set(provider, look(provider, claim));
-    },
   };
 };
 
 export const createGates = (
   stub: (provider: string) => DurableObjectStub<ProviderGate>,
-  now: () => number,
+  host: HealthHost,
 ): Gates => {
-  const health = createHealth(stub, now);
+  const { now } = host;
+  const health = createHealth(stub, host);
   return {
     gate: (provider) => ({
       reserve: async (request) => {

@@ -79,7 +79,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     void this.#index.flush(this.#session());
     this.#pump();
   });
-  readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
+  readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), {
+    now: Date.now,
+    after: (ms, work) => this.#clock.after(ms, work),
+    isRunning: () => Object.values(this.#session()?.threads ?? {}).some(({ run }) => run !== null),
+  });
   readonly #socketHandler = createSocketHandler({
     connections: this.#connections,
     hellos: this.#helloTimers,

@@ -20,12 +20,19 @@ const hasTestScript = (text: string): boolean => {
   return isJsonObject(scripts) && typeof scripts["test"] === "string" && scripts["test"] !== "";
 };
 
+/** A rule of a Makefile may name several targets before its colon. */
+const hasTestTarget = (text: string): boolean =>
+  text.split("\n").some((line) => {
+    const [, targets = ""] = /^([^\s:=#][^:=#]*):(?!:*=)/.exec(line) ?? [];
+    return targets.split(/\s+/).includes("test");
+  });
+
 /** Lists the signs in the order in which they are looked for. */
 const signs: readonly Sign[] = [
   { file: "go.mod", command: "go test ./..." },
   { file: "Cargo.toml", command: "cargo test" },
   { file: "package.json", command: "npm test", fits: hasTestScript },
-  { file: "Makefile", command: "make test", fits: (text) => /^test[ \t]*::?(?!=)/m.test(text) },
+  { file: "Makefile", command: "make test", fits: hasTestTarget },
   { file: "pytest.ini", command: "pytest" },
   { file: "pyproject.toml", command: "pytest", fits: (text) => /^[ \t]*\[tool\.pytest/m.test(text) },
 ];

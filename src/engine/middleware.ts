@@ -65,6 +65,7 @@ const judgeAnswer = (
   params: GuardrailParams,
   checks: readonly OutputCheck[],
 ): AnswerVerdict => {
+  if (!/\S/.test(text)) return { do: "accept" };
   const why =
     lengthProblem(text, params) ??
     literalProblem(text, params) ??

@@ -120,10 +120,8 @@ export const stopRun = (
     return;
   }
   runOf(draft, thread).stop = { reason: "max_iterations", error };
-  if (agentOf(draft, thread).verification?.onBreach !== true) return;
-  // A command that could not be run is not tried again.
-  const outcome = run.verification?.of === "nothing" ? "failed" : null;
-  runOf(draft, thread).verification = { of: "breach", outcome };
+  if (agentOf(draft, thread).verification?.onBreach === true)
+    runOf(draft, thread).verification = { of: "breach", outcome: null };
 };
 
 /** A limit is raised for a run or, in the session's scope, for the session. */

@@ -23,7 +23,7 @@ export interface StartResult {
 
 /** A run is about to end with this answer. */
 export interface RunOutcome {
-  /** It is the final text, or the report of a called agent. */
+  /** It is the final text, or the report of a called agent; empty if the run ends without words. */
   readonly text: string;
   readonly reason: "end_turn" | "terminal_tool";
   readonly turns: number;

@@ -57,8 +57,10 @@ const appendReplacement = (draft: Draft, threadId: string, text: string | null):
 
 /** A text beside calls stays in the chat, since they have results, but is no longer the answer. */
 const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
-  if (text === null) runOf(draft, threadId).counters.withheld = true;
-  else appendReplacement(draft, threadId, text);
+  const { counters } = runOf(draft, threadId);
+  counters.withheld = text === null;
+  if (text !== null) counters.empty = 0;
+  appendReplacement(draft, threadId, text);
 };
 
 /** The report of a called agent is replaced; a run that fails reports nothing. */
@@ -81,30 +83,23 @@ const lastAnswerText = (draft: Draft, threadId: string): string =>
     .map(({ parts }) => textOf(parts))
     .join("");
 
-/** A terminal call leaves a report or the text beside it as the answer; null if there is neither. */
-const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer | null => {
-  const { child } = threadOf(draft, threadId);
-  if (child !== null && child.handover !== null) return null;
-  const completion = child?.completion ?? null;
-  if (completion !== null)
+/** A terminal call leaves a report, or else the text beside it, as the answer; a hand-over leaves none. */
+const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer => {
+  const { completion = null, handover = null } = threadOf(draft, threadId).child ?? {};
+  if (completion !== null && handover === null)
     return {
       name: "report",
       text: formatCompletion(completion),
       replace: (text, failed) => replaceReport(draft, threadId, completion, text, failed),
     };
-  const text = lastAnswerText(draft, threadId);
-  return /\S/.test(text)
-    ? { name: "answer", text, replace: (instead) => withholdAnswer(draft, threadId, instead) }
-    : null;
+  const text = handover === null ? lastAnswerText(draft, threadId) : "";
+  return { name: "answer", text, replace: (instead) => withholdAnswer(draft, threadId, instead) };
 };
 
-/** The run is about to give this answer; null if there is none. */
-const findAnswer = (
-  draft: Draft,
-  threadId: string,
-  reason: "end_turn" | "terminal_tool",
-): FinalAnswer | null => {
-  if (isUnanswered(runOf(draft, threadId))) return null;
+/** The run is about to give this answer; its text is empty if the agent said nothing. */
+const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): FinalAnswer => {
+  if (isUnanswered(runOf(draft, threadId)))
+    return { name: "answer", text: "", replace: (text) => withholdAnswer(draft, threadId, text) };
   if (reason === "terminal_tool") return findTerminalAnswer(draft, threadId);
   return {
     name: "answer",
@@ -148,7 +143,6 @@ const checkAnswer = (
   const { guardrails } = agentOf(draft, threadId);
   for (const [place, guardrail] of [...guardrails.entries()].toReversed()) {
     const answer = findAnswer(draft, threadId, reason);
-    if (answer === null) return { do: "accept" };
     const { turn, counters } = runOf(draft, threadId);
     const retries = counters.rejected[place] ?? 0;
     const outcome = { text: answer.text, reason, turns: turn, retries };

@@ -11,8 +11,8 @@ export const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const { turn } = run;
   const { warnIterations, limits, tools } = agentOf(draft, threadId);
   if (warnIterations === 0 || turn < warnIterations || run.said.includes("turns_run_out")) return;
-  const { maxIterations } = limits;
-  const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
+  const limit = turnLimit(limits, run);
+  const most = limit === 0 ? "" : ` of at most ${limit}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
   appendNote(draft, threadId, text);

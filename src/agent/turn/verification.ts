@@ -1,5 +1,6 @@
 import { guardAnswer } from "../hooks/guardrails.ts";
 import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
+import type { Run } from "../state/run.ts";
 import type { AfterVerification, VerificationWork } from "../state/verification.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -49,15 +50,21 @@ export const applyVerification = (draft: Draft, threadId: string, outcome: Check
 /** A run that used up its turns is completed if its work passes; otherwise it failed. */
 const endBreachedRun = (draft: Draft, threadId: string, passed: boolean): void => {
   const run = runOf(draft, threadId);
-  // No turn is left to mend its text in.
-  if (passed && !isAnswerAccepted(draft, threadId)) run.counters.withheld = true;
-  const error = passed ? null : (run.stop?.error ?? null);
   run.verification = { of: "breach", outcome: passed ? "passed" : "failed" };
-  run.ending = { state: passed ? "completed" : "failed", reason: "max_iterations", error };
+  const reason = "max_iterations";
+  run.ending = passed
+    ? (guardLastText(draft, threadId) ?? { state: "completed", reason, error: null })
+    : { state: "failed", reason, error: run.stop?.error ?? null };
 };
 
-const isAnswerAccepted = (draft: Draft, threadId: string): boolean =>
-  findMisfits(draft, threadId).length === 0 && guardAnswer(draft, threadId, "terminal_tool").do !== "retry";
+/** No turn is left to mend a refused text in, so it is withheld; only a hook that threw fails the run. */
+const guardLastText = (draft: Draft, threadId: string): Run["ending"] => {
+  const fits = findMisfits(draft, threadId).length === 0;
+  const end = guardAnswer(draft, threadId, "terminal_tool");
+  if (!fits || end.do === "retry") runOf(draft, threadId).counters.withheld = true;
+  if (end.do !== "fail" || end.reason !== "effect_failed") return null;
+  return { state: "failed", reason: end.reason, error: end.error };
+};
 
 const followEdits = (draft: Draft, threadId: string, work: VerificationWork, outcome: CheckOutcome): void => {
   const run = runOf(draft, threadId);

@@ -274,3 +274,27 @@ test("AG-37: without the middleware that its definition needs, an agent waits an
   const engine = createEngine({ team, env: {}, toolboxes });
   expect(engine.agent("tester", bench.state()).missing).toContain("middleware own");
 });
+
+describe("AG-37: finish of a run that ends without words", () => {
+  test("AG-37: after a terminal call", async () => {
+    const submit = "replies: [{ reply: [{ call: submit, args: {} }] }]";
+    const { seen, middleware } = spy({ finish: () => ({ fail: "say something" }) });
+    const { bench } = await run(submit, { agent: named("a"), middleware });
+    expect(seen.at(-1)).toBe("finish a tester ");
+    expect(ends(bench)).toEqual(["failed:output_invalid"]);
+  });
+
+  test("AG-37: after empty replies, in whose place it may put a text", async () => {
+    const { seen, middleware } = spy({ finish: () => ({ text: "Nothing to say." }) });
+    const empty = "{ reply: [] }";
+    const script = `replies: [{ reply: [{ call: look, args: { name: a } }] }, ${empty}, ${empty}, ${empty}]`;
+    const { bench } = await run(script, {
+      agent: `middleware: [{ kind: output_guardrail, params: { min_length: 3 } }, { kind: own, params: { name: a } }]`,
+      middleware,
+    });
+    expect(seen.at(-1)).toBe("finish a tester ");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(lastResult(bench).text).toBe("Nothing to say.");
+    checkInvariants(bench, ["in_1"]);
+  });
+});

@@ -13,8 +13,9 @@ import { compacted, talked } from "./gate-play.ts";
 
 const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A gate of each provider, a hop away. */
+/** A gate of each provider, a hop away, and what waits to read one again. */
 const gatesAt = (now: () => number) => {
+  const waits: { readonly at: number; readonly work: () => void }[] = [];
   const states = new Map<string, GateState>();
   const read = (name: string): GateState => states.get(name) ?? emptyGate;
   const stub = (name: string) => ({
@@ -45,7 +46,9 @@ const gatesAt = (now: () => number) => {
       return rows;
     },
   });
-  return createGates((name) => stub(name) as never, now);
+  const after = (ms: number, work: () => void): void => void waits.push({ at: now() + ms, work });
+  const gates = createGates((name) => stub(name) as never, { now, after, isRunning: () => true });
+  return { gates, waits, reset: () => states.clear() };
 };
 
 const targets = [
@@ -80,7 +83,7 @@ agents:
 /** As the session's shell does: what is known is read again whenever the session moves from outside. */
 const played = async (fail: string, limits = "{ max_retries: 1 }"): Promise<Bench> => {
   let bench: Bench | null = null;
-  const gates = gatesAt(() => bench?.now() ?? 0);
+  const { gates } = gatesAt(() => bench?.now() ?? 0);
   const engine = await engineOf(yaml(fail, limits), { toolboxes: [createProbe(true).toolbox] });
   bench = openBench({ engine, gates });
   bench.ok("create");
@@ -134,4 +137,42 @@ test("MO-27: while the first target cools, the next run's summary goes to the fa
     true,
     false,
   ]);
+});
+
+test("MO-28: a session follows a reset within 30 s, also in the middle of a long turn", async () => {
+  let time = 0;
+  const { gates, waits, reset } = gatesAt(() => time);
+  const isCooling = (): boolean => gates.health("script", "play").coolingUntil > time;
+  gates
+    .gate("script")
+    .ended("a", false, { model: "play", code: "quota_exceeded", exhausted: true, usage: null });
+  await hop();
+  await hop();
+  expect(isCooling()).toBe(true);
+  const pass = async (ms: number): Promise<void> => {
+    for (const end = time + ms; time < end; time += 1_000) {
+      for (const { work } of waits.filter(({ at }) => at === time)) work();
+      await hop();
+      await hop();
+    }
+  };
+  await pass(90_000);
+  expect(isCooling()).toBe(true);
+  reset();
+  await pass(30_000);
+  expect(isCooling()).toBe(false);
+});
+
+test("MO-28: what a session knew of health before a rest steers no more", async () => {
+  let time = 0;
+  const { gates } = gatesAt(() => time);
+  gates
+    .gate("script")
+    .ended("a", false, { model: "play", code: "quota_exceeded", exhausted: true, usage: null });
+  await hop();
+  await hop();
+  time = 29_000;
+  expect(gates.health("script", "play").coolingUntil).toBeGreaterThan(0);
+  time = 30_000;
+  expect(gates.health("script", "play").coolingUntil).toBe(0);
 });

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import type { FinishResult } from "../../../src/agent/definition/middleware.ts";
+import { defineMiddleware } from "../../../src/agent/definition/middleware.ts";
 import { crew, coder, delegate, endings, lead, resultsOf, writer } from "../../support/crew.ts";
 import { settle } from "../../support/power-cut.ts";
 import { done, look, replies, said } from "../../support/scripts.ts";
@@ -122,6 +125,22 @@ describe("a run whose work passes after its last turn tells no text that its gua
     });
     expect(dataOf(bench, "run_end")[0]?.state).toBe("completed");
     expect(lastResult(bench).text).toBe("");
+  });
+  test("AG-37 SE-40: main, whose own middleware throws or refuses", async () => {
+    const playWith = (finish: () => FinishResult) =>
+      playVerify([said("I found it", ["fs_list", {}])], {
+        options: breach,
+        agent: "middleware: [{ kind: own }]",
+        middleware: [defineMiddleware({ kind: "own", params: z.strictObject({}), finish })],
+      });
+    const refused = await playWith(() => ({ fail: "no" }));
+    expect(ends(refused.bench)).toEqual(["completed:max_iterations"]);
+    expect(lastResult(refused.bench).text).toBe("");
+    const broken = await playWith(() => {
+      throw new Error("boom");
+    });
+    expect(ends(broken.bench)).toEqual(["failed:effect_failed"]);
+    expect(lastResult(broken.bench)).toMatchObject({ text: "", error: "own: boom", breach_verify: "passed" });
   });
   test("SE-40: a text that nothing refuses is told", async () => {
     const { bench } = await playVerify([said("I found it", ["fs_list", {}])], {

@@ -168,14 +168,19 @@ describe("SE-40: verify_on_breach", () => {
     expect(lastResult(bench).breach_verify).toBe("failed");
   });
 
-  test("SE-39: counts a command that no edit could be checked with as failed, and says so once", async () => {
+  test("SE-40: runs once also where the edits could not be checked", async () => {
     const { bench } = await playVerify([write("good"), done], {
       options:
         "max_iterations: 1, verify_after_edit: true, verify_on_breach: true, verify_command: no-such-program",
     });
-    expect(checks(bench)).toEqual(["started 1", "error 1"]);
+    expect(checks(bench)).toEqual(["started 1", "error 1", "started 1", "error 1"]);
     expect(ends(bench)).toEqual(["failed:max_iterations"]);
     expect(lastResult(bench).breach_verify).toBe("failed");
+    const broad = await playVerify([write("good"), done], {
+      options: `${options}, verify_after_edit: true, verify_broad_command: no-such-program`,
+    });
+    expect(checks(broad.bench).slice(-3)).toEqual(["error 1", "started 1", "passed 1"]);
+    expect(ends(broad.bench)).toEqual(["completed:max_iterations"]);
   });
 
   test("comes after the checks of the last turn's edits and their repairs", async () => {

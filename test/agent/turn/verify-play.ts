@@ -1,3 +1,4 @@
+import type { Middleware } from "../../../src/agent/definition/middleware.ts";
 import type { Bench } from "../../support/bench.ts";
 import type { Toolbox } from "../../../src/tools/define-tool.ts";
 import { openBench } from "../../support/bench.ts";
@@ -29,6 +30,7 @@ export interface VerifyOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Toolboxes of the test's own. */
   readonly extra?: readonly Toolbox[];
+  readonly middleware?: readonly Middleware[];
   /** The deployment knows this secret by the name TOKEN. */
   readonly secret?: string;
 }
@@ -53,6 +55,7 @@ export const openVerify = async (
   const engine = await engineOf(verifyYaml(replies(...said), options), {
     env: workspace.env,
     toolboxes: options.extra ?? [],
+    middleware: options.middleware ?? [],
   });
   if (options.secret !== undefined) engine.redactor.learn("TOKEN", options.secret);
   const bench = openBench({ engine });

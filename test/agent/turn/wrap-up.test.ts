@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
 import { done, look, replies } from "../../support/scripts.ts";
-import { ends, play } from "../loop/play.ts";
+import { ends, onlyAsk, play } from "../loop/play.ts";
 
 /** The wrap-up notes, each with the number of the turn before which it stands. */
 const notes = (bench: Bench): readonly string[] =>
@@ -29,6 +29,17 @@ test("CF-14: from warn_iterations on one note a run says that turns run out, and
   await bench.idle();
   expect(notes(bench)).toEqual([`2: ${text}`, `2: ${text}`]);
   expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
+});
+
+test("CF-14: the number of turns is the one that a person raised it to", async () => {
+  const { bench } = await play(replies(look, look, look, done), {
+    agent: "options: { warn_iterations: 3, max_iterations: 2 }\nguards: { budget: { on_exceeded: ask } }",
+  });
+  bench.send("Go");
+  await bench.idle();
+  bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 10 });
+  await bench.idle();
+  expect(notes(bench)[0]).toContain("This is turn 4 of at most 10.");
 });
 
 test("CF-14: off, too short a run, and no limit of turns", async () => {
