@@ -14,6 +14,7 @@ import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { draftOf, rowsOf, subjectOf } from "./subject.ts";
 import type { EditedInput, Subject } from "./subject.ts";
+import { Values } from "./values.tsx";
 
 /** An approval: the thing itself first, then its buttons. */
 
@@ -58,20 +59,6 @@ const Heading = ({
     </h2>
   );
 };
-
-const Values = ({ values }: Pick<Subject, "values">) => (
-  <dl class="values">
-    {values.map(([name, value]) => (
-      <div key={name}>
-        <dt class="mono">{escapeUnseen(name)}</dt>
-        <dd>
-          <pre>{typeof value === "string" ? escapeInLines(value) : escapedJson(value)}</pre>
-        </dd>
-      </div>
-    ))}
-    {values.length === 0 && <dd class="meta">It takes no input.</dd>}
-  </dl>
-);
 
 /** A whole file is compared with what is there now. */
 const useFileDiff = (subject: Subject, call: string): Diff | null => {

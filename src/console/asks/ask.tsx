@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
+import { fieldsOf } from "../parts/json.ts";
 import { useApp, useSession } from "../state/app.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
@@ -8,10 +9,20 @@ import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { Question } from "./question.tsx";
 import { Raise } from "./raise.tsx";
+import { Values } from "./values.tsx";
 
 /** An open ask as a card, where its call stands. */
 
-const httpsOnly = (url: string): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
+const webOnly = (url: string): string | undefined =>
+  /^https?:\/\//i.test(url) && URL.canParse(url) ? url : undefined;
+
+/** Names the host that is asked for the password: the rest of an address may say anything. */
+const SignInLink = ({ url }: { readonly url: string }) =>
+  webOnly(url) === undefined ? null : (
+    <a class="button primary" href={webOnly(url)} target="_blank" rel="noopener noreferrer">
+      Sign in at {escapeUnseen(new URL(url).host)}
+    </a>
+  );
 
 const SignIn = ({ ask, agent, busy, answer }: AskProps) => (
   <AskFrame ask={ask} icon="shield" tag="Needs you to sign in">
@@ -19,17 +30,11 @@ const SignIn = ({ ask, agent, busy, answer }: AskProps) => (
       May {agent} use <span class="mono">{escapeUnseen(ask.authorization?.server ?? "")}</span> in your name?
     </h2>
     <p class="command">
-      <a href={httpsOnly(ask.authorization?.url ?? "")} target="_blank" rel="noopener noreferrer">
-        {escapeUnseen(ask.authorization?.url ?? "")}
-      </a>
+      <code>{escapeUnseen(ask.authorization?.url ?? "")}</code>
     </p>
     <div class="ask-buttons">
-      <button
-        type="button"
-        class="button primary"
-        disabled={busy}
-        onClick={() => answer({ decision: "approve" })}
-      >
+      <SignInLink url={ask.authorization?.url ?? ""} />
+      <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "approve" })}>
         I have signed in
       </button>
       <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "deny" })}>
@@ -45,6 +50,9 @@ const ClientTool = ({ ask, busy, answer }: AskProps) => (
       The program that began this session has to answer{" "}
       <span class="mono">{escapeUnseen(ask.client_tool?.tool ?? "")}</span>.
     </h2>
+    <div class="proposal">
+      <Values values={Object.entries(fieldsOf(ask.client_tool?.input))} />
+    </div>
     <div class="ask-buttons">
       <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "cancel" })}>
         Go on without it
@@ -71,5 +79,6 @@ export const AskCard = ({ ask, agent }: { readonly ask: TranscriptAsk; readonly 
     report(session.answer(ask.id, body).finally(() => setBusy(false)));
   };
   const Card = cards[ask.kind];
-  return <Card ask={ask} agent={escapeUnseen(ask.label ?? agent)} busy={busy} answer={answer} />;
+  // A call may ask again: what was typed for one ask is gone with it.
+  return <Card key={ask.id} ask={ask} agent={escapeUnseen(ask.label ?? agent)} busy={busy} answer={answer} />;
 };

@@ -15,9 +15,11 @@ export interface ClosedWords {
   readonly said: string;
 }
 
-/** The one at this page is meant unless another key answered. */
-const nameOf = (by: string, own: string): string =>
-  by === own || by === "dev" || by === "operator" ? "You" : by.replace(/^key[_:]/, "Key ");
+/** The one at this page is meant unless another key answered; who came back from a login has no key. */
+const nameOf = (by: string, own: string): string => {
+  if (by === "login") return "Somebody";
+  return by === own || by === "dev" || by === "operator" ? "You" : by.replace(/^key[_:]/, "Key ");
+};
 
 /** The log does not repeat what a person said: the result that the model got has it. */
 const answerText = (output: Json): string => {
@@ -43,14 +45,16 @@ const verbs: Readonly<Record<string, string>> = {
   cancel: "let the default apply",
 };
 
-const budgetVerbs: Readonly<Record<string, string>> = {
-  approve: "allowed more",
-  answer: "allowed more",
-  deny: "stopped here",
+/** What a decision means for these kinds of asks. */
+const verbsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  budget: { approve: "allowed more", answer: "allowed more", deny: "stopped here" },
+  authorization: { approve: "signed in" },
+  client_tool: { cancel: "went on without it" },
 };
 
-const saidOf = ({ kind, resolution }: TranscriptAsk, output: Json): string => {
+const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json): string => {
   if (kind === "question") return answerText(output);
+  if (kind === "authorization") return authorization?.server ?? "";
   return resolution?.decision === "deny" ? reasonText(output) : "";
 };
 
@@ -64,7 +68,7 @@ export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): C
   if (status === "cancelled" || resolution === undefined)
     return { icon: "close", good: false, who: "Dropped", said: "before there was an answer" };
   const { decision, by } = resolution;
-  const verb = (kind === "budget" ? budgetVerbs[decision] : undefined) ?? verbs[decision] ?? decision;
+  const verb = verbsOf[kind]?.[decision] ?? verbs[decision] ?? decision;
   const isNo = decision === "deny" || decision === "cancel";
   return {
     icon: isNo ? "close" : "check",

@@ -27,7 +27,6 @@ interface ComposerProps {
   readonly onStop?: () => void;
   /** Called for the arrow up in an empty field. */
   readonly onRecall?: () => string | null;
-  readonly takesFiles: boolean;
   readonly children?: ComponentChildren;
   readonly tall?: boolean;
 }
@@ -90,6 +89,38 @@ const Attach = ({ onFiles }: { readonly onFiles: (files: readonly File[]) => voi
   );
 };
 
+const hasFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes("Files") === true;
+
+/** Takes files that are dropped anywhere on the page, which would show them in its place otherwise. */
+const useDroppedFiles = (onFiles: (files: readonly File[]) => void): boolean => {
+  const [over, setOver] = useState(false);
+  const take = useRef(onFiles);
+  take.current = onFiles;
+  useEffect(() => {
+    const drag = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = ({ relatedTarget }: DragEvent): void => void (relatedTarget === null && setOver(false));
+    const drop = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      take.current([...(event.dataTransfer?.files ?? [])]);
+    };
+    document.addEventListener("dragover", drag);
+    document.addEventListener("dragleave", leave);
+    document.addEventListener("drop", drop);
+    return () => {
+      document.removeEventListener("dragover", drag);
+      document.removeEventListener("dragleave", leave);
+      document.removeEventListener("drop", drop);
+    };
+  }, []);
+  return over;
+};
+
 const modeItems = (
   modes: readonly ComposerMode[],
   chosen: string,
@@ -104,7 +135,7 @@ const modeItems = (
 
 interface BarProps extends Pick<
   ComposerProps,
-  "modes" | "verb" | "answers" | "isPrimary" | "onStop" | "takesFiles" | "children"
+  "modes" | "verb" | "answers" | "isPrimary" | "onStop" | "children"
 > {
   readonly mode: string;
   readonly isEmpty: boolean;
@@ -121,10 +152,10 @@ const StopButton = ({ isEmpty, onStop }: { readonly isEmpty: boolean; readonly o
 );
 
 const Bar = ({ modes, mode, isEmpty, onMode, onFiles, onSubmit, onStop, ...rest }: BarProps) => {
-  const { verb, answers, isPrimary = false, takesFiles, children } = rest;
+  const { verb, answers, isPrimary = false, children } = rest;
   return (
     <div class="composer-bar">
-      {takesFiles && !answers && <Attach onFiles={onFiles} />}
+      {!answers && <Attach onFiles={onFiles} />}
       {modes.length > 1 && (
         <Menu label="How it is sent" opens="up" side="left" items={modeItems(modes, mode, onMode)}>
           {modes.find(({ id }) => id === mode)?.label}
@@ -200,6 +231,25 @@ const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldPr
   );
 };
 
+const classOf = (looks: Readonly<Record<string, boolean>>): string =>
+  ["composer", ...Object.keys(looks).filter((look) => looks[look])].join(" ");
+
+/** What is written and attached; what could not be sent stands in it again. */
+const useDraft = () => {
+  const [draft, setDraft] = useState(empty);
+  return {
+    draft,
+    setDraft,
+    attach: (more: readonly File[]): void =>
+      setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
+    putBack: (lost: DraftState): void =>
+      setDraft(({ text, files }) => ({
+        text: [lost.text, text].filter((each) => each !== "").join("\n"),
+        files: [...lost.files, ...files],
+      })),
+  };
+};
+
 export const Composer = ({
   modes,
   onSend,
@@ -210,25 +260,21 @@ export const Composer = ({
   tall = false,
   ...rest
 }: ComposerProps) => {
-  const [draft, setDraft] = useState(empty);
+  const { draft, setDraft, attach, putBack } = useDraft();
   const [wanted, setWanted] = useState<string | null>(null);
   const mode = modes.find(({ id }) => id === wanted)?.id ?? modes[0]?.id ?? "";
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
-      const restore = (): void =>
-        setDraft(({ text, files }) => ({
-          text: [draft.text, text].filter((each) => each !== "").join("\n"),
-          files: [...draft.files, ...files],
-        }));
-      onSend(draft.text, mode, draft.files).catch(restore);
+      onSend(draft.text, mode, draft.files).catch(() => putBack(draft));
       setDraft(empty);
       setWanted(null);
     }
     document.getElementById("composer")?.focus();
   };
+  const isOver = useDroppedFiles(attach);
   return (
-    <div class={`composer ${isAnswer ? "answers" : ""} ${tall ? "tall" : ""}`}>
+    <div class={classOf({ answers: isAnswer, tall, "takes-drop": isOver })}>
       {isAnswer && draft.text !== "" && <span class="composer-tag">Your answer</span>}
       <Field
         text={draft.text}
@@ -252,7 +298,7 @@ export const Composer = ({
         answers={isAnswer}
         isEmpty={isEmptyDraft(draft)}
         onMode={setWanted}
-        onFiles={(more) => setDraft({ ...draft, files: [...draft.files, ...more] })}
+        onFiles={attach}
         onSubmit={submit}
       />
     </div>

@@ -175,7 +175,6 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
           modes={modesFor(ask, busy, transcript.status === "live")}
           verb={verbFor(transcript, ask)}
           answers={takesAnswer(ask)}
-          takesFiles
           onSend={send}
           onBegin={begin}
           {...(busy && { onStop: stop })}

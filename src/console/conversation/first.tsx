@@ -77,7 +77,6 @@ export const FirstPage = () => {
           verb="Start"
           answers={false}
           isPrimary
-          takesFiles
           tall
           onSend={(text, _, files) => begin(text, files)}
         >

@@ -197,7 +197,7 @@ const sentences: Sentences = {
   input_returned: ({ data }) => `A message was not sent: ${returnedWords[data.reason] ?? data.reason}`,
   messages_retired: ({ data }) =>
     data.by === "clear"
-      ? "Cleared: the agent no longer sees what is above"
+      ? "Cleared: the agent no longer sees what was said before. The events still have it"
       : `${countOf(data.messages.length, "message")} taken back`,
   context_window_warning: ({ data }) =>
     data.kind === "utilization"

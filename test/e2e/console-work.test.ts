@@ -1,0 +1,363 @@
+import { createServer } from "node:http";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { openConsole } from "../support/console-page.ts";
+import type { ConsolePage } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
+import type { TestMcpServer } from "../support/mcp-server.ts";
+import { protect, startOAuthServer } from "../support/oauth-server.ts";
+import type { OAuthServer } from "../support/oauth-server.ts";
+
+/** AP-54: what a person does while agents work: steer, queue, attach, decide, leave. */
+
+let auth: OAuthServer;
+let library: TestMcpServer;
+/** It leads from `/from` to `/to`. */
+let harbour: Server;
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+let api: Api;
+let shown: ConsolePage;
+
+/** Where the authorization server sends people back to: a name that each page of this test leads to the server. */
+const origin = "http://desk.example";
+
+beforeAll(async () => {
+  auth = await startOAuthServer();
+  library = await startMcpServer({
+    tools: () => [textTool("search")],
+    call: () => textResult("found"),
+    before: protect({ by: () => auth }),
+  });
+  harbour = createServer(({ url }, response) =>
+    url === "/from" ? response.writeHead(302, { location: "/to" }).end() : response.end("arrived"),
+  );
+  await new Promise<void>((done) => void harbour.listen(0, "127.0.0.1", done));
+  const place = `127.0.0.1:${(harbour.address() as AddressInfo).port}`;
+  const edit = (text: string): string =>
+    text
+      .replaceAll("https://library.example/mcp", library.url)
+      .replaceAll("https://harbour.example", `http://${place}`)
+      .replaceAll('"exec_kill"', '"ring_bell"');
+  team = await buildTestTeam("desk", "test", { edit });
+  const vars = {
+    LIMPET_DEV: "1",
+    LIMPET_ORIGIN: origin,
+    LIMPET_ADMIN_KEY: "canary-admin-key-0123456789",
+    LIMPET_PRIVATE_EGRESS: `${library.host},${auth.host},${place}`,
+  };
+  server = await startDevServer({ configs: team.configs, vars });
+  browser = await launchChromium();
+  api = createApi(server.url);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+  await library?.close();
+  await auth?.close();
+  harbour?.close();
+});
+
+beforeEach(async () => {
+  shown = await openConsole(browser, server.url);
+});
+afterEach(async () => {
+  expect(shown.complaints).toEqual([]);
+  await shown.close();
+});
+
+const show = async (session: string): Promise<void> => {
+  await shown.page.goto(`${server.url}/console#${session}`);
+  await shown.page.locator(".conversation").waitFor();
+};
+
+/** The texts of the messages that the agent was given, in their order. */
+const saidIn = async (session: string): Promise<readonly string[]> =>
+  (await api.events(session)).flatMap((event) =>
+    event.type === "message_added" && event.data.message.role === "user"
+      ? event.data.message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))
+      : [],
+  );
+
+const decisionsIn = async (session: string): Promise<readonly string[]> =>
+  (await api.events(session)).flatMap((event) =>
+    event.type === "ask_resolved" ? [event.data.decision] : [],
+  );
+
+const clickMenu = async (page: Page, item: string): Promise<void> => {
+  const head = page.locator(".conversation .head");
+  await head.getByRole("button", { name: "What to do with this session" }).click();
+  await head.getByRole("menuitem", { name: item }).click();
+};
+
+test("AP-54: what is written while an agent works steers it, and the log says so", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("flood");
+  await expect.poll(logText).toContain("The tide comes in");
+  expect(await page.locator(".composer-bar").textContent()).toContain("Steer now");
+  await say("Look at the moon");
+  await state("done");
+  await expect.poll(logText).toContain("Sent while it worked");
+  expect(await logText()).toContain("You said: [STEERING] Look at the moon");
+  expect(await saidIn(session)).toEqual(["flood", expect.stringContaining("Look at the moon")]);
+  expect((await api.get(`/v1/sessions/${session}/runs`)).body["data"]).toHaveLength(1);
+});
+
+test("AP-54: a message is queued, withdrawn, taken back into the field, or sent at once", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("flood");
+  const queue = async (text: string): Promise<void> => {
+    await page.getByTitle("How it is sent").click();
+    await page.getByRole("menuitemradio", { name: /^Queue/ }).click();
+    await say(text);
+    await page.locator(".waiting", { hasText: `Next: ${text}` }).waitFor();
+  };
+  await queue("first thought");
+  await queue("second thought");
+  const waiting = page.locator(".waiting");
+  await waiting.filter({ hasText: "first" }).getByRole("button", { name: "Withdraw" }).click();
+  await expect.poll(() => waiting.count()).toBe(1);
+  await page.locator("#composer").press("ArrowUp");
+  await expect.poll(() => page.locator("#composer").inputValue()).toBe("second thought");
+  await expect.poll(() => waiting.count()).toBe(0);
+  await page.locator("#composer").fill("");
+  await queue("third thought");
+  await waiting.getByRole("button", { name: "Send now" }).click();
+  await expect.poll(() => waiting.count()).toBe(0);
+  await state("done");
+  await expect.poll(logText).toContain("third thought");
+  expect(await saidIn(session)).toEqual(["flood", expect.stringContaining("third thought")]);
+});
+
+test("AP-54 AP-45: files are picked, dropped and left out; the message names them, and the files tab has them", async () => {
+  const { page, start, state, say } = shown;
+  await start("hello");
+  await state("done");
+  const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(`This is ${name}.`) });
+  await page.getByLabel("Files to attach").setInputFiles([file("picked.txt"), file("not-this.txt")]);
+  await page.getByRole("button", { name: "Leave not-this.txt out" }).click();
+  await page.evaluate(`{
+    const data = new DataTransfer();
+    data.items.add(new File(["This is dropped."], "dropped.txt", { type: "text/plain" }));
+    const target = document.querySelector(".log");
+    for (const type of ["dragenter", "dragover", "drop"])
+      target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
+  }`);
+  await expect.poll(() => page.locator(".composer-files li").count()).toBe(2);
+  await say("Read these");
+  const message = page.locator(".said", { hasText: "Read these" });
+  await message.locator(".attachment", { hasText: "picked.txt" }).waitFor();
+  await message.locator(".attachment", { hasText: "dropped.txt" }).waitFor();
+  await state("done");
+  await page.getByRole("tab", { name: "Files", exact: true }).click();
+  await page.getByRole("button", { name: "uploads", exact: true }).click();
+  await expect
+    .poll(() => page.locator(".files .file-name").allTextContents())
+    .toEqual(["dropped.txt", "picked.txt"]);
+});
+
+test("AP-54: a budget that is used up is raised by its ask, by as much or by another amount", async () => {
+  const { page, start, state, logText } = shown;
+  const session = await start("dear");
+  const ask = page.locator(".ask");
+  await ask.getByText("keeper’s run has used $4.50 of $3.00").waitFor();
+  await page.locator(".session.current", { hasText: "Needs your decision" }).waitFor();
+  await ask.getByRole("button", { name: "Another amount…" }).click();
+  await ask.getByRole("spinbutton").fill("9");
+  await ask.getByRole("button", { name: "Allow this much" }).click();
+  await state("done");
+  expect(await logText()).toContain("You allowed more");
+  expect(await decisionsIn(session)).toEqual(["approve"]);
+});
+
+test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothing of this one, and the run goes on by itself", async () => {
+  const { page, state } = shown;
+  const session = await api.create({ agent: "reader", input: "library" });
+  await show(session);
+  const ask = page.locator(".ask", { hasText: "use library in your name" });
+  const link = ask.getByRole("link", { name: `Sign in at ${auth.host}` });
+  expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+  expect(new URL((await link.getAttribute("href")) ?? "").host).toBe(auth.host);
+  await page.context().route(`${origin}/**`, async (route) => {
+    const { pathname, search } = new URL(route.request().url());
+    const answer = await fetch(`${server.url}${pathname}${search}`);
+    const { status, headers } = answer;
+    await route.fulfill({ status, headers: Object.fromEntries(headers), body: await answer.text() });
+  });
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
+  await tab.waitForURL(`${origin}/**`);
+  expect(await tab.evaluate("[window.opener, document.referrer]")).toEqual([null, ""]);
+  await tab.close();
+  await state("done");
+  await page.locator(".log", { hasText: "Somebody signed in · library" }).waitFor();
+  const [end] = (await api.events(session)).filter(({ type }) => type === "tool_call_end");
+  expect(JSON.stringify(end)).toContain("found");
+});
+
+test("AP-54: a call of the program that began the session says who has to answer, and a person may go on without", async () => {
+  const { page, state } = shown;
+  const session = await api.create({
+    client_tools: [
+      { name: "ring_bell", description: "Rings.", params: { type: "object" }, safety: "unsafe" },
+    ],
+    input: "client",
+  });
+  await show(session);
+  const ask = page.locator(".ask", { hasText: "Waits for its client" });
+  await ask.getByText("ring_bell").waitFor();
+  expect(await ask.locator(".values").textContent()).toBe("times2");
+  await page.locator(".session.current", { hasText: "Waiting" }).waitFor();
+  await ask.getByRole("button", { name: "Go on without it" }).click();
+  await state("done");
+  await page.locator(".line", { hasText: "You went on without it" }).waitFor();
+});
+
+test("AP-54: of two open asks ⌘↵ and typed text go to the one with the focus, and no ask takes over what was typed in another", async () => {
+  const { page, start, state, press } = shown;
+  const session = await start("letters");
+  const ask = (name: string) => page.locator(".ask", { hasText: name });
+  await ask("first").waitFor();
+  await ask("second").waitFor();
+  await press("Control+Enter");
+  expect(await decisionsIn(session)).toEqual([]);
+  await ask("second").getByRole("button", { name: "Deny…" }).click();
+  await page.getByRole("textbox", { name: "Reason" }).fill("Not the second");
+  await ask("first").getByRole("button", { name: "Edit", exact: true }).focus();
+  await page.keyboard.press("Control+Enter");
+  await expect.poll(() => decisionsIn(session)).toEqual(["approve"]);
+  await page.locator(".line", { hasText: "You approved" }).waitFor();
+  expect(await page.getByRole("textbox", { name: "Reason" }).inputValue()).toBe("Not the second");
+  await page.getByRole("textbox", { name: "Reason" }).press("Enter");
+  await state("done");
+  const open = (await api.events(session)).filter(({ type }) => type === "ask_resolved");
+  expect(open.map(({ data }) => data)).toMatchObject([{ decision: "approve" }, { decision: "deny" }]);
+});
+
+test("AP-54: a call that asks a second time is decided on anew: nothing of the first ask stays in its place", async () => {
+  const { page, start, state } = shown;
+  const asked: string[] = [];
+  page.on("websocket", (socket) =>
+    socket.on("framereceived", ({ payload }) => {
+      asked.push(...(String(payload).match(/"type":"ask_user"/g) ?? []));
+    }),
+  );
+  const session = await start("fetch");
+  const ask = page.locator(".ask");
+  await ask.getByText("/from").first().waitFor();
+  await ask.getByRole("tab", { name: "Edit" }).click();
+  await ask.getByRole("textbox").fill("half a thought");
+  // The page draws nothing until the second ask is there: it takes the place of the first at once.
+  await page.evaluate(
+    "{ window.held = []; window.drawn = requestAnimationFrame; requestAnimationFrame = (draw) => held.push(draw); }",
+  );
+  const { body } = await api.get(`/v1/sessions/${session}/asks?status=open`);
+  const [{ id }] = body["data"] as readonly [{ readonly id: string }];
+  await api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
+  await expect.poll(() => asked.length).toBe(2);
+  await page.evaluate(
+    "{ requestAnimationFrame = drawn; for (const draw of held) requestAnimationFrame(draw); }",
+  );
+  await ask.getByText("/to").first().waitFor();
+  expect(await ask.getByRole("tab", { selected: true }).textContent()).toBe("Values");
+  await ask.getByRole("button", { name: "Approve", exact: true }).click();
+  await state("done");
+  expect(await decisionsIn(session)).toEqual(["approve", "approve"]);
+});
+
+test("AP-54: a session is cleared from its menu, which asks once: the agent begins anew, the originals stay", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("remember me");
+  await state("done");
+  await clickMenu(page, "Clear…");
+  await page.getByRole("button", { name: "Keep it" }).click();
+  await clickMenu(page, "Clear…");
+  await page.getByRole("button", { name: "Clear it" }).click();
+  await expect.poll(logText).toContain("Cleared");
+  expect(await logText()).not.toContain("remember me");
+  await say("hello");
+  await expect.poll(logText).toContain("You said: hello");
+  const { body } = await api.get(`/v1/sessions/${session}/messages?retired=true`);
+  expect(JSON.stringify(body)).toContain("remember me");
+});
+
+test("AP-54: the log follows a stream only from its end; elsewhere it stays, counts what is new, and jumps on demand", async () => {
+  const { page, start, state, press, logText } = shown;
+  await start("flood");
+  const place = () => page.evaluate<number>("document.querySelector('.log').scrollTop");
+  await expect.poll(place).toBeGreaterThan(500);
+  await page.locator(".log").hover();
+  await page.mouse.wheel(0, -400);
+  await page.getByRole("button", { name: "To the end" }).waitFor();
+  const left = await place();
+  const length = (await logText()).length;
+  await expect.poll(async () => (await logText()).length).toBeGreaterThan(length + 400);
+  expect(await place()).toBe(left);
+  await press("g");
+  await expect.poll(place).toBeGreaterThan(left + 200);
+  await page.locator(".jump").waitFor({ state: "detached" });
+  await press("Escape");
+  await state("stopped");
+});
+
+test("AP-54: Esc in a field leaves the field and never the run; from the composer it stops, and asks first where a call runs", async () => {
+  const { page, start, state, press } = shown;
+  await start("wait");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
+  const busy = async (): Promise<void> => {
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    expect(await page.locator("dialog[open]").count()).toBe(0);
+    expect(await page.locator(".conversation .head-words").textContent()).toContain("working");
+  };
+  await page.locator("#search").press("Escape");
+  await busy();
+  await clickMenu(page, "Rename");
+  await page.locator(".head").getByRole("textbox", { name: "Title of the session" }).press("Escape");
+  await busy();
+  await page.getByTitle("How it is sent").click();
+  await page.keyboard.press("Escape");
+  await busy();
+  await page.getByRole("tab", { name: "Events", exact: true }).click();
+  await page.getByRole("searchbox", { name: "Filter events" }).press("Escape");
+  await busy();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "What to do" }).press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  await busy();
+  await page.locator("#composer").press("Escape");
+  await page.getByRole("heading", { name: "Stop the run?" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  await busy();
+  await press("Escape");
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await state("stopped");
+});
+
+test("AP-54: a session is renamed and deleted from its head, which leads to the first page", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hello");
+  await state("done");
+  await clickMenu(page, "Rename");
+  const field = page.locator(".head").getByRole("textbox", { name: "Title of the session" });
+  await field.fill("High water");
+  await field.press("Enter");
+  await page.getByRole("heading", { name: "High water", level: 1 }).waitFor();
+  await expect.poll(() => page.title()).toContain("High water");
+  await page.locator(".session.current", { hasText: "High water" }).waitFor();
+  await clickMenu(page, "Delete…");
+  await page.getByRole("button", { name: "Delete it" }).click();
+  await page.getByRole("heading", { name: "What should keeper do?" }).waitFor();
+  await expect.poll(() => page.locator(".session", { hasText: "High water" }).count()).toBe(0);
+  expect((await api.get(`/v1/sessions/${session}`)).status).toBe(404);
+});
