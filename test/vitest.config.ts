@@ -14,8 +14,14 @@ const common = {
 /** Tests that compute: a file for each core. */
 const computing = { maxWorkers: "100%", sequence: { groupOrder: 1 } };
 
-/** Tests that start servers wait half of their time, for processes, alarms and retries: two files for each core. */
-const waiting = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 0 } };
+/**
+ * Tests that start servers wait half of their time, for processes, alarms and retries: three files for two cores. The
+ * deep ones measure how long things take: two.
+ */
+const waiting = (isDeep: boolean) => ({
+  maxWorkers: isDeep ? "100%" : Math.ceil(1.5 * availableParallelism()),
+  sequence: { groupOrder: 0 },
+});
 
 /** Whole matrices of kills and power cuts, simulations, conformance: they take as long as all others together. */
 const deep = "**/*.deep.test.ts";
@@ -56,7 +62,7 @@ export const createConfig = (isDeep: boolean) =>
               miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
             }),
           ],
-          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common, ...waiting },
+          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common, ...waiting(isDeep) },
         },
         {
           plugins: [
@@ -64,10 +70,10 @@ export const createConfig = (isDeep: boolean) =>
               wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
             }),
           ],
-          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...waiting },
+          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...waiting(isDeep) },
         },
         {
-          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common, ...waiting },
+          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common, ...waiting(isDeep) },
         },
       ],
     },

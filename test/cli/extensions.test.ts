@@ -44,7 +44,9 @@ const validate = (
   writeFileSync(join(folder, "extensions.ts"), [...imports, ...lines, ""].join("\n"));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const program = [
-    `import { run } from ${from("src/cli/run.ts")};`,
+    'import { enableCompileCache } from "node:module";',
+    "enableCompileCache();",
+    `const { run } = await import(${from("src/cli/run.ts")});`,
     `await run(["validate", "acme"], { root: ${JSON.stringify(root)}, print: (line) => console.log(line) });`,
   ].join("\n");
   const given = ["--input-type=module", "-e", program];

@@ -138,7 +138,7 @@ const isListening = (port: number): Promise<boolean> =>
 export const until = async <T>(
   what: string,
   ask: () => Promise<T | null> | T | null,
-  within = 60_000,
+  within = 120_000,
 ): Promise<T> => {
   for (const end = Date.now() + within; Date.now() < end;) {
     const answer = await ask();
