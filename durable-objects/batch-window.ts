@@ -4,9 +4,9 @@
  */
 export const createBatchWindow = (ms: number): (() => Promise<void>) => {
   let next: Promise<void> | null = null;
-  const moment = async (): Promise<void> => {
+  const awaitBatch = async (): Promise<void> => {
     await scheduler.wait(ms);
     next = null;
   };
-  return () => (next ??= moment());
+  return () => (next ??= awaitBatch());
 };

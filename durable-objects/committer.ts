@@ -48,14 +48,14 @@ const loggersByThread =
 /** Logs a commit: its runs, where an agent has a logger, and its finished steps. */
 const logCommit = (
   { engine, log }: Pick<LiveSessionParts, "engine" | "log">,
-  { events, moment }: Draft,
+  { events, context }: Draft,
   before: Session,
   after: Session,
 ): void => {
   for (const { msg, fields, level } of runLines(events, loggersByThread(engine, after)))
     log(msg, { session: after.id, ...fields }, level);
   const { log_level: least } = engine.team.observability;
-  for (const { msg, fields, level } of stepLines(events, before, moment.now, least))
+  for (const { msg, fields, level } of stepLines(events, before, context.now, least))
     log(msg, { tenant: tenantHash(after.tenant), session: after.id, ...fields }, level);
 };
 
@@ -100,7 +100,7 @@ export const createCommitter = (
       state = next;
       before = next;
       watchers.publish(
-        () => eventLinesOf(told.events, next.id, found.head + 1, draft.moment.now),
+        () => eventLinesOf(told.events, next.id, found.head + 1, draft.context.now),
         found.head,
       );
       logCommit({ engine, log }, draft, found, next);
@@ -112,5 +112,5 @@ export const createCommitter = (
 /** Returns the agent of a thread under the constraints of that thread. */
 export const agentOfThread = (engine: Engine, session: Session, threadId: string): Agent => {
   const thread = session.threads[threadId];
-  return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
+  return engine.agent(thread?.agent ?? "", session, thread?.child?.callerConstraints);
 };

@@ -47,21 +47,21 @@ export const createGrants = (
 /** Wraps a session's updates: it reports a grant as soon as one is made or lost, and drops those that were revoked. */
 export const createGrantReporter = (
   grants: Pick<Grants, "look">,
-  door: Pick<LiveSession, "read" | "update">,
+  session: Pick<LiveSession, "read" | "update">,
   failed: (error: unknown) => void,
 ): Pick<LiveSession, "update"> & { readonly look: () => Promise<void> } => {
   const look = async (): Promise<void> => {
-    const revoked = await grants.look(door.read());
-    if (revoked.length > 0) door.update((draft) => revokeGrants(draft, revoked));
+    const revoked = await grants.look(session.read());
+    if (revoked.length > 0) session.update((draft) => revokeGrants(draft, revoked));
   };
-  const told = door.read();
+  const told = session.read();
   if (told.grants.length > 0 && hasRun(told)) void look().catch(failed);
   return {
     look,
     update: (change) => {
-      const before = door.read().grants;
-      const result = door.update(change);
-      if (door.read().grants !== before) void look().catch(failed);
+      const before = session.read().grants;
+      const result = session.update(change);
+      if (session.read().grants !== before) void look().catch(failed);
       return result;
     },
   };

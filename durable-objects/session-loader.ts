@@ -87,9 +87,9 @@ const operationContextOf = (
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql, cell.live.read().id)),
   rules: engine.rules,
-  agentOf: (agent, override, standing) => {
+  agentOf: (agent, override, callerConstraints) => {
     const state = cell.live?.read() ?? createInitialSession(engine, call);
-    return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
+    return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, callerConstraints);
   },
   redactor: engine.redactor,
   now: Date.now,

@@ -40,7 +40,7 @@ export const createTransactionContexts = (
     agents: ({ agent, child }, model) => {
       const { state } = draft();
       const session = model === undefined ? state : { ...state, model, modelScope: "tree" as const };
-      return engine.agent(agent, session, child?.standing);
+      return engine.agent(agent, session, child?.callerConstraints);
     },
     health: gates.health,
     maxRunningThreads: engine.team.sessions.max_running_threads,

@@ -96,7 +96,7 @@ export const emptyArchive: Archive = {
   answered: () => null,
   chatThen: () => ({ shown: [], gone: [] }),
   pastView: () => null,
-  standing: () => null,
+  callerConstraints: () => null,
   media: () => "",
   entries: () => [],
   usage: () => [],
@@ -178,7 +178,8 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
     return { shown: shown.map(({ message }) => message), gone };
   },
   pastView: (thread, at) => readPastView(sql, thread, at),
-  standing: (run) => JSON.parse(loadBlob(sql, constraintsBlobId(run)) ?? "null") as CallerConstraints | null,
+  callerConstraints: (run) =>
+    JSON.parse(loadBlob(sql, constraintsBlobId(run)) ?? "null") as CallerConstraints | null,
   media: (blob) => loadBlob(sql, blob) ?? "",
   entries: (store) =>
     sql

@@ -333,7 +333,7 @@ export const writeTransition = (
 const addEvents = (
   { sql, written, messages }: CommitTarget,
   { head, threads }: Session,
-  { events, ledger, edits, moment: { now: at } }: Transition,
+  { events, ledger, edits, context: { now: at } }: Transition,
   told: EventTexts,
   place: LogPlace,
 ): LogChange => {

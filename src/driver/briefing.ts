@@ -195,8 +195,8 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   const phase = preparingPhaseOf(run);
   if (run === null || phase === null) return;
   const late = host.now() >= phase.startedAt + longestMs;
-  const { wants } = run;
-  const found = await Promise.all(wants.map((want) => fetchTopic(work, threadId, want, late)));
+  const { briefingTopics } = run;
+  const found = await Promise.all(briefingTopics.map((want) => fetchTopic(work, threadId, want, late)));
   settle((draft) => {
     if (isPreparing(draft.state, threadId, phase))
       applyBriefing(draft, threadId, Object.assign({}, ...found) as BriefingResult);

@@ -42,7 +42,7 @@ export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promis
 const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
   const { rows, memories = 0, tries } = outboxOf(draft);
   const left = rows.filter(({ id }) => !taken.has(id));
-  const gone = draft.moment.entries.heads("outbox").filter(({ key }) => taken.has(key));
+  const gone = draft.context.entries.heads("outbox").filter(({ key }) => taken.has(key));
   for (const { key } of gone) writeEntry(draft, "outbox", key, undefined);
   const count = memories - gone.length;
   const pause = whole ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
@@ -50,7 +50,7 @@ const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void =>
     rows: left,
     memories: count,
     tries: whole ? 0 : tries + 1,
-    until: draft.moment.now + pause,
+    until: draft.context.now + pause,
   };
   draft.state.outbox = left.length + count === 0 ? null : outbox;
 };

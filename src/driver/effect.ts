@@ -20,7 +20,7 @@ import type { WorkContext } from "./work.ts";
 const ownTimeMs = 5_000;
 
 const boundEffectOf = ({ effects }: Agent, work: PreparedWork): BoundEffect | null => {
-  if (work.kind === "compaction") return effects.ladder;
+  if (work.kind === "compaction") return effects.compaction;
   return work.kind === "effect" ? (effects.before[work.index] ?? null) : null;
 };
 

@@ -90,7 +90,7 @@ const asksOf = (
 
 const promptsOf = (
   team: Team,
-  { agent, standing }: PlacedAgent,
+  { agent, callerConstraints }: PlacedAgent,
   specs: Agent["specs"],
   { callable }: Agent["delegation"],
   external: string,
@@ -98,8 +98,8 @@ const promptsOf = (
   const whole = buildPrompt(team, agent, {
     tools: new Set(specs.map(({ name }) => name)),
     callable,
-    called: standing !== null,
-    nameless: standing?.adHoc?.system ?? null,
+    called: callerConstraints !== null,
+    nameless: callerConstraints?.adHoc?.system ?? null,
     external,
   });
   const light = buildLightPrompt(team, agent);
@@ -157,13 +157,16 @@ const serversOf = (team: Team, agent: AgentConfig): Agent["servers"] =>
         .map(({ name, required }) => ({ name, required }));
 
 /** A session's own model applies to `main`, and to its children only if it was set for the whole tree. */
-const overrideOf = ({ standing }: PlacedAgent, { model, modelScope }: SessionVariant): string | null =>
-  standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
+const overrideOf = (
+  { callerConstraints }: PlacedAgent,
+  { model, modelScope }: SessionVariant,
+): string | null =>
+  callerConstraints === null || (modelScope === "tree" && callerConstraints.provider === null) ? model : null;
 
 const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVariant): Agent => {
   const { team, servers } = given;
   const parts = { ...given, toolboxes: [...given.toolboxes, ...servers.toolboxes(variant.serverTools)] };
-  const { agent, standing } = cast;
+  const { agent, callerConstraints } = cast;
   const tools = boundLentTools(team, cast, effectiveTools(parts, cast, variant.tools));
   const client = clientToolsOf(team, cast, tools, variant);
   const specs = specsOf(tools, client.tools);
@@ -188,7 +191,7 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
     servers: serversOf(team, agent),
     toolsDisabled: hasNoTools(agent),
     system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
-    limits: narrowLimits(limitsOf(team, agent), standing),
+    limits: narrowLimits(limitsOf(team, agent), callerConstraints),
     memory: memoryOf(agent),
     verification: verificationOf(team, agent),
     ...middlewareOf(agent, parts),
@@ -238,16 +241,18 @@ export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: stri
 const agentOf = (
   parts: AgentParts,
   name: string,
-  standing: CallerConstraints | null,
+  callerConstraints: CallerConstraints | null,
   variant: SessionVariant,
 ): Agent => {
   const { agents } = parts.team;
   const agent = agents.find((each) => each.name === name);
-  const gone = [name, ...(standing?.chain ?? [])].find((each) => !agents.some((one) => one.name === each));
+  const gone = [name, ...(callerConstraints?.chain ?? [])].find(
+    (each) => !agents.some((one) => one.name === each),
+  );
   if (agent === undefined || gone !== undefined) return missingAgent(name, `agent ${gone ?? name}`);
   const lacks = findLacks(parts, agent);
   if (lacks.length > 0) return createWaitingAgent(parts.team, agent, lacks.join(", "));
-  return buildAgent(parts, { agent, standing }, variant);
+  return buildAgent(parts, { agent, callerConstraints }, variant);
 };
 
 /** What an agent was built for, besides its name: a session's own things, which are replaced when they change. */
@@ -269,7 +274,7 @@ const maxBuiltAgents = 256;
 /** Finds or builds agents: plain sessions share one, and a session with its own tools or ceiling has its own. */
 export const createAgents = (
   parts: AgentParts,
-): ((name: string, session: SessionVariant, standing?: CallerConstraints | null) => Agent) => {
+): ((name: string, session: SessionVariant, callerConstraints?: CallerConstraints | null) => Agent) => {
   const shared = new Map<string, BuiltAgent>();
   const special = new WeakMap<object, Map<string, BuiltAgent>>();
   const called = new WeakMap<CallerConstraints, BuiltAgent>();
@@ -285,26 +290,26 @@ export const createAgents = (
   const found = (
     key: string,
     name: string,
-    standing: CallerConstraints | null,
+    callerConstraints: CallerConstraints | null,
     session: SessionVariant,
   ): Agent => {
     const agents = shelf(session);
     const known = agents.get(key);
     if (isBuiltFor(known, session)) return known.agent;
-    const agent = agentOf(parts, name, standing, session);
+    const agent = agentOf(parts, name, callerConstraints, session);
     if (agents.size >= maxBuiltAgents) agents.clear();
     agents.set(key, { key, agent, external: session.external, servers: session.serverTools });
     return agent;
   };
-  return (name, session, standing = null) => {
+  return (name, session, callerConstraints = null) => {
     const { external, serverTools, model, modelScope } = session;
     const key = model === null ? name : `${name} ${model} ${modelScope}`;
-    if (standing === null) return found(key, name, null, session);
+    if (callerConstraints === null) return found(key, name, null, session);
     // A thread keeps its caller's constraints as long as it lives, so most look-ups need no text of them.
-    const known = called.get(standing);
+    const known = called.get(callerConstraints);
     if (isBuiltFor(known, session) && known.key === key) return known.agent;
-    const agent = found(`${key} ${JSON.stringify(standing)}`, name, standing, session);
-    called.set(standing, { key, external, servers: serverTools, agent });
+    const agent = found(`${key} ${JSON.stringify(callerConstraints)}`, name, callerConstraints, session);
+    called.set(callerConstraints, { key, external, servers: serverTools, agent });
     return agent;
   };
 };

@@ -184,7 +184,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     make,
   };
   const agentOf = createAgents(parts);
-  const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, standing: null }, null);
+  const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, callerConstraints: null }, null);
   return {
     team: withToolSecrets(team, toolboxes),
     revision: team.revision,

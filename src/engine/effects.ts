@@ -60,7 +60,7 @@ export const bindEffects = (parts: EffectParts, { effects }: AgentConfig): Agent
   return {
     before: all.filter(({ effect }) => effect.phase === "before_complete"),
     after: all.filter(({ effect }) => effect.phase === "after_complete"),
-    ladder: all.find(({ effect }) => effect === compact) ?? defaultCompaction,
+    compaction: all.find(({ effect }) => effect === compact) ?? defaultCompaction,
   };
 };
 

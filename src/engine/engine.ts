@@ -44,8 +44,8 @@ export interface Engine {
   readonly redactor: Redactor;
   readonly unserved: readonly UnservedToolbox[];
   readonly logLine: LogLine;
-  /** Returns an agent of a session; `standing` holds the caller's constraints if other agents called it. */
-  readonly agent: (name: string, session: Session, standing?: CallerConstraints | null) => Agent;
+  /** Returns an agent of a session; `callerConstraints` is given if other agents called it. */
+  readonly agent: (name: string, session: Session, callerConstraints?: CallerConstraints | null) => Agent;
   /** Reaches the team's MCP servers. */
   readonly servers: Servers;
   readonly storeRules: StoreRules;

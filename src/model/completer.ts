@@ -124,7 +124,7 @@ export interface Completion {
   /** Until when the provider's rate headers ask later calls to wait, milliseconds since the epoch. */
   readonly holdUntil?: number;
   /** Parameters that were left out because the model does not take them. */
-  readonly dropped?: readonly string[];
+  readonly droppedParameters?: readonly string[];
   /** The digest of the body that was sent, as `Completer.digest` gives it. */
   readonly requestHash?: string;
   readonly firstByteMs: number;

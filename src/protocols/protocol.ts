@@ -37,7 +37,7 @@ export interface WireTarget {
 export interface WireRequest {
   readonly body: string;
   /** Parameters that were left out because the model does not accept them. */
-  readonly dropped: readonly string[];
+  readonly droppedParameters: readonly string[];
   /** Output tokens that the body allows, including a separate reasoning budget. */
   readonly maxTokens: number;
   /** Computes the SHA-256 over the parts of the body, hex. */

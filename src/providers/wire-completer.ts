@@ -103,14 +103,14 @@ const sendRequest = async ({
   deadlines,
 }: WireAttempt): Promise<{
   readonly response: Response;
-  readonly dropped: readonly string[];
+  readonly droppedParameters: readonly string[];
   readonly maxTokens: number;
   readonly hash: string;
 }> => {
   const url = address(origin);
   const { secret, egress, field } = options;
   const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
-  const { body, dropped, maxTokens, digest } = protocol.build(request, target);
+  const { body, droppedParameters, maxTokens, digest } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   const post: Post = (to, { method, headers: built, body: sentBody, signal }) =>
@@ -133,7 +133,7 @@ const sendRequest = async ({
     throw sendFailureOf(error, origin, deadlines.signal);
   }
   if (failure !== null) throw failure;
-  return { response, dropped, maxTokens, hash };
+  return { response, droppedParameters, maxTokens, hash };
 };
 
 const runAttempt = async (
@@ -143,7 +143,7 @@ const runAttempt = async (
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
-  const { response, dropped, maxTokens, hash } = await sendRequest(attempt);
+  const { response, droppedParameters, maxTokens, hash } = await sendRequest(attempt);
   deadlines.headers();
   const { headers } = response;
   const faults = createFaults(origin, headers, now);
@@ -163,9 +163,9 @@ const runAttempt = async (
     holdUntil: readHoldUntil(headers, now()),
     ...(onDelta !== undefined && { onDelta }),
   });
-  return dropped.length === 0
+  return droppedParameters.length === 0
     ? { ...completion, requestHash: hash }
-    : { ...completion, requestHash: hash, dropped };
+    : { ...completion, requestHash: hash, droppedParameters };
 };
 
 /** Describes the model as its protocol needs it. */

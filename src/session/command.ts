@@ -57,7 +57,7 @@ export interface Archive {
   /** Returns a thread's chat at the turn boundary before an event or after a message; null for an unknown message. */
   readonly pastView: (thread: string, at: PastPlace) => PastView | null;
   /** Returns the constraints that the caller set for a run's agent, or null if no other agent called it. */
-  readonly standing: (run: string) => CallerConstraints | null;
+  readonly callerConstraints: (run: string) => CallerConstraints | null;
   /** Returns stored bytes as base64. */
   readonly media: (blob: string) => string;
   /** Lists entries of a store by key; the values are serialised. */
@@ -125,7 +125,11 @@ export interface ReadContext {
   /** Returns the open streamed items with their text so far. */
   readonly items: () => Json;
   /** Returns an agent with a model override and, if another agent calls it, with the caller's constraints. */
-  readonly agentOf: (agent: string, override: string | null, standing: CallerConstraints | null) => Agent;
+  readonly agentOf: (
+    agent: string,
+    override: string | null,
+    callerConstraints: CallerConstraints | null,
+  ) => Agent;
 }
 
 export interface WriteContext {

@@ -105,7 +105,7 @@ const performWrite = (
     );
     const json = answerJson(answer);
     const { status } = answer;
-    if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.moment.now });
+    if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.context.now });
     return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
   });
 };

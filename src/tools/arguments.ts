@@ -1,7 +1,7 @@
 import type { Json } from "../chat/message.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toToolError, toolError } from "./errors.ts";
-import { schemaMisfits } from "./schema/json-schema.ts";
+import { findSchemaErrors } from "./schema/json-schema.ts";
 
 /** This file reads a call's arguments strictly: it never guesses and never repairs. */
 
@@ -115,6 +115,6 @@ export const takeArguments = (tool: ToolParams, raw: string): ParsedArguments =>
 export const parseForeignArguments = (name: string, schema: Json, raw: string): ParsedArguments => {
   const read = readArguments(name, raw);
   if ("ok" in read) return read;
-  const problems = schemaMisfits(schema, read.value as Json, "arguments");
+  const problems = findSchemaErrors(schema, read.value as Json, "arguments");
   return problems.length === 0 ? { ok: true, args: read.value } : refuseMisfits(name, problems);
 };

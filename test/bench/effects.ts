@@ -123,10 +123,10 @@ const phaseMs = ({ bench, engine, run }: Played, rounds: number): number => {
   if (thread === undefined) throw new Error("there is no thread");
   const agent = engine.agent("worker", session);
   const state: Session = { ...session, threads: { main: { ...thread, run } } };
-  const moment = { now: bench.now(), epoch: 1, agents: () => agent } as unknown as TransactionContext;
+  const context = { now: bench.now(), epoch: 1, agents: () => agent } as unknown as TransactionContext;
   const before = performance.now();
   for (let round = 0; round < rounds; round++) {
-    const draft = createDraft(state, moment);
+    const draft = createDraft(state, context);
     runBeforeEffects(draft, "main", 0);
     runAfterEffects(draft, "main");
     if (draft.events.length > 0) throw new Error("an effect fired");

@@ -36,7 +36,7 @@ agents:
     { toolboxes: boxes },
   );
 
-const standing = (chain: readonly string[], more: Partial<CallerConstraints> = {}): CallerConstraints => ({
+const constraints = (chain: readonly string[], more: Partial<CallerConstraints> = {}): CallerConstraints => ({
   chain,
   interactive: false,
   provider: null,
@@ -57,7 +57,7 @@ const namesOf = async (
   const agent = team.agents.find((each) => each.name === name);
   if (agent === undefined) throw new Error(`no agent ${name}`);
   const parts = { team, toolboxes: [...toolboxes, ...boxes] };
-  return [...effectiveTools(parts, { agent, standing: stand }, ceiling).keys()];
+  return [...effectiveTools(parts, { agent, callerConstraints: stand }, ceiling).keys()];
 };
 
 const core = ["ask_user", "recall", "report_status"];
@@ -65,7 +65,7 @@ const isOwn = (name: string): boolean => ["a", "b", "b2", "c"].includes(name);
 
 describe("AG-19: the table", () => {
   test("AG-19: own is its toolboxes after whitelists; intersect and union are with the caller's effective tools", async () => {
-    const called = standing(["lead"]);
+    const called = constraints(["lead"]);
     expect((await namesOf("own", "coder", called)).filter(isOwn)).toEqual(["a", "b2", "c"]);
     expect((await namesOf("intersect", "coder", called)).filter(isOwn)).toEqual(["a"]);
     expect((await namesOf("union", "coder", called)).filter(isOwn)).toEqual(["a", "b2", "c", "b"]);
@@ -73,14 +73,14 @@ describe("AG-19: the table", () => {
 
   test("AG-19 AG-41 (decision): what works on the caller's own memory is not lent", async () => {
     const memory = ", memory: {}";
-    const lent = await namesOf("union", "coder", standing(["lead"]), null, memory);
+    const lent = await namesOf("union", "coder", constraints(["lead"]), null, memory);
     expect(lent.filter((name) => name.startsWith("memory_"))).toEqual([]);
-    const own = await namesOf("union", "coder", standing(["lead"]), null, "", memory);
+    const own = await namesOf("union", "coder", constraints(["lead"]), null, "", memory);
     expect(own.filter((name) => name.startsWith("memory_"))).toEqual(["memory_search", "memory_append"]);
   });
 
   test("AG-19: along a chain each caller's policy applies to what that caller may use itself", async () => {
-    const called = standing(["lead", "coder"]);
+    const called = constraints(["lead", "coder"]);
     const nested = ", delegation: { inherit: union }";
     expect((await namesOf("intersect", "writer", called, null, "", nested)).filter(isOwn)).toEqual([
       "b2",
@@ -100,9 +100,9 @@ describe("AG-19: the table", () => {
       team: { ...team, agents: [bare, coder, ...others] },
       toolboxes: [...toolboxes, ...boxes],
     };
-    const called = effectiveTools(parts, { agent: coder, standing: standing(["lead"]) }, null);
+    const called = effectiveTools(parts, { agent: coder, callerConstraints: constraints(["lead"]) }, null);
     expect([...called.keys()].filter(isOwn)).toEqual(["a", "b2", "c"]);
-    expect([...effectiveTools(parts, { agent: bare, standing: null }, null).keys()]).toEqual([]);
+    expect([...effectiveTools(parts, { agent: bare, callerConstraints: null }, null).keys()]).toEqual([]);
   });
 
   test("AG-19: agents, task_complete, handoff and request_input follow depth and config, never inheritance", async () => {
@@ -110,12 +110,12 @@ describe("AG-19: the table", () => {
       const main = await namesOf(inherit, "lead", null);
       expect(main).toContain("answer_child");
       for (const name of ["task_complete", "handoff", "request_input"]) expect(main).not.toContain(name);
-      const coder = await namesOf(inherit, "coder", standing(["lead"], { interactive: true }));
+      const coder = await namesOf(inherit, "coder", constraints(["lead"], { interactive: true }));
       for (const name of ["task_complete", "handoff", "request_input", "delegate_to_agent"])
         expect(coder).toContain(name);
       expect(coder).not.toContain("answer_child");
       expect(coder).not.toContain("spawn_agent");
-      const adHoc = standing(["lead"], { adHoc: { system: "", maxTurns: 3 } });
+      const adHoc = constraints(["lead"], { adHoc: { system: "", maxTurns: 3 } });
       const nameless = await namesOf(inherit, "lead", adHoc);
       expect(nameless.toSorted()).toEqual(["a", ...core, "b", "task_complete"].toSorted());
     }
@@ -137,7 +137,7 @@ agents:
       if (agent === undefined) throw new Error("no lead");
       const found = effectiveTools(
         { team, toolboxes: [...toolboxes, ...boxes] },
-        { agent, standing: null },
+        { agent, callerConstraints: null },
         null,
       );
       return [...found.keys()].filter((name) => !isOwn(name) && !core.includes(name));
@@ -378,7 +378,7 @@ describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆
     for (let round = 0; round < 6; round++) {
       await made.bench.steps();
       for (const thread of Object.values(made.bench.state().threads))
-        paths.set(thread.agent, thread.child?.standing.writablePaths ?? null);
+        paths.set(thread.agent, thread.child?.callerConstraints.writablePaths ?? null);
       made.bench.release();
       made.bench.hold = true;
     }

@@ -44,9 +44,9 @@ const yaml = (effects: string): string =>
 const bound = async (effects: string, given: readonly Effect[] = []) => {
   const engine = await engineOf(yaml(effects), { effects: given });
   const session = { tools: null, clientTools: [], model: null };
-  const { before, after, ladder } = engine.agent("tester", session as never).effects;
+  const { before, after, compaction } = engine.agent("tester", session as never).effects;
   const keys = (list: typeof before): readonly string[] => list.map(({ key }) => key);
-  return { before: keys(before), after: keys(after), ladder, all: [...before, ...after] };
+  return { before: keys(before), after: keys(after), compaction, all: [...before, ...after] };
 };
 
 describe("EF-5: order and keys", () => {
@@ -97,9 +97,9 @@ describe("EF-5: order and keys", () => {
   test("EF-25: what is forced is the agent's own compact, else one with defaults", async () => {
     const plain = await bound("effects: []");
     expect(plain.before).toEqual([]);
-    expect(plain.ladder).toMatchObject({ key: "compact", params: { threshold: 0.8 }, target: null });
+    expect(plain.compaction).toMatchObject({ key: "compact", params: { threshold: 0.8 }, target: null });
     const given = await bound("effects: [{ kind: compact, params: { keep_turns: 2 } }]");
-    expect(given.ladder).toBe(given.all[0]);
+    expect(given.compaction).toBe(given.all[0]);
   });
 
   test("EF-26: summary_provider is the target of compact's calls", async () => {

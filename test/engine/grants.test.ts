@@ -191,8 +191,8 @@ test.each([
     looks += 1;
     return [];
   };
-  const door = { read: () => session, update: () => undefined as never };
-  createGrantReporter({ look }, door, (error) => {
+  const live = { read: () => session, update: () => undefined as never };
+  createGrantReporter({ look }, live, (error) => {
     throw error;
   });
   expect(looks).toBe(times);

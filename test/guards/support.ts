@@ -69,7 +69,7 @@ export const fromAgent = (bench: Bench, text = "Go on"): void =>
       sender: "helper",
       origin: "agent",
       status: "accepted",
-      at: draft.moment.now,
+      at: draft.context.now,
       version: 1,
     };
     draft.state.nextInput += 1;

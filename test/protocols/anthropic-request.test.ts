@@ -21,7 +21,7 @@ const build = (
   fields: Partial<ModelRequest>,
   able: Partial<Capabilities> = {},
   model = models.anthropic,
-): { readonly text: string; readonly body: Body; readonly dropped: readonly string[] } => {
+): { readonly text: string; readonly body: Body; readonly droppedParameters: readonly string[] } => {
   const { capabilities, max_output: maxOutput } = describeModel("anthropic", model);
   const target = {
     provider: "anthropic",
@@ -29,10 +29,10 @@ const build = (
     maxOutput,
     traits: anthropic.traits(configOf("anthropic")),
   };
-  const { body, dropped } = buildAnthropic(requestOf("anthropic", { model, ...fields }), target);
+  const { body, droppedParameters } = buildAnthropic(requestOf("anthropic", { model, ...fields }), target);
   const parsed = JSON.parse(body) as Body;
   expect(checkBody(parsed, "anthropic")).toBeNull();
-  return { text: body, body: parsed, dropped };
+  return { text: body, body: parsed, droppedParameters };
 };
 
 const call = (id: string, name = "fs_read", args = "{}"): Part => ({ type: "tool_call", id, name, args });
@@ -337,16 +337,16 @@ test("MO-12: four breakpoints: last tool, system, newest message, previous newes
 });
 
 test("MO-7: what a model refuses is left out and named", () => {
-  const { body, dropped } = build({ temperature: 0.3, topP: 0.5 });
-  expect([body["temperature"], body["top_p"], dropped]).toEqual([
+  const { body, droppedParameters } = build({ temperature: 0.3, topP: 0.5 });
+  expect([body["temperature"], body["top_p"], droppedParameters]).toEqual([
     undefined,
     undefined,
     ["temperature", "top_p"],
   ]);
   const older = build({ temperature: 1.4 }, {}, "claude-haiku-4-5");
-  expect([older.body["temperature"], older.dropped]).toEqual([1, []]);
+  expect([older.body["temperature"], older.droppedParameters]).toEqual([1, []]);
   const none = build({ reasoning: { effort: "high" } }, { reasoning: "none" });
-  expect(none.dropped).toEqual(["reasoning"]);
+  expect(none.droppedParameters).toEqual(["reasoning"]);
 });
 
 test("MO-6: max_tokens never exceeds what the model gives", () => {

@@ -20,7 +20,7 @@ const build = (
   fields: Partial<ModelRequest>,
   config: Record<string, unknown> = {},
   able: Partial<Capabilities> = {},
-): { readonly body: Body; readonly dropped: readonly string[] } => {
+): { readonly body: Body; readonly droppedParameters: readonly string[] } => {
   const section = configOf(kind, config);
   const profile = profiles.find((each) => each.kind === section.kind);
   if (profile === undefined) throw new Error(kind);
@@ -32,10 +32,10 @@ const build = (
     maxOutput,
     traits: { ...traits, efforts: efforts ?? traits.efforts },
   };
-  const { body, dropped } = buildOpenAi(requestOf(kind, fields), target);
+  const { body, droppedParameters } = buildOpenAi(requestOf(kind, fields), target);
   const parsed = JSON.parse(body) as Body;
   expect(checkBody(parsed, kind)).toBeNull();
-  return { body: parsed, dropped };
+  return { body: parsed, droppedParameters };
 };
 
 const call = (id: string, name = "fs_read", args = "{}", more: Partial<Part> = {}): Part =>
@@ -159,9 +159,9 @@ test("MO-14: reasoning_effort is what the model takes, or is left out and named"
   expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
   expect(build("gemini", { reasoning: { budgetTokens: 5000 } }).body["reasoning_effort"]).toBe("medium");
   const none = build("compatible", { reasoning: { effort: "high" }, temperature: 0.2 });
-  expect(none.dropped).toEqual(["reasoning"]);
+  expect(none.droppedParameters).toEqual(["reasoning"]);
   expect(none.body["temperature"]).toBe(0.2);
-  expect(build("openai", { temperature: 1, topP: 0.5 }).dropped).toEqual(["temperature", "top_p"]);
+  expect(build("openai", { temperature: 1, topP: 0.5 }).droppedParameters).toEqual(["temperature", "top_p"]);
 });
 
 test("MO-16: Gemini's signatures go back in place; a call without one carries the bypass ★", () => {

@@ -171,7 +171,7 @@ test("MO-7: a parameter that the model refuses is not sent, and the completion s
     completerFor(fake, "anthropic"),
     requestOf("anthropic", { temperature: 0.2 }),
   );
-  expect(completion?.dropped).toEqual(["temperature"]);
+  expect(completion?.droppedParameters).toEqual(["temperature"]);
   expect(fake.requests.at(-1)?.body["temperature"]).toBeUndefined();
 });
 

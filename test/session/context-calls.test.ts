@@ -77,7 +77,7 @@ describe("EF-42: calls that failed", () => {
     });
     const { bench } = await play(
       `replies: [${look}, { fail: [{ status: 413 }], reply: [{ text: Done. }] }]`,
-      { effects: { ladder: shrinking } },
+      { effects: { compaction: shrinking } },
     );
     bench.send("Go");
     await settle(bench);

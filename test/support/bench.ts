@@ -240,8 +240,8 @@ const observed = (engine: Engine, sent: Sent): Engine => {
   });
   return {
     ...engine,
-    agent: (name, session, standing) => {
-      const agent = engine.agent(name, session, standing);
+    agent: (name, session, callerConstraints) => {
+      const agent = engine.agent(name, session, callerConstraints);
       const watched = known.get(agent) ?? watch(agent);
       known.set(agent, watched);
       return watched;
@@ -434,9 +434,9 @@ export const openBench = ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql, id),
     rules: engine.rules,
-    agentOf: (agent, override, standing) => {
+    agentOf: (agent, override, callerConstraints) => {
       const state = mine.live?.read() ?? emptySession(id, address, engine.rules, now);
-      return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
+      return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, callerConstraints);
     },
     redactor: engine.redactor,
     full: bench.full,

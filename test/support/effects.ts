@@ -16,14 +16,14 @@ const bind = (effects: readonly Effect[], custom: boolean): readonly BoundEffect
 export interface TestEffects {
   readonly effects?: readonly Effect[];
   /** What an overflow or the API forces. */
-  readonly ladder?: Effect;
+  readonly compaction?: Effect;
   /** They count as built-in, not as a team's own. */
   readonly builtIn?: boolean;
 }
 
 export const withEffects = (
   engine: Engine,
-  { effects = [], ladder, builtIn = false }: TestEffects,
+  { effects = [], compaction, builtIn = false }: TestEffects,
 ): Engine => {
   const known = new Map<Agent, Agent>();
   const own: Agent["effects"] = {
@@ -35,12 +35,12 @@ export const withEffects = (
       effects.filter(({ phase }) => phase === "after_complete"),
       !builtIn,
     ),
-    ladder: ladder === undefined ? null : (bind([ladder], !builtIn)[0] ?? null),
+    compaction: compaction === undefined ? null : (bind([compaction], !builtIn)[0] ?? null),
   };
   return {
     ...engine,
-    agent: (name, session, standing) => {
-      const agent = engine.agent(name, session, standing);
+    agent: (name, session, callerConstraints) => {
+      const agent = engine.agent(name, session, callerConstraints);
       const mine = known.get(agent) ?? { ...agent, effects: own };
       known.set(agent, mine);
       return mine;

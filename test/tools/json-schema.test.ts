@@ -4,10 +4,10 @@ import { cpuOf } from "../support/cpu.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { parseForeignArguments } from "../../src/tools/arguments.ts";
 import { schemaProblem } from "../../src/tools/schema/json-schema-check.ts";
-import { schemaMisfits } from "../../src/tools/schema/json-schema.ts";
+import { findSchemaErrors } from "../../src/tools/schema/json-schema.ts";
 
 const misfits = (schema: unknown, value: unknown): readonly string[] =>
-  schemaMisfits(schema as Json, value as Json, "the value");
+  findSchemaErrors(schema as Json, value as Json, "the value");
 
 /** Schema, values that fit, values that do not. */
 const cases: readonly (readonly [object, readonly unknown[], readonly unknown[]])[] = [

@@ -31,7 +31,7 @@ export const openAsk = (
   timeoutMs: number,
   about: Omit<Ask, "id" | "thread" | "run" | "status" | "opened_at" | "seq" | "expires_at">,
 ): Ask => {
-  const { now, random } = draft.moment;
+  const { now, random } = draft.context;
   const ask: Ask = {
     id: `ask_${random()}`,
     thread: threadId,

@@ -23,7 +23,7 @@ import type { Thread } from "../state/thread.ts";
 /** The budgets of a session are judged by this state. */
 export interface BudgetState {
   readonly state: Session;
-  readonly moment: { readonly agents: AgentResolver; readonly budgets: TeamBudgets };
+  readonly context: { readonly agents: AgentResolver; readonly budgets: TeamBudgets };
 }
 
 /** An account books a thread's spending: for its run, each run above it, or the session. */
@@ -64,10 +64,10 @@ export const applyRaises = (
 
 /** The bounds of a run include what people raised. */
 export const runBounds = (
-  { moment }: Pick<BudgetState, "moment">,
+  { context }: Pick<BudgetState, "context">,
   thread: Thread,
   run: Run,
-): readonly Bound[] => applyRaises(moment.agents(thread).limits.bounds, run.budget.raised);
+): readonly Bound[] => applyRaises(context.agents(thread).limits.bounds, run.budget.raised);
 
 /** The session's caller sets these bounds, which narrow the team's. */
 const callerBounds = ({ budget }: Session): readonly Bound[] => {
@@ -81,10 +81,10 @@ const callerBounds = ({ budget }: Session): readonly Bound[] => {
 
 export const sessionBounds = ({
   state,
-  moment,
+  context,
 }: Pick<BudgetState, "state"> & {
-  readonly moment: Pick<BudgetState["moment"], "budgets">;
-}): readonly Bound[] => applyRaises([...callerBounds(state), ...moment.budgets.session], state.funds.raised);
+  readonly context: Pick<BudgetState["context"], "budgets">;
+}): readonly Bound[] => applyRaises([...callerBounds(state), ...context.budgets.session], state.funds.raised);
 
 /** A thread has these accounts, the session's first and its own last. */
 export const accountsOf = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] => {
@@ -207,12 +207,12 @@ const createReachedLimit = (
 /** A model without a price may not run under this cost limit. */
 const findUnpricedLimit = (
   accounts: readonly BudgetAccount[],
-  { moment }: BudgetState,
+  { context }: BudgetState,
   threadId: string,
   { model, price }: CostEstimate,
 ): ReachedLimit | null => {
-  if (!moment.budgets.refuseUnpriced || price(0) !== null) return null;
-  const limits = [...accounts.flatMap(({ bounds }) => bounds), ...moment.budgets.tenant];
+  if (!context.budgets.refuseUnpriced || price(0) !== null) return null;
+  const limits = [...accounts.flatMap(({ bounds }) => bounds), ...context.budgets.tenant];
   const bound = limits.find(({ kind }) => kind === "cost");
   if (bound === undefined) return null;
   const { kind, limit } = bound;
@@ -262,8 +262,8 @@ export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLi
 };
 
 /** It finds whether the lease has no calls left; a lease request made beforehand would have renewed them. */
-const findLeasedCallLimit = ({ state, moment }: BudgetState, threadId: string): ReachedLimit | null => {
-  const bound = moment.budgets.tenant.find(({ kind }) => kind === "calls");
+const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string): ReachedLimit | null => {
+  const bound = context.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
   if (bound === undefined || lease === null || lease.used.calls < (lease.granted.calls ?? 0)) return null;
   const { kind, limit } = bound;

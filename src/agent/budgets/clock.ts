@@ -23,14 +23,14 @@ const pauseClock = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { clock } = run;
   if (clock?.at == null) return;
-  run.clock = { at: null, left: Math.max(0, clock.at - draft.moment.now) };
+  run.clock = { at: null, left: Math.max(0, clock.at - draft.context.now) };
 };
 
 const resumeClock = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { clock } = run;
   if (clock !== null && clock.at === null)
-    run.clock = { at: draft.moment.now + clock.left, left: clock.left };
+    run.clock = { at: draft.context.now + clock.left, left: clock.left };
 };
 
 const findClockedThreads = (session: Session): readonly string[] =>

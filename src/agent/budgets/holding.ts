@@ -38,7 +38,7 @@ export const findHoldingLimits = (
       scope: "run" as const,
       spent: spent[bound.kind],
     })),
-    ...sessionBounds({ state: session, moment: { budgets: team } }).map((bound) => ({
+    ...sessionBounds({ state: session, context: { budgets: team } }).map((bound) => ({
       ...bound,
       scope: "session" as const,
       spent: spentInAll[bound.kind],

@@ -122,12 +122,12 @@ const isCovered = (
 
 /** A reservation is marked as leased if the lease covers it: the call then leaves without a request. */
 export const markLeased = (
-  { state, moment }: Draft,
+  { state, context }: Draft,
   threadId: string,
   hold: BudgetReservation,
 ): BudgetReservation => ({
   ...hold,
-  leased: isCovered(state, moment.budgets.tenant, moment.now, threadId, hold),
+  leased: isCovered(state, context.budgets.tenant, context.now, threadId, hold),
 });
 
 /** A thread's call needs this lease first; null if it may leave. */
@@ -228,7 +228,7 @@ export const applyLeaseAnswer = (
   const thread = lineageOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
   if (!answer.ok) {
     const { kind, limit, spent } = answer;
-    const until = Math.min(answer.until, draft.moment.now + dayUsedUpMs);
+    const until = Math.min(answer.until, draft.context.now + dayUsedUpMs);
     changeTenantShare(draft, { ...share, out: { kind, until } });
     const least = spent + (request.least[kind] ?? 0);
     return { scope: "tenant", thread, kind, limit, spent, least, ask: false };
@@ -237,7 +237,7 @@ export const applyLeaseAnswer = (
   if (lease === null) return null;
   draft.mayWait = true;
   coverReservation(draft, threadId, lease, estimate);
-  warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent: answer.spent });
+  warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.context.budgets.tenant, spent: answer.spent });
   return null;
 };
 
@@ -269,7 +269,7 @@ export const beginWithLease = <T>(
 ): T => {
   if (!answer.ok || adoptLease(draft, request, answer) === null) return change();
   const result = change();
-  const { tenant: bounds } = draft.moment.budgets;
+  const { tenant: bounds } = draft.context.budgets;
   warnOfLimits(draft, { scope: "tenant", thread: "main", bounds, spent: answer.spent });
   if (!hasRun(draft.state)) closeLease(draft);
   return result;

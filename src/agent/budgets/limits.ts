@@ -63,9 +63,9 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   if (turns !== null) return turns;
   const agent = agentOf(draft, threadId);
   const { current } = nextAttempt(draft, threadId, run).chain;
-  const { before, ladder } = agent.effects;
+  const { before, compaction } = agent.effects;
   const shrinks =
-    run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && ladder !== null));
+    run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && compaction !== null));
   const check = checkBudgetBeforeEffects(draft, thread, agent, current, run, shrinks);
   if (check.is === "free") return null;
   return check.is === "wait" ? "wait" : check.reached;
@@ -82,7 +82,7 @@ interface ExhaustedBudget {
 /** It says why a thread's next run could not ask its model, even after a raise; null if it could. */
 export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBudget | null => {
   const { out } = draft.state.funds.tenant;
-  if (out !== null && draft.moment.now < out.until) return { scope: "tenant", ...out };
+  if (out !== null && draft.context.now < out.until) return { scope: "tenant", ...out };
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
   const fresh = { light: false, hidden: [] };
@@ -109,6 +109,6 @@ const recheckMs = 60_000;
 export const awaitBudget = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase } = run;
-  if (phase.at !== "waiting" || !isDue(phase.wait, draft.moment.now)) return;
-  run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.moment.now + recheckMs } };
+  if (phase.at !== "waiting" || !isDue(phase.wait, draft.context.now)) return;
+  run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.context.now + recheckMs } };
 };

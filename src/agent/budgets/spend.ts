@@ -27,7 +27,7 @@ export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<
 
 const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Amounts): TenantShare => {
   const { lease, owed } = share;
-  if (draft.moment.budgets.tenant.length === 0) return share;
+  if (draft.context.budgets.tenant.length === 0) return share;
   if (lease === null || lease.closed) return { ...share, owed: addAmounts(owed, amounts) };
   return { ...share, lease: { ...lease, used: addAmounts(lease.used, amounts) } };
 };
@@ -50,7 +50,7 @@ export const bookLostTime = (
   startedAt: number,
   { timeout }: Pick<ModelTarget, "timeout"> = { timeout: 0 },
 ): void =>
-  bookSpending(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.moment.now - startedAt)) });
+  bookSpending(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.context.now - startedAt)) });
 
 const figuresOf = (
   scope: ReachedLimit["scope"],
@@ -147,7 +147,7 @@ export const raiseLimit = (
 export const reportUnpricedModel = (draft: Draft, threadId: string, model: string): void => {
   const bounds = [
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
-    ...draft.moment.budgets.tenant,
+    ...draft.context.budgets.tenant,
   ];
   const { said } = draft.state;
   if (said.includes(`unpriced ${model}`) || !bounds.some(({ kind, written }) => kind === "cost" && written))
@@ -168,7 +168,7 @@ export const bookAttempt = (
 ): void => {
   const { agent } = threadOf(draft, threadId);
   const { id: run, turn } = runOf(draft, threadId);
-  const at = draft.moment.now;
+  const at = draft.context.now;
   draft.ledger.push({ at, thread: threadId, agent, run, turn, attempt, purpose, provider, model, ...row });
   const { usage, cost, estimated } = row;
   bookSpending(draft, threadId, {

@@ -19,7 +19,7 @@ const runAfterGuard = (
 ): AfterGuardResult => {
   const { guard, params } = bound;
   const state: Json = guardState(threadOf(draft, threadId), bound);
-  const context = { params, state, now: draft.moment.now };
+  const context = { params, state, now: draft.context.now };
   try {
     return checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context));
   } catch (error) {

@@ -27,7 +27,7 @@ export const recordCommands = (
   { background, ended }: Pick<ToolOutput, "background" | "ended">,
 ): void => {
   if (background === undefined && ended === undefined) return;
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const running = (draft.state.commands?.running ?? []).filter(
     ({ exec, until }) => exec !== ended && exec !== background?.exec && until > now,
   );
@@ -58,7 +58,7 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   const { ending, at } = draft.state.commands ?? noBackgroundCommands;
   changeCommands(draft, {
     ending: [...new Set([...ending, ...cut])],
-    at: ending.length === 0 ? draft.moment.now : at,
+    at: ending.length === 0 ? draft.context.now : at,
   });
 };
 
@@ -72,7 +72,7 @@ export const stopCommands = (draft: Draft, threadId: string): void => {
   changeCommands(draft, {
     running: running.filter((command) => !own.includes(command)),
     ending: [...new Set([...ending, ...cut, ...own.map(({ exec }) => exec)])],
-    at: ending.length === 0 ? draft.moment.now : at,
+    at: ending.length === 0 ? draft.context.now : at,
   });
 };
 
@@ -111,6 +111,6 @@ export const recordEndTry = (draft: Draft, ended: ReadonlySet<string>): void => 
   const alive = ending.filter((exec) => !ended.has(exec));
   const tries = alive.length === 0 ? 0 : before + 1;
   if (tries > 0) reportLiveCommands(draft, alive, tries);
-  const at = draft.moment.now + firstPause * 2 ** before;
+  const at = draft.context.now + firstPause * 2 ** before;
   changeCommands(draft, tries >= mostTries ? { ending: [], tries: 0 } : { ending: alive, tries, at });
 };

@@ -43,7 +43,7 @@ const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[]
     event.type === "episode_recorded" && event.run === id ? [event.data] : [],
   );
   const stored = Math.min(mostCalls, counters.episodes) - added.length;
-  return stored <= 0 ? added.slice(-mostCalls) : [...draft.moment.episodes(id, stored), ...added];
+  return stored <= 0 ? added.slice(-mostCalls) : [...draft.context.episodes(id, stored), ...added];
 };
 
 /** The calls of a run get a line each: the newest 24, as many of them as fit into 2 000 characters. */

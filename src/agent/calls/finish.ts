@@ -40,7 +40,7 @@ export const parkCall = (
 };
 
 /** The call has been running for this many milliseconds. */
-export const elapsedOf = ({ moment: { now } }: Draft, { startedAt }: Call): number =>
+export const elapsedOf = ({ context: { now } }: Draft, { startedAt }: Call): number =>
   Math.max(0, now - (startedAt ?? now));
 
 /** A settlement is what a tool gave back, ready to be stored. */

@@ -52,8 +52,8 @@ export const validGrants = (
 };
 
 /** Every grant that is valid in a session now is listed. */
-export const grantsOf = ({ state, moment }: Draft): readonly Grant[] =>
-  validGrants(state.grants, moment.grants, moment.now);
+export const grantsOf = ({ state, context }: Draft): readonly Grant[] =>
+  validGrants(state.grants, context.grants, context.now);
 
 export const revokeGrants = (draft: Draft, ids: readonly string[]): void => {
   const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));

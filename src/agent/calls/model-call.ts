@@ -50,7 +50,7 @@ export const startModelCall = (
     input,
     reservation: markLeased(draft, threadId, reservation),
     ticket: waited?.provider === provider ? waited : { provider, id, booked: false },
-    startedAt: draft.moment.now,
+    startedAt: draft.context.now,
   };
   if (findTarget(draft, threadId, target)?.cost(noUsage) === null)
     reportUnpricedModel(draft, threadId, model);
@@ -155,7 +155,7 @@ const shownByAttempt = (
   const { phase } = run;
   if (phase.at !== "thinking") return { tokens: 0 };
   const saw = createContextSnapshot(agentOf(draft, threadId), threadOf(draft, threadId), run, phase);
-  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
+  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.context.shown(id)?.text ?? ""), 0);
   return { saw, tokens: Math.min(shown, saw.max_tokens + (target?.thinking ?? 0)) };
 };
 

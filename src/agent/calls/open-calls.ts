@@ -21,7 +21,7 @@ export const pauseCall = (draft: Draft, threadId: string, callId: string, wait: 
 
 /** Parked calls whose time has come are planned again. */
 export const wakeCalls = (draft: Draft, threadId: string): void => {
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const { run } = threadOf(draft, threadId);
   for (const call of callsOfRun(run)) {
     const { status, wait } = call;

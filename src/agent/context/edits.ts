@@ -101,7 +101,7 @@ const applyOverlay = (
     const texts = { ...message.overlay?.texts, [at]: said };
     const by = { by: kind, ...(run === null ? {} : { run: run.id, turn: run.turn }), reason };
     const shown = { edit, ...by, texts, media, tokens: 0 };
-    return { ...shown, tokens: draft.moment.estimate(shownParts({ parts: message.parts, overlay: shown })) };
+    return { ...shown, tokens: draft.context.estimate(shownParts({ parts: message.parts, overlay: shown })) };
   };
   const trial = made(shownText);
   if (!isShorter(message, trial.tokens, trial, at)) return false;

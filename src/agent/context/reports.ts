@@ -119,7 +119,7 @@ export const createChildEnd = (
     ...(child.before === undefined ? {} : { first: child.before.first }),
     warning: child.warning,
     run: run.id,
-    ended_at: draft.moment.now,
+    ended_at: draft.context.now,
   };
 };
 

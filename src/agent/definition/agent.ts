@@ -124,11 +124,11 @@ export interface Agent {
   readonly loggers: readonly RunLogger[];
   /** A session may run the agent this often at once; 0 means unbounded. */
   readonly maxConcurrency: number;
-  /** They run in this order; `ladder` is the strategy that an overflow or the API forces, configured or not. */
+  /** They run in this order; `compaction` is the strategy that an overflow or the API forces, configured or not. */
   readonly effects: {
     readonly before: readonly BoundEffect[];
     readonly after: readonly BoundEffect[];
-    readonly ladder: BoundEffect | null;
+    readonly compaction: BoundEffect | null;
   };
   /** They judge the calls of a reply, in this order. */
   readonly guards: readonly BoundGuard[];
@@ -190,7 +190,7 @@ export const allTargets = ({
   effects,
 }: Pick<Agent, "targets" | "effects">): readonly ModelTarget[] => [
   ...targets,
-  ...[...effects.before, effects.ladder].flatMap((bound) => bound?.target ?? []),
+  ...[...effects.before, effects.compaction].flatMap((bound) => bound?.target ?? []),
 ];
 
 /** An effect's model calls go to its own model target or else to that of the run. */
@@ -206,7 +206,10 @@ export const effectTargetOf = (
  * session's model override (null: none).
  */
 export type AgentResolver = (
-  thread: { readonly agent: string; readonly child: { readonly standing: CallerConstraints } | null },
+  thread: {
+    readonly agent: string;
+    readonly child: { readonly callerConstraints: CallerConstraints } | null;
+  },
   model?: string | null,
 ) => Agent;
 
@@ -222,7 +225,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   servers: [],
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
-  effects: { before: [], after: [], ladder: null },
+  effects: { before: [], after: [], compaction: null },
   guards: [],
   memory: null,
   verification: null,

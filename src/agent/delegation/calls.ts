@@ -12,12 +12,12 @@ import { parkCallOnChildren, answerWait } from "./wait.ts";
 
 /** A call that starts other agents is checked whole; then it is parked and its children start in one commit. */
 
-const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
+const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "callerConstraints" in slot;
 
 const startPlannedChild = (
   draft: Draft,
   parent: { readonly thread: string; readonly call: string },
-  { task, agent, standing, background }: PlannedChild,
+  { task, agent, callerConstraints, background }: PlannedChild,
   id: string,
 ): void =>
   startChild(draft, {
@@ -25,7 +25,7 @@ const startPlannedChild = (
     agent,
     parent,
     root: rootOf(threadOf(draft, parent.thread)),
-    standing,
+    callerConstraints,
     awaitedBy: background ? null : parent.call,
     task: task.task,
     context: task.context,

@@ -91,7 +91,7 @@ const settleNode = (
 /** Progress is reported at most every 5 s; what is held back follows with the next report or at the end. */
 const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   if (!agentOf(draft, run.thread).delegation.progressUpdates) return run;
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const news = [...run.news, line];
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
@@ -103,7 +103,7 @@ const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
   if (threadOf(draft, run.thread).run === null)
     appendMessage(draft, run.thread, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] });
   else emit(draft, run.thread, "status_update", { text }, { call: run.call });
-  return { ...run, news: [], saidAt: draft.moment.now };
+  return { ...run, news: [], saidAt: draft.context.now };
 };
 
 const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
@@ -133,7 +133,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
 const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   const caller = threadOf(draft, run.thread);
   const { delegation } = agentOf(draft, run.thread);
-  const { now } = draft.moment;
+  const { now } = draft.context;
   if ((draft.state.trees[run.root] ?? 0) >= delegation.maxThreads) {
     const reason = `too_many_children: this run may start ${delegation.maxThreads} agents`;
     return settleNode(draft, run, task, { state: "failed", reason });
@@ -142,8 +142,8 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   const filled = (text: string): string =>
     task.interpolate ? interpolateOutputs(text, (id) => outcomeOf(draft, run, id)) : text;
   const told = { agent, task: filled(task.message), context: filled(task.context) };
-  const standing = { ...callerConstraintsFor(caller, delegation, told), interactive: false };
-  const broke = budgetRefusal(draft, caller, { agent, standing, task: told });
+  const callerConstraints = { ...callerConstraintsFor(caller, delegation, told), interactive: false };
+  const broke = budgetRefusal(draft, caller, { agent, callerConstraints, task: told });
   if (broke !== null)
     return settleNode(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
   const child = childId(run.thread, run.id, run.call, task.id);
@@ -152,7 +152,7 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     agent,
     parent: { thread: run.thread, call: run.call },
     root: run.root,
-    standing,
+    callerConstraints,
     awaitedBy: run.background ? null : run.call,
     task: told.task,
     context: told.context,

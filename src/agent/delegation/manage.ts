@@ -100,7 +100,7 @@ export const reportChildren = (draft: Draft, threadId: string, call: Call, named
   const live = Object.values(draft.state.threads).filter(
     ({ parent, run }) => parent?.thread === threadId && run !== null,
   );
-  const ended = draft.moment.children
+  const ended = draft.context.children
     .of(threadId)
     .map(({ id }) => findChildRecord(draft, id))
     .filter((record): record is ChildRecord => record !== null)

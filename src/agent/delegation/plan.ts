@@ -25,7 +25,7 @@ export interface PlannedChild {
   readonly index: number;
   readonly agent: string;
   readonly task: ChildTask;
-  readonly standing: CallerConstraints;
+  readonly callerConstraints: CallerConstraints;
   /** Its caller does not wait for it. */
   readonly background: boolean;
   /** Its thread of an earlier call goes on. */
@@ -98,11 +98,11 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Delega
 export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
-  { agent: name, standing, task }: Pick<PlannedChild, "agent" | "standing" | "task">,
+  { agent: name, callerConstraints, task }: Pick<PlannedChild, "agent" | "callerConstraints" | "task">,
 ): DelegationRefusal | null => {
-  const agent = draft.moment.agents({ agent: name, child: { standing } });
+  const agent = draft.context.agents({ agent: name, child: { callerConstraints } });
   const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
-  const told = draft.moment.estimate([{ type: "text", text: task.context + task.task }]);
+  const told = draft.context.estimate([{ type: "text", text: task.context + task.task }]);
   const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + told);
   return check.is !== "reached" || check.reached.ask
     ? null
@@ -160,7 +160,7 @@ const pathsFor = (
   { workingDir }: Delegation,
   { writable_paths: given }: ChildTask,
 ): CallerConstraints["writablePaths"] => {
-  const above = caller.child?.standing.writablePaths ?? null;
+  const above = caller.child?.callerConstraints.writablePaths ?? null;
   return narrowOptionalPaths(above, given === undefined ? null : writableFrom(workingDir, given));
 };
 
@@ -170,10 +170,11 @@ export const callerConstraintsFor = (
   delegation: Delegation,
   task: ChildTask,
 ): CallerConstraints => ({
-  chain: [...(caller.child?.standing.chain ?? []), caller.agent],
+  chain: [...(caller.child?.callerConstraints.chain ?? []), caller.agent],
   interactive:
     delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
-  provider: task.provider ?? (task.agent === null ? (caller.child?.standing.provider ?? null) : null),
+  provider:
+    task.provider ?? (task.agent === null ? (caller.child?.callerConstraints.provider ?? null) : null),
   writablePaths: pathsFor(caller, delegation, task),
   adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
 });
@@ -226,16 +227,16 @@ export const planChildren = (draft: Draft, threadId: string, tasks: readonly Chi
         : resolveAgentName(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
     const kept = task.persistent === true ? findPersistentThread(draft, threadId, agent) : null;
-    const standing = callerConstraintsFor(caller, delegation, task);
+    const callerConstraints = callerConstraintsFor(caller, delegation, task);
     const problem =
       taskRefusal(delegation, agent, task) ??
       boardRefusal(draft, threadId, tasks.slice(0, index), task) ??
       busyRefusal(agent, task, busy, kept) ??
-      budgetRefusal(draft, caller, { agent, standing, task });
+      budgetRefusal(draft, caller, { agent, callerConstraints, task });
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     if (task.persistent === true) busy.add(agent);
     const background = isBackground(delegation, agent, task);
-    return { index, agent, task, standing, background, kept: kept?.id ?? null };
+    return { index, agent, task, callerConstraints, background, kept: kept?.id ?? null };
   });
   return { ok: true, slots };
 };

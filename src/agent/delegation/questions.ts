@@ -25,7 +25,7 @@ export const askCaller = (
     return refuseCall(draft, threadId, call, "no_answer", "there is nobody to ask; decide by yourself");
   if (child.question !== null)
     return refuseCall(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
-  const { now, random } = draft.moment;
+  const { now, random } = draft.context;
   const until = now + agentOf(draft, parent.thread).asks.questionTimeoutMs;
   const question: ChildQuestion = {
     id: `q_${random()}`,
@@ -66,7 +66,7 @@ const noAnswerText = (sentence: string): string => errorText("no_answer", senten
 export const expireQuestion = (draft: Draft, threadId: string): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
-  if (call?.status !== "parked" || !isDue(call.wait, draft.moment.now)) return;
+  if (call?.status !== "parked" || !isDue(call.wait, draft.context.now)) return;
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide by yourself or finish"), false);
 };
 

@@ -20,7 +20,7 @@ interface ChildStart {
   /** This is its caller's thread and call. */
   readonly parent: { readonly thread: string; readonly call: string };
   readonly root: string;
-  readonly standing: CallerConstraints;
+  readonly callerConstraints: CallerConstraints;
   /** This call waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   readonly task: string;
@@ -50,14 +50,14 @@ const createChildThread = (draft: Draft, start: ChildStart): Thread => {
   const label = countChild(draft, start);
   const child = {
     label: kept?.child?.label ?? label,
-    standing: start.standing,
+    callerConstraints: start.callerConstraints,
     root: start.root,
     awaitedBy: start.awaitedBy,
     persistent: start.persistent ?? false,
     idle: false,
     task: firstCharacters(start.task, 200),
     taskId: start.taskId ?? null,
-    deadline: start.timeoutMs == null ? null : draft.moment.now + start.timeoutMs,
+    deadline: start.timeoutMs == null ? null : draft.context.now + start.timeoutMs,
     node: start.node ?? null,
     completion: null,
     handover: null,
@@ -78,7 +78,7 @@ const createChildThread = (draft: Draft, start: ChildStart): Thread => {
 
 /** A called agent starts. Its caller's thread must exist. */
 export const startChild = (draft: Draft, start: ChildStart): void => {
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
   const context = truncateText(cleanText(start.context), maxContextLength);
   const task = cleanText(start.task);
@@ -129,4 +129,4 @@ export const changeChild = (draft: Draft, threadId: string, change: Partial<Chil
 
 /** The row of a called thread is read as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
-  draft.children.findLast((record) => record.id === id) ?? draft.moment.children.record(id);
+  draft.children.findLast((record) => record.id === id) ?? draft.context.children.record(id);

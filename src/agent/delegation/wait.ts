@@ -21,7 +21,7 @@ const longestDetails = 60_000;
 
 /** A call is parked on its children and holds no slot. */
 export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, children: ChildWait): void =>
-  parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.moment.now });
+  parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
 
 const isChildWorking = (thread: Thread | undefined): thread is Thread =>
   thread !== undefined && isChildOpen(thread);

@@ -36,7 +36,7 @@ const isLocalizeWanted = (
 
 /** It tells whether the run asks servers for their tools. */
 const needsServers = (draft: Draft, threadId: string): boolean =>
-  wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.moment.now).length > 0;
+  wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
 
 /** The topics depend on the run: a session's first reads the workspace, a called run gets lessons of failures. */
 export const briefingTopicsOf = (
@@ -45,7 +45,7 @@ export const briefingTopicsOf = (
   agent: Agent,
   begin: Pick<Run, "inputs" | "light"> & Partial<Pick<Run, "announces">>,
 ): readonly BriefingTopic[] => {
-  const { context, reflections } = draft.moment.briefing;
+  const { context, reflections } = draft.context.briefing;
   if (begin.inputs.length === 0) return [];
   return [
     ...(needsServers(draft, thread.id) ? (["servers"] as const) : []),
@@ -58,9 +58,9 @@ export const briefingTopicsOf = (
 
 /** The run begins to fetch its topics; false if there are none. */
 export const startBriefing = (draft: Draft, threadId: string): boolean => {
-  const { wants } = runOf(draft, threadId);
-  if (wants.length > 0) startPreparing(draft, threadId, { kind: "briefing" });
-  return wants.length > 0;
+  const { briefingTopics } = runOf(draft, threadId);
+  if (briefingTopics.length > 0) startPreparing(draft, threadId, { kind: "briefing" });
+  return briefingTopics.length > 0;
 };
 
 /** Each topic has its result; null: it was missing or slow; absent: it was not requested. */
@@ -201,9 +201,9 @@ export const applyBriefing = (
   if (localize != null) insertLocalizeNote(draft, threadId, localize);
   const run = runOf(draft, threadId);
   if (servers !== undefined && !settleServers(draft, threadId, servers)) {
-    run.wants = ["servers"];
+    run.briefingTopics = ["servers"];
     return;
   }
-  run.wants = [];
+  run.briefingTopics = [];
   run.phase = { at: "ready" };
 };

@@ -109,7 +109,7 @@ const effectViewFor = (
   const live = {
     phase,
     force: null,
-    now: draft.moment.now,
+    now: draft.context.now,
     signal: idleSignal,
     complete: waitForever,
     ask: waitForever,
@@ -140,7 +140,7 @@ export const failEffect = (
 };
 
 const isCompactionStrategy = (draft: Draft, threadId: string, effect: Effect): boolean =>
-  effect === agentOf(draft, threadId).effects.ladder?.effect;
+  effect === agentOf(draft, threadId).effects.compaction?.effect;
 
 const emitNotices = (
   draft: Draft,

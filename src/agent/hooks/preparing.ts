@@ -17,7 +17,7 @@ export const skipQuestion = (draft: Draft, threadId: string): void => {
   const wait = openAskOf(preparingPhaseOf(threadOf(draft, threadId).run)?.wait ?? null);
   if (wait === null) return;
   cancelAsk(draft, threadId, wait.ask);
-  pauseStep(draft, threadId, { ...wait, until: draft.moment.now });
+  pauseStep(draft, threadId, { ...wait, until: draft.context.now });
 };
 
 /** These transitions begin, pause, resume and answer an effect that needs a model or a person. */
@@ -33,7 +33,7 @@ const changePreparing = (draft: Draft, threadId: string, fields: Partial<Prepari
 
 /** The work starts outside the commit; the model attempt that follows it has the number `attempt`. */
 export const startPreparing = (draft: Draft, threadId: string, work: PreparedWork, attempt = 1): void => {
-  const { epoch, now } = draft.moment;
+  const { epoch, now } = draft.context;
   runOf(draft, threadId).phase = {
     at: "preparing",
     work,
@@ -81,7 +81,7 @@ export const startOverflowCompaction = (
 export const resumePreparing = (draft: Draft, threadId: string): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
-  const { epoch, now } = draft.moment;
+  const { epoch, now } = draft.context;
   // The time in which a person was asked does not count.
   const startedAt = phase.wait?.on === "ask" ? now : phase.startedAt;
   changePreparing(draft, threadId, { epoch, startedAt, wait: null, round: phase.round + 1 });

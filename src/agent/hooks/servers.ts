@@ -155,7 +155,7 @@ const reportList = (
 
 const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer, { ok: true }>): void => {
   const { server, tools, connection } = answer;
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const link = serverLinkOf(draft.state, server);
   const before = toolsOf(draft.state, server);
   const isKnown = link.listedAt !== null;
@@ -172,7 +172,7 @@ const applyFailure = (
   { server, state, reason }: Pick<Extract<ServerAnswer, { ok: false }>, "server" | "state" | "reason">,
 ): void => {
   const link = serverLinkOf(draft.state, server);
-  setLink(draft, server, failedLink(link, draft.moment.now));
+  setLink(draft, server, failedLink(link, draft.context.now));
   if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
 };
 

@@ -85,6 +85,6 @@ export const settleAnnouncement = (
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);
-  const until = draft.moment.now + backoff * 2 ** (tries.length - 1);
+  const until = draft.context.now + backoff * 2 ** (tries.length - 1);
   thread.announce = { runs: counted, inputs, wait: { on: "retry", until } };
 };

@@ -24,7 +24,7 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
 
 /** The input is read from the inbox or from storage; undefined if the id is unknown. */
 export const findInput = (draft: Draft, id: string): Input | undefined =>
-  draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id) ?? undefined;
+  draft.inputs.findLast((each) => each.id === id) ?? draft.context.input(id) ?? undefined;
 
 /** Before the first input no id can be taken. */
 const isIdTaken = (draft: Draft, number: number): boolean =>

@@ -48,8 +48,8 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
     return true;
   }
   if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
-  const since = run.missingSince ?? draft.moment.now;
-  if (draft.moment.now >= since + missingAgentLimitMs) {
+  const since = run.missingSince ?? draft.context.now;
+  if (draft.context.now >= since + missingAgentLimitMs) {
     const error = `this deployment lacks ${missing}`;
     finishRun(draft, threadId, { state: "failed", reason: "config_changed", error });
     return false;
@@ -67,7 +67,7 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
 
 /** These children have to end before a thread's run: those of its open calls, or all if it only waits for them. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
-  run.lingers !== null || isBreachOpen(run)
+  run.endAfterChildren !== null || isBreachOpen(run)
     ? openChildren(draft.state, id)
     : waitsOf(run).flatMap((wait) => workingChildrenOf(draft, childrenOf(wait)));
 
@@ -79,7 +79,7 @@ const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children
 };
 
 const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
-  const { now, epoch } = draft.moment;
+  const { now, epoch } = draft.context;
   const thread = threadOf(draft, threadId);
   return next(thread, {
     now,
@@ -133,9 +133,9 @@ const stopChildren = (draft: Draft, threadId: string): void => {
 /** Another turn follows: an earlier report or hand-over no longer counts. */
 const beginTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const { phase, lingers } = run;
+  const { phase, endAfterChildren } = run;
   const { child } = threadOf(draft, threadId);
-  if (lingers !== null) run.lingers = null;
+  if (endAfterChildren !== null) run.endAfterChildren = null;
   if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
     run.counters.withheld = false;
@@ -218,14 +218,14 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): b
   wakeCalls(draft, threadId);
   if (thread.child?.question != null) expireQuestion(draft, threadId);
   const moved = advanceThread(draft, threadId, by, slots);
-  const lingers = threadOf(draft, threadId).run?.lingers != null;
-  return (lingers && dropQuestions(draft, threadId)) || moved;
+  const isEnding = threadOf(draft, threadId).run?.endAfterChildren != null;
+  return (isEnding && dropQuestions(draft, threadId)) || moved;
 };
 
 /** Every deadline that is due is applied, then all threads advance. */
 export const advanceSession = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
-    if (ask.expires_at <= draft.moment.now) expireAsk(draft, ask);
+    if (ask.expires_at <= draft.context.now) expireAsk(draft, ask);
   }
   const slots = createSlots(draft);
   let moved = true;

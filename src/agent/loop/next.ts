@@ -192,8 +192,8 @@ const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
   if (planAskOf(run) !== null) return waitStep;
   if (isVerificationOpen(run)) return nextVerify(facts);
   if (steeringInputsOf(thread).length > 0) return nextThink(run, facts);
-  if (run.lingers === null) return nextTurn(run, facts);
-  return facts.children === "none" ? finishStep("completed", run.lingers) : waitStep;
+  if (run.endAfterChildren === null) return nextTurn(run, facts);
+  return facts.children === "none" ? finishStep("completed", run.endAfterChildren) : waitStep;
 };
 
 const nextVerify = (facts: ThreadFacts): Step =>

@@ -19,8 +19,8 @@ export const firstPause = 2_000;
 
 export const longestPause = 300_000;
 
-export const outboxOf = ({ state, moment }: Draft): Outbox =>
-  state.outbox ?? { rows: [], tries: 0, until: moment.now };
+export const outboxOf = ({ state, context }: Draft): Outbox =>
+  state.outbox ?? { rows: [], tries: 0, until: context.now };
 
 export const postReflection = (draft: Draft, row: Reflection): void => {
   const outbox = outboxOf(draft);

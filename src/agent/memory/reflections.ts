@@ -129,7 +129,7 @@ const reflectionKey = (at: number, run: string): string => `${String(at).padStar
 
 /** Lessons that are too old or too many are removed. */
 const clearOldReflections = (draft: Draft, oldest: number): void => {
-  const keys = draft.moment.entries.heads("reflections").map(({ key }) => key);
+  const keys = draft.context.entries.heads("reflections").map(({ key }) => key);
   const gone = keys.filter(
     (key, index) => key < reflectionKey(oldest, "") || index <= keys.length - mostReflections,
   );
@@ -142,7 +142,7 @@ const isFailed = ({ state, completion }: ChildEnd): boolean =>
 const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
   fitReflection({
     id: `${draft.state.id}/${end.run}`,
-    at: draft.moment.now,
+    at: draft.context.now,
     agent,
     task,
     summary: end.completion?.summary ?? end.last_text,
@@ -152,7 +152,7 @@ const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: Child
 
 /** A failure, judged by the runtime or by the agent, leaves a lesson; nothing where lessons are off. */
 export const keepReflection = (draft: Draft, record: ChildRecord): void => {
-  const { reflections } = draft.moment.briefing;
+  const { reflections } = draft.context.briefing;
   const { end } = record;
   if (reflections === null || end === null || !isFailed(end)) return;
   const row = createReflection(draft, record, end);

@@ -37,7 +37,7 @@ const createMemoryRow = (
   if (memory === null) return null;
   return {
     id: `${session}/${run}${key}`,
-    at: draft.moment.now,
+    at: draft.context.now,
     owner: memoryOwnerOf(memory, draft.state),
     session,
     run,

@@ -24,7 +24,7 @@ export const notifyThread = (
     sender: null,
     origin: "agent",
     status: "accepted",
-    at: draft.moment.now,
+    at: draft.context.now,
     version: 1,
     ...more,
   };

@@ -67,7 +67,7 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   const mode = earlier?.mode === "now" ? "now" : cancel.mode;
   const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
   const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
-  const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + graceMs;
+  const until = earlier?.mode === "now" ? earlier.until : draft.context.now + graceMs;
   // A rollback stays the reason while the input that asked for it still waits.
   const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
   run.cancel = { mode, reason, returns, until };
@@ -86,7 +86,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
   if (phase.at === "preparing") dropPreparing(draft, threadId);
   if (phase.at !== "thinking") return;
   const partial = phase.items
-    .map((item) => draft.moment.shown(item))
+    .map((item) => draft.context.shown(item))
     .map((item) => (item?.kind === "text" ? item.text : ""))
     .join("");
   loseModelCall(draft, threadId, "cancelled");

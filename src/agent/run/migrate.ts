@@ -57,10 +57,10 @@ const migrateThread = (
     thread.guards,
     watching.map(({ guard }) => guard.kind),
   );
-  const dropped = [...droppedOf(thread.effects, effects), ...droppedOf(thread.guards, guards)];
+  const droppedKeys = [...droppedOf(thread.effects, effects), ...droppedOf(thread.guards, guards)];
   const renamed = agent === thread.agent ? [] : [{ thread: threadId, from: thread.agent, to: agent }];
-  const forgotten = dropped.length === 0 ? [] : [{ thread: threadId, dropped_state: dropped }];
-  if (dropped.length > 0) recordEffects(draft, threadId, effects);
+  const forgotten = droppedKeys.length === 0 ? [] : [{ thread: threadId, dropped_state: droppedKeys }];
+  if (droppedKeys.length > 0) recordEffects(draft, threadId, effects);
   assign(thread, { agent, effects, guards });
   return [...renamed, ...forgotten];
 };
@@ -86,29 +86,29 @@ export const migrateSession = (
     revision: target.revision,
     model: isModelLost ? null : model,
     migration: null,
-    updatedAt: draft.moment.now,
+    updatedAt: draft.context.now,
   });
   return changes;
 };
 
 /** A session without a run goes over to this before one starts, as a caller or the team asked; null if it stays. */
 export const dueMigration = (session: Session, follows: string | null): NextMigration | null => {
-  const { revision, migration, stays, nextRun } = session;
+  const { revision, migration, keepRevisionForRun, nextRun } = session;
   const wanted = migration ?? (follows === null ? null : { to: follows, agents: {} });
-  if (wanted === null || hasRun(session) || stays === nextRun) return null;
+  if (wanted === null || hasRun(session) || keepRevisionForRun === nextRun) return null;
   return wanted.to === revision && Object.keys(wanted.agents).length === 0 ? null : wanted;
 };
 
 /** It tells whether no run may start yet: the session has to go over first, or just did and needs its new agents. */
-export const mustMigrateFirst = ({ state, moment }: Draft): boolean =>
-  !hasRun(state) && (state.revision !== moment.revision || dueMigration(state, moment.follows) !== null);
+export const mustMigrateFirst = ({ state, context }: Draft): boolean =>
+  !hasRun(state) && (state.revision !== context.revision || dueMigration(state, context.follows) !== null);
 
 /** What was found where a session is to go over: its new agents, that nobody keeps them, or that nobody could say. */
 export type FoundTarget = MigrationTarget | "gone" | "unknown";
 
 /** The next run starts at the session's revision, and an event says why; only what may change is tried again. */
 const stayForNextRun = (draft: Draft, code: string, why: string, retryable: boolean): void => {
-  draft.state.stays = draft.state.nextRun;
+  draft.state.keepRevisionForRun = draft.state.nextRun;
   if (!retryable) draft.state.migration = null;
   const message = `The session stays at its revision: ${why}.`;
   emit(draft, "main", "error", { code, message, retryable });
@@ -116,7 +116,7 @@ const stayForNextRun = (draft: Draft, code: string, why: string, retryable: bool
 
 /** A session that is still to go over does so before its next run; if it cannot, it stays and says why. */
 export const migrateBeforeRun = (draft: Draft, to: string, found: FoundTarget): void => {
-  const wanted = dueMigration(draft.state, draft.moment.follows);
+  const wanted = dueMigration(draft.state, draft.context.follows);
   if (wanted?.to !== to) return;
   if (found === "unknown")
     return stayForNextRun(draft, "overloaded", `what ${to} is made of cannot be read now`, true);

@@ -21,7 +21,7 @@ export const runResultOf = (
   provider: run.target.provider,
   model: run.target.model,
   reason: end.reason,
-  duration_ms: Math.max(0, draft.moment.now - run.startedAt),
+  duration_ms: Math.max(0, draft.context.now - run.startedAt),
   turns: run.turn,
   max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
   loop_detected: end.reason === "tool_loop",

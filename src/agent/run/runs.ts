@@ -98,7 +98,7 @@ const isPlanWanted = (
 ): boolean => planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
-  const { now } = draft.moment;
+  const { now } = draft.context;
   const { announces = false } = begin;
   return {
     id: `run_${draft.state.nextRun}`,
@@ -114,7 +114,7 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     cancel: null,
     stop: null,
     ending: null,
-    lingers: null,
+    endAfterChildren: null,
     announces,
     waitingShown: false,
     said: [],
@@ -132,7 +132,7 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     turnWork: noTurnWork,
     answerFrom: 0,
     compact: begin.compact ?? thread.compact ?? null,
-    wants: briefingTopicsOf(draft, thread, agent, begin),
+    briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
     ...(isPlanWanted(agent, begin) ? { plan: newPlan } : {}),
     reply: null,
     target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
@@ -150,7 +150,7 @@ const startCompactionRun = (draft: Draft, threadId: string): void =>
  */
 export const startNextRun = (draft: Draft, threadId: string): boolean => {
   const thread = threadOf(draft, threadId);
-  if (!hasWork(thread, draft.moment.now) || mustMigrateFirst(draft)) return false;
+  if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
   else if (thread.compact != null) startCompactionRun(draft, threadId);
@@ -164,7 +164,7 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   const run = createRun(draft, thread, agent, begin);
   draft.state.nextRun += 1;
   if (thread.child !== null)
-    draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.standing) });
+    draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
   if (thread.compact != null) thread.compact = null;
   if (run.announces) thread.announce = announcementOf(thread, run);
@@ -196,7 +196,7 @@ const reportFailure = (
   { state, reason, error }: RunEnding,
 ): RunProblem | null => {
   if (state !== "failed") return null;
-  const problem = draft.moment.problemOf(reason, error);
+  const problem = draft.context.problemOf(reason, error);
   const { code, detail: message, retryable } = problem;
   emit(draft, threadId, "error", { code, message, retryable });
   return problem;
@@ -239,7 +239,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
     state: end.state,
     reason: end.reason,
     error: end.error,
-    ended_at: draft.moment.now,
+    ended_at: draft.context.now,
     result,
   });
   const files = mergeFiles(thread.files, run.counters.files);
@@ -253,7 +253,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   thread.files = files;
   if (told) thread.announce = null;
   if (!told) settleAnnouncement(draft, threadId, run, end);
-  draft.state.updatedAt = draft.moment.now;
+  draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
   keepCompaction(draft, threadId, run);
   startNextRun(draft, threadId);

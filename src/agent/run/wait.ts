@@ -51,7 +51,7 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   const { at } = run.phase;
   const isStep = at === "waiting" || at === "preparing";
   if (isStep && (raises.length === 0 || waits.some(({ kind }) => kind === "ask"))) return waits;
-  if (run.lingers !== null) return [{ kind: "thread" }];
+  if (run.endAfterChildren !== null) return [{ kind: "thread" }];
   return isStep ? raises : [...raises, ...planWaitReasons(session, run), ...waits];
 };
 
@@ -158,7 +158,7 @@ export interface Slots {
 }
 
 export const createSlots = (draft: Draft): Slots => {
-  const { agents, maxRunningThreads } = draft.moment;
+  const { agents, maxRunningThreads } = draft.context;
   const room = (): SlotUsage => slotUsageOf(draft.state, maxRunningThreads);
   return {
     full: () => room().free <= 0,

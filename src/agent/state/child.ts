@@ -23,7 +23,7 @@ export interface ChildWork {
 export interface Child {
   /** The label is for people and enters no prompt. */
   readonly label: string;
-  readonly standing: CallerConstraints;
+  readonly callerConstraints: CallerConstraints;
   /** The child counts in the tree of this run of `main`. */
   readonly root: string;
   /** This call of the parent waits for it; if null, a message reports its end. */
@@ -136,4 +136,4 @@ export interface CallerConstraints {
 }
 
 /** The caller constraints of a called agent's run are stored under this id, since each task brings its own. */
-export const constraintsBlobId = (run: string): string => `standing:${run}`;
+export const constraintsBlobId = (run: string): string => `constraints:${run}`;

@@ -16,11 +16,11 @@ export interface RunPlan {
   /** The requests for plans count their attempts on, so that each has a name of its own. */
   readonly attempts: number;
   /** So many empty or cut plans were dropped. */
-  readonly dropped: number;
+  readonly discarded: number;
   readonly denied: number;
 }
 
-export const newPlan: RunPlan = { stage: { at: "due" }, attempts: 0, dropped: 0, denied: 0 };
+export const newPlan: RunPlan = { stage: { at: "due" }, attempts: 0, discarded: 0, denied: 0 };
 
 /** It tells whether the next model call of a run with this plan is for one. */
 export const isPlanning = (plan: RunPlan | undefined): boolean =>

@@ -147,7 +147,7 @@ export interface RunCounters {
   /** They count all repair turns so far, whoever asked for them. */
   readonly repairs: number;
   /** So many answers did not fit the schema and were sent back. */
-  readonly misfits: number;
+  readonly schemaRejections: number;
   /** A guardrail refused the run's last text, so that it is no answer. */
   readonly withheld: boolean;
   /** Each guardrail, by its position, sent back this many answers. */
@@ -179,7 +179,7 @@ export const newCounters = (): RunCounters => ({
   idleTurns: 0,
   reflections: 0,
   repairs: 0,
-  misfits: 0,
+  schemaRejections: 0,
   deadAttempts: 0,
   toolRan: false,
   hasEdited: false,
@@ -259,7 +259,7 @@ export interface Run {
   /** It is set when the run's end is decided, and null before. */
   readonly ending: RunEnding | null;
   /** Only background children are still at work; when they end, the run ends with this reason. */
-  readonly lingers: "end_turn" | "terminal_tool" | null;
+  readonly endAfterChildren: "end_turn" | "terminal_tool" | null;
   /** The run reports the result of a background agent to the person. */
   readonly announces: boolean;
   /** `run_waiting` was emitted and `run_resumed` not yet. */
@@ -293,7 +293,7 @@ export interface Run {
   /** Edits of a turn, or the run at its last turn, are checked by a command; absent if nothing is. */
   readonly verification?: Verification | null;
   /** The run still has to be briefed on these topics. */
-  readonly wants: readonly BriefingTopic[];
+  readonly briefingTopics: readonly BriefingTopic[];
   /** It is absent if the run makes no plan. */
   readonly plan?: RunPlan;
   /** The API asked for this compaction, which runs before the next turn. */

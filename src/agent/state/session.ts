@@ -84,7 +84,7 @@ export interface Session extends TenantAddress {
   /** The session goes over to this revision before its next run, with other names for agents; absent or null: it stays. */
   readonly migration?: NextMigration | null;
   /** The run of this number starts at the session's revision, though the session was to go over before it. */
-  readonly stays?: number;
+  readonly keepRevisionForRun?: number;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];

@@ -40,11 +40,11 @@ export const beginFileChange = (
   draft: Draft,
   change: Pick<PendingFileChange, "path" | "answerKey" | "fingerprint">,
 ): PendingFileChange => {
-  const until = draft.moment.now + longestChangeMs;
-  const begun = { ...change, id: `change:${draft.moment.random()}`, until, tries: 0 };
+  const until = draft.context.now + longestChangeMs;
+  const begun = { ...change, id: `change:${draft.context.random()}`, until, tries: 0 };
   setChanges(draft, [...(draft.state.fileChanges ?? []), begun]);
   draft.state.sandboxed = true;
-  draft.state.updatedAt = draft.moment.now;
+  draft.state.updatedAt = draft.context.now;
   return begun;
 };
 
@@ -72,7 +72,7 @@ const answerRow = (
           ...answer,
           key: answerKey,
           fingerprint: fingerprint ?? file?.sha256 ?? "",
-          at: draft.moment.now,
+          at: draft.context.now,
         },
       ];
 
@@ -84,7 +84,7 @@ export const settleFileChange = (
 ): FileChangeAnswer => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
   if (change !== undefined) reportPersonsChanges(draft, outcome.changes);
-  draft.state.updatedAt = draft.moment.now;
+  draft.state.updatedAt = draft.context.now;
   const answer = answerTo(draft, path, outcome);
   if (change === undefined) return answer;
   dropFileChange(draft, id);
@@ -96,7 +96,7 @@ export const settleFileChange = (
 /** Whoever made the change does not know what became of it, so that the sandbox is asked now. */
 export const questionFileChange = (draft: Draft, id: string): void => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
-  if (change !== undefined) replaceChange(draft, id, { ...change, until: draft.moment.now });
+  if (change !== undefined) replaceChange(draft, id, { ...change, until: draft.context.now });
 };
 
 /** The sandbox could not say what became of a change: it is asked again later unless `final`. */
@@ -105,7 +105,7 @@ export const postponeFileChange = (draft: Draft, id: string, final: boolean): vo
   if (change === undefined) return;
   const tries = change.tries + 1;
   if (!final && tries < mostTries) {
-    const until = draft.moment.now + firstPause * 2 ** change.tries;
+    const until = draft.context.now + firstPause * 2 ** change.tries;
     return replaceChange(draft, id, { ...change, tries, until });
   }
   replaceChange(draft, id, null);

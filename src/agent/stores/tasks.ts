@@ -37,7 +37,7 @@ const acceptStoreChange = (value: Json): StoreResult => ({ ok: true, value });
 
 /** The other entries of a store are listed as this draft leaves them. */
 const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly EntryHead[] => {
-  const heads = new Map(draft.moment.entries.heads(store).map((head) => [head.key, head]));
+  const heads = new Map(draft.context.entries.heads(store).map((head) => [head.key, head]));
   for (const change of draft.entries) {
     if (change.store !== store) continue;
     if (change.json === null) heads.delete(change.key);
@@ -100,7 +100,7 @@ type NoteChange = Extract<CheckedChange, { store: "notes" }>;
 
 const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange): StoreResult => {
   const value = acceptStoreChange({ name, first_line: firstLine(content) });
-  if (draft.moment.storeRules.sharedNotes) {
+  if (draft.context.storeRules.sharedNotes) {
     const data = { store: "notes", key: name, op: "set" } as const;
     emit(draft, author.thread, "store_changed", data, authorScope(author));
     return value;
@@ -112,7 +112,7 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
 };
 
 const changesOfBoard = (draft: Draft, before: Tasks, after: Tasks): ReturnType<typeof findChangedTasks> =>
-  findChangedTasks(before, after, draft.moment.storeRules.onDependencyFailure);
+  findChangedTasks(before, after, draft.context.storeRules.onDependencyFailure);
 
 /** Calls that watch a task run again in the same commit if the task differs from `before`. */
 const wakeWatchers = (draft: Draft, before: Tasks): void => {
@@ -120,7 +120,7 @@ const wakeWatchers = (draft: Draft, before: Tasks): void => {
   for (const { run } of Object.values(draft.state.threads)) {
     for (const call of draftCallsOf(run))
       if (call.wait?.on === "task" && ids.has(call.wait.task))
-        call.wait = { ...call.wait, until: draft.moment.now };
+        call.wait = { ...call.wait, until: draft.context.now };
   }
 };
 
@@ -131,11 +131,11 @@ const putBoard = (draft: Draft, author: Author, tasks: Tasks): void => {
 };
 
 const boardFactsOf = (draft: Draft, thread: string): BoardFacts => ({
-  policy: draft.moment.storeRules.onDependencyFailure,
+  policy: draft.context.storeRules.onDependencyFailure,
   thread,
   agent: agentOf(draft, thread).name,
   canWork: (id) => id === "main" || (ownEntry(draft.state.threads, id)?.run ?? null) !== null,
-  now: draft.moment.now,
+  now: draft.context.now,
 });
 
 const changeTask = (draft: Draft, author: Author, change: TaskChange, facts: BoardFacts): StoreResult => {
@@ -240,7 +240,7 @@ export const watchTask = (
 ): void => {
   const task = findTask(draft.state.tasks, id);
   const isOpen = task?.status === "pending" || task?.status === "in_progress";
-  pauseCall(draft, threadId, callId, { on: "task", task: id, until: isOpen ? until : draft.moment.now });
+  pauseCall(draft, threadId, callId, { on: "task", task: id, until: isOpen ? until : draft.context.now });
   callOf(draft, threadId, callId).memo = memo;
 };
 
@@ -283,7 +283,7 @@ export const settleTask = (draft: Draft, thread: string, id: string, status: Tas
 /** A thread has ended: what it still holds is free again. */
 export const releaseTasks = (draft: Draft, thread: string): void => {
   const before = draft.state.tasks;
-  const tasks = releaseBoard(before, thread, draft.moment.now);
+  const tasks = releaseBoard(before, thread, draft.context.now);
   if (tasks === before) return;
   putBoard(draft, { thread, call: null }, tasks);
   wakeWatchers(draft, before);

@@ -97,7 +97,7 @@ export interface StoredAnswer {
 /** One commit stores the next state, its events, and rows that are not part of the live state. */
 export interface Transition {
   readonly state: Session;
-  readonly moment: Pick<TransactionContext, "now">;
+  readonly context: Pick<TransactionContext, "now">;
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
   readonly edits: readonly EditRow[];
@@ -141,7 +141,7 @@ export interface Draft {
   readonly state: DraftSession;
   /** A crash would redo it without loss: it may wait for the next commit, unless there are rows to store. */
   mayWait: boolean;
-  readonly moment: TransactionContext;
+  readonly context: TransactionContext;
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
   readonly edits: EditRow[];
@@ -184,7 +184,7 @@ const copySession = (session: Session): DraftSession => {
 export const createDraft = (state: Session, context: TransactionContext): Draft => ({
   state: copySession(state),
   mayWait: false,
-  moment: context,
+  context,
   events: [],
   ledger: [],
   edits: [],
@@ -213,7 +213,7 @@ export const threadOf = (draft: Draft, id: string): DraftThread => {
 };
 
 export const agentOf = (draft: Draft, threadId: string): Agent =>
-  draft.moment.agents(threadOf(draft, threadId));
+  draft.context.agents(threadOf(draft, threadId));
 
 /** The number of threads of a run's tree is forgotten once none of it is alive. */
 export const pruneTree = ({ state }: Draft, root: string): void => {
@@ -345,11 +345,11 @@ export const nextMessageId = ({ id, nextPos }: Pick<Thread, "id" | "nextPos">): 
   `msg_${id}_${nextPos}`;
 
 /** A new message of a thread gets its number, time and token count; it is not in the chat yet. */
-export const createMessage = ({ moment }: Draft, thread: Thread, message: NewMessage): Message => ({
+export const createMessage = ({ context }: Draft, thread: Thread, message: NewMessage): Message => ({
   id: nextMessageId(thread),
   pos: thread.nextPos,
-  at: moment.now,
-  tokens: moment.estimate(message.parts),
+  at: context.now,
+  tokens: context.estimate(message.parts),
   ...message,
   ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
 });

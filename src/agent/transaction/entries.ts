@@ -9,7 +9,7 @@ import type { Draft } from "./draft.ts";
 /** The entry is read as this draft leaves it. */
 export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
   const written = draft.entries.findLast((each) => each.store === store && each.key === key);
-  if (written === undefined) return draft.moment.entries.entry(store, key);
+  if (written === undefined) return draft.context.entries.entry(store, key);
   const { json, revision } = written;
   return json === null ? null : { value: JSON.parse(json) as Json, revision };
 };

@@ -15,7 +15,7 @@ export const findTarget = (
   { provider, model }: { readonly provider: string; readonly model: string },
 ): ModelTarget | undefined => {
   for (const chosen of [undefined, null, `${provider}/${model}`]) {
-    const targets = allTargets(draft.moment.agents(threadOf(draft, threadId), chosen));
+    const targets = allTargets(draft.context.agents(threadOf(draft, threadId), chosen));
     const found = targets.find((target) => target.provider === provider && target.model === model);
     if (found !== undefined) return found;
   }
@@ -28,7 +28,7 @@ export type WaitingPhase = Extract<Phase, { at: "waiting" }>;
 
 /** A turn that begins now uses this fallback chain. */
 export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
-  const { health, now } = draft.moment;
+  const { health, now } = draft.context;
   const { targets } = agentOf(draft, threadId);
   return startFallbackChain(
     targets.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),

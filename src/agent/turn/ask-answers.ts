@@ -96,7 +96,7 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   const wait = preparingPhaseOf(threadOf(draft, ask.thread).run)?.wait;
   if (wait?.on !== "ask" || wait.ask !== ask.id) return false;
   if (text !== null) keepMemo(draft, ask.thread, wait.key ?? "", text);
-  pauseStep(draft, ask.thread, { ...wait, until: draft.moment.now });
+  pauseStep(draft, ask.thread, { ...wait, until: draft.context.now });
   return true;
 };
 
@@ -115,7 +115,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
   if (status === "ok" && resumeWithAnswer(draft, ask, text)) return;
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null) return;
-  const durationMs = Math.max(0, draft.moment.now - ask.opened_at);
+  const durationMs = Math.max(0, draft.context.now - ask.opened_at);
   endCall(draft, ask.thread, ask.call, {
     result: createCallResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
     durationMs,

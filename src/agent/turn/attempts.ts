@@ -28,7 +28,7 @@ export const startAttempt = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   const { attempt, chain, ticket: waited } = nextAttempt(draft, threadId, run);
   const agent = agentOf(draft, threadId);
-  const { now, epoch } = draft.moment;
+  const { now, epoch } = draft.context;
   const input = requestTokens(agent, thread, run);
   const check = checkTurnBudget(draft, threadId, agent, chain.current, input);
   if (check.is !== "free") {
@@ -95,7 +95,7 @@ export const failAttempt = (
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return false;
   const { call, chain } = phase;
-  const { now, fraction } = draft.moment;
+  const { now, fraction } = draft.context;
   const policy = findTarget(draft, threadId, call.target)?.retry ?? noRetry;
   const after = decideAfterFailure(failure, chain, policy, now, fraction);
   bookFailedCall(draft, threadId, call, failure, sent, after.kind === "retry" ? after.at : null);
@@ -110,7 +110,7 @@ export const failAttempt = (
 export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
-  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)
+  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
     return false;
   startOverflowCompaction(draft, threadId, count, attempt);
   return true;
@@ -130,7 +130,7 @@ const retryAttempt = (
     const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
     emit(draft, threadId, "provider_failover", { ...names, code });
   }
-  const until = after.kind === "retry" ? after.at : draft.moment.now;
+  const until = after.kind === "retry" ? after.at : draft.context.now;
   pauseStep(draft, threadId, { on: "retry", until }, { attempt, chain });
 };
 
@@ -163,7 +163,7 @@ export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: Leas
   const dead = run.counters.deadAttempts + (how === "unreachable" ? 1 : 0);
   run.counters.deadAttempts = dead;
   const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
-  pauseStep(draft, threadId, { on: "retry", until: draft.moment.now + pause });
+  pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause });
   if (dead >= mostUnanswered)
     run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
 };

@@ -64,7 +64,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   }
   if (call.attempts === 0) emitCallStart(draft, threadId, call);
   if (call.attempts === 0) countCall(draft, threadId, call.call.name);
-  const { now, epoch } = draft.moment;
+  const { now, epoch } = draft.context;
   callOf(draft, threadId, id).startedAt = now;
   if (plan.client === true) {
     parkCallOnAsk(draft, threadId, call, "client_tool", {

@@ -49,7 +49,7 @@ type Unpaid = Exclude<LeaseRefusal, "unreachable">;
 
 /** No budget allows the call: it waits for others of the tree, or its run asks for more or ends. */
 const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid): void => {
-  const until = draft.moment.now + (why === "wait" ? budgetPause : 0);
+  const until = draft.context.now + (why === "wait" ? budgetPause : 0);
   pauseStep(draft, threadId, { on: "budget", until });
   if (why !== "wait") handleReachedLimit(draft, why);
 };
@@ -93,7 +93,7 @@ const retryEffectCall = (
   const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempt - 1)));
   const failed = !retryable || attempt >= mostTries || wait > target.retry.maxWait;
   keepMemo(draft, threadId, key, failed ? { ok: false, error, attempts: attempt } : attempt);
-  if (!failed) pauseStep(draft, threadId, { on: "retry", until: draft.moment.now + wait });
+  if (!failed) pauseStep(draft, threadId, { on: "retry", until: draft.context.now + wait });
   return failed;
 };
 

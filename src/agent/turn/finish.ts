@@ -49,16 +49,16 @@ export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" |
   if (over !== null) handleReachedLimit(draft, over);
   const { stop } = runOf(draft, threadId);
   const goesOn = stop !== null || steeringInputsOf(threadOf(draft, threadId)).length > 0;
-  const lingers = !goesOn && mustAwaitChildren(draft, threadId);
-  if (!goesOn && !lingers) {
+  const awaitsChildren = !goesOn && mustAwaitChildren(draft, threadId);
+  if (!goesOn && !awaitsChildren) {
     runOf(draft, threadId).ending = { state: "completed", reason, error: null };
     return;
   }
   closeTurn(draft, threadId);
-  if (!lingers) return;
+  if (!awaitsChildren) return;
   const run = runOf(draft, threadId);
   run.phase = { at: "ready" };
-  run.lingers = reason;
+  run.endAfterChildren = reason;
 };
 
 /** A called agent ends only after its own children, whose results it gets first. */
@@ -152,11 +152,11 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
     concludeRun(draft, threadId, "end_turn");
     return;
   }
-  if (run.counters.misfits >= outputRepairs) {
+  if (run.counters.schemaRejections >= outputRepairs) {
     failRun(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
     return;
   }
-  run.counters.misfits += 1;
+  run.counters.schemaRejections += 1;
   requestRepair(
     draft,
     threadId,

@@ -56,7 +56,7 @@ const guardFactsOf = (
     turn,
     iteration: Math.max(0, turn - 1),
     compacted: recordMarks.compaction,
-    now: draft.moment.now,
+    now: draft.context.now,
   };
 };
 
@@ -113,7 +113,7 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
 /** The call waits until the time that the guards ask for, which a row stores instead of a timer. */
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
-  if (until > draft.moment.now && call.plan.refusal === undefined)
+  if (until > draft.context.now && call.plan.refusal === undefined)
     parkCall(draft, threadId, call, { on: "time", until });
 };
 

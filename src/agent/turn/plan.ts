@@ -14,7 +14,7 @@ import { isSteeredByPerson } from "../state/thread.ts";
 /** The rule that a person sees beside a plan. */
 const planRule = "plan_before_execute";
 
-const mostDropped = 1;
+const mostDiscarded = 1;
 
 const noPlanText = "two replies held no plan that a person could approve";
 
@@ -26,7 +26,7 @@ const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
     const message = "a plan was cut off, and dropped";
     emit(draft, threadId, "error", { code: "output_truncated", message, retryable: true });
   }
-  if (plan.dropped < mostDropped) return changePlan(draft, threadId, { dropped: plan.dropped + 1 });
+  if (plan.discarded < mostDiscarded) return changePlan(draft, threadId, { discarded: plan.discarded + 1 });
   changePlan(draft, threadId, { stage: { at: "done" } });
   if (isApprovedByPerson(draft, threadId))
     runOf(draft, threadId).ending = { state: "failed", reason: "output_invalid", error: noPlanText };
@@ -57,7 +57,7 @@ const keepPlan = (draft: Draft, threadId: string, parts: readonly Part[]): void 
   const isFollowed = asks || !approves;
   const said = { role: "assistant", origin: "agent", parts } as const;
   const { id } = appendMessage(draft, threadId, isFollowed ? { ...said, marks: ["plan"] } : said);
-  changePlan(draft, threadId, { dropped: 0 });
+  changePlan(draft, threadId, { discarded: 0 });
   emit(draft, threadId, "plan_created", { message: id });
   if (asks) askForApproval(draft, threadId, textOf(parts));
   else if (!approves) changePlan(draft, threadId, { stage: { at: "approved", text: null } });

@@ -14,7 +14,7 @@ const mostReruns = 3;
 
 /** Calls that an older isolate was running are recovered by their safety class. */
 const recoverCalls = (draft: Draft, threadId: string): void => {
-  const { epoch } = draft.moment;
+  const { epoch } = draft.context;
   const agent = agentOf(draft, threadId);
   for (const call of callsOfRun(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
@@ -43,7 +43,7 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
   if (phase.at === "acting") recoverCalls(draft, threadId);
   if (phase.at !== "thinking" && phase.at !== "preparing") return;
   const dead = counters.deadAttempts + 1;
-  const until = draft.moment.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
+  const until = draft.context.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
   loseModelCall(draft, threadId, "interrupted", until);
   const attempt = phase.at === "thinking" ? phase.call.attempt + 1 : phase.attempt;
   pauseStep(draft, threadId, { on: "retry", until }, { attempt });

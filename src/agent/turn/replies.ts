@@ -94,9 +94,9 @@ const usableParts = (draft: Draft, threadId: string, reply: Completion): Complet
 const reportDroppedParameters = (
   draft: Draft,
   threadId: string,
-  { dropped = [], model }: Completion,
+  { droppedParameters = [], model }: Completion,
 ): void => {
-  const fresh = dropped.filter((name) => !draft.state.said.includes(`dropped ${model}: ${name}`));
+  const fresh = droppedParameters.filter((name) => !draft.state.said.includes(`dropped ${model}: ${name}`));
   if (fresh.length === 0) return;
   const message = `left out, since the model does not take it: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
   emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });

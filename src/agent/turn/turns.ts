@@ -34,7 +34,7 @@ const openTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.turn += 1;
   run.turnOpen = true;
-  run.turnStartedAt = draft.moment.now;
+  run.turnStartedAt = draft.context.now;
   run.reply = null;
   emit(draft, threadId, "turn_start", {});
 };
@@ -80,7 +80,7 @@ const startCompaction = (draft: Draft, threadId: string): boolean => {
   const { compact } = run;
   if (compact === null) return false;
   run.compact = null;
-  if (agentOf(draft, threadId).effects.ladder === null) return false;
+  if (agentOf(draft, threadId).effects.compaction === null) return false;
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "api", ...compact } });
   return true;
 };
@@ -155,7 +155,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
     if (run.repair) run.counters.repairs += 1;
     return;
   }
-  const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
+  const duration = Math.max(0, draft.context.now - run.turnStartedAt);
   const calls = callsOfRun(run);
   if (run.reply !== null && !brokenOff) {
     emit(draft, threadId, "turn_metrics", {

@@ -72,6 +72,8 @@ export const visitTexts = (
 export const withEntries = (node: Located, changes: ReadonlyMap<string, MapEntry>): Located =>
   node.kind === "map" ? { ...node, entries: new Map([...node.entries, ...changes]) } : node;
 
-/** Copies a map with only the keys that `stays` accepts. */
-export const filterKeys = (node: Located, stays: (key: string) => boolean): Located =>
-  node.kind === "map" ? { ...node, entries: new Map([...node.entries].filter(([key]) => stays(key))) } : node;
+/** Copies a map with only the keys that `isKept` accepts. */
+export const filterKeys = (node: Located, isKept: (key: string) => boolean): Located =>
+  node.kind === "map"
+    ? { ...node, entries: new Map([...node.entries].filter(([key]) => isKept(key))) }
+    : node;

@@ -1,7 +1,7 @@
 import { deepestInput } from "../../chat/json-depth.ts";
 import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import { schemaMisfits } from "../../tools/schema/json-schema.ts";
+import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
 
 /** This file checks final answers. */
 
@@ -14,6 +14,6 @@ export const outputProblems = (
   if (format === null && schema === null) return [];
   const value = parseJson(text.trim());
   if (value === undefined) return [`the answer is not JSON, or nests deeper than ${deepestInput} levels`];
-  if (schema !== null) return schemaMisfits(schema, value, "the answer");
+  if (schema !== null) return findSchemaErrors(schema, value, "the answer");
   return isJsonObject(value) ? [] : ["the answer is not a JSON object"];
 };

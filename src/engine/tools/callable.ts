@@ -19,9 +19,12 @@ export const findCallable = (team: Team, { name, delegation }: AgentConfig): rea
 /** Returns whether an agent's thread may start a child, by the smallest limit along its chain, its own included. */
 export const mayDelegate = (
   team: Team,
-  { agent, standing }: { readonly agent: AgentConfig; readonly standing: CallerConstraints | null },
+  {
+    agent,
+    callerConstraints,
+  }: { readonly agent: AgentConfig; readonly callerConstraints: CallerConstraints | null },
 ): boolean => {
-  const chain = standing?.chain ?? [];
+  const chain = callerConstraints?.chain ?? [];
   const above = team.agents.filter(({ name }) => chain.includes(name));
   const limits = [agent, ...above].map(({ options }) => options.max_delegation_depth);
   return chain.length + 1 <= Math.min(...limits);

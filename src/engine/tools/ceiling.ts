@@ -20,12 +20,12 @@ interface Parts extends ToolParts {
 /** Returns the ceiling over a placed agent; null means that its team is the deployed one. */
 export const ceilingOf = (
   { toolboxes, ceiling: team }: Parts,
-  { agent: pinned, standing }: PlacedAgent,
+  { agent: pinned, callerConstraints }: PlacedAgent,
   session: Pick<Session, "clientTools" | "tools">,
 ): Ceiling | null => {
   if (team === null) return null;
   const agent = team.agents.find(({ name }) => name === pinned.name) ?? pinned;
-  const cast = { agent, standing };
+  const cast = { agent, callerConstraints };
   const own = effectiveTools({ team, toolboxes }, cast, session.tools);
   const client = clientToolsOf(team, cast, own, session);
   return { team, agent, tools: new Set([...own.keys(), ...client.tools.map(({ name }) => name)]) };

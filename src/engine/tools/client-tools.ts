@@ -51,13 +51,13 @@ export interface LentClientTools {
  */
 export const clientToolsOf = (
   team: Team,
-  { agent, standing }: PlacedAgent,
+  { agent, callerConstraints }: PlacedAgent,
   own: ReadonlyMap<string, BoundTool>,
   { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
 ): LentClientTools => {
-  const lenders = standing?.chain ?? [];
+  const lenders = callerConstraints?.chain ?? [];
   // A nameless agent is its caller: it has what that one has.
-  const edges = standing?.adHoc == null ? lenders : lenders.slice(0, -1);
+  const edges = callerConstraints?.adHoc == null ? lenders : lenders.slice(0, -1);
   const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");
   const tools =

@@ -49,14 +49,15 @@ export const delegationOf = (
 /** Gives an agent the provider of its task, or else its caller's model if it has none of its own. */
 export const applyCallersModel = (
   team: Team,
-  { agent, standing }: PlacedAgent,
+  { agent, callerConstraints }: PlacedAgent,
   override: string | null,
 ): AgentConfig => {
-  if (standing === null) return agent;
-  const chosen = standing.provider === null ? undefined : providerOf(team, standing.provider);
+  if (callerConstraints === null) return agent;
+  const chosen =
+    callerConstraints.provider === null ? undefined : providerOf(team, callerConstraints.provider);
   if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
   // A nameless agent has its caller's model, which may be that caller's caller's choice.
-  const callers = standing.chain.slice(standing.adHoc === null ? -1 : -2).toReversed();
+  const callers = callerConstraints.chain.slice(callerConstraints.adHoc === null ? -1 : -2).toReversed();
   const model = callers
     .map((each) => team.agents.find(({ name }) => name === each)?.delegation.model)
     .find((each) => each !== undefined);
@@ -74,8 +75,8 @@ const configuredPathsOf = ({ options }: AgentConfig): Agent["writablePaths"] =>
     : writableFrom(workspacePath(options.working_dir), options.writable_paths);
 
 /** Returns the globs that bound an agent's writes: its own, narrowed by its caller's. */
-export const writablePathsOf = ({ agent, standing }: PlacedAgent): Agent["writablePaths"] =>
-  narrowOptionalPaths(configuredPathsOf(agent), standing?.writablePaths ?? null);
+export const writablePathsOf = ({ agent, callerConstraints }: PlacedAgent): Agent["writablePaths"] =>
+  narrowOptionalPaths(configuredPathsOf(agent), callerConstraints?.writablePaths ?? null);
 
 /** Returns the tools of an agent; lent tools write only where their lenders may, too. */
 export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tools"]): Agent["tools"] => {
@@ -92,8 +93,8 @@ export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tool
 };
 
 /** Limits a nameless agent to the turns that its caller gave it. */
-export const narrowLimits = (limits: RunLimits, standing: CallerConstraints | null): RunLimits => {
-  const turns = standing?.adHoc?.maxTurns ?? 0;
+export const narrowLimits = (limits: RunLimits, callerConstraints: CallerConstraints | null): RunLimits => {
+  const turns = callerConstraints?.adHoc?.maxTurns ?? 0;
   const { maxIterations: own } = limits;
   return turns === 0 ? limits : { ...limits, maxIterations: own === 0 ? turns : Math.min(own, turns) };
 };

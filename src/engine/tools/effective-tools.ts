@@ -27,7 +27,7 @@ export interface ToolParts {
 /** Describes an agent with its caller's constraints, which are null in `main`. */
 export interface PlacedAgent {
   readonly agent: AgentConfig;
-  readonly standing: CallerConstraints | null;
+  readonly callerConstraints: CallerConstraints | null;
 }
 
 type BoundTools = ReadonlyMap<string, BoundTool>;
@@ -60,8 +60,8 @@ export const ceilingProblem = (ceiling: readonly string[], known: readonly strin
   return fieldProblem("invalid_request", `/tools/${index}`, message, { rule: "unknown_tool" });
 };
 
-const isNameless = (standing: CallerConstraints | null): boolean =>
-  standing !== null && standing.adHoc !== null;
+const isNameless = (callerConstraints: CallerConstraints | null): boolean =>
+  callerConstraints !== null && callerConstraints.adHoc !== null;
 
 /** Returns whether `tool_access` takes all tools from an agent. */
 export const hasNoTools = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
@@ -132,9 +132,9 @@ const orchestrationTools = (
   ceiling: readonly string[] | null,
   mayCall = mayDelegate(team, cast),
 ): BoundTools => {
-  const { agent, standing } = cast;
+  const { agent, callerConstraints } = cast;
   if (hasNoTools(agent)) return new Map();
-  const nameless = isNameless(standing);
+  const nameless = isNameless(callerConstraints);
   const callable = findCallable(team, agent);
   const resolve = taskNameOf(callable);
   const agents = createAgentsToolbox({
@@ -150,11 +150,11 @@ const orchestrationTools = (
     tools: [
       taskComplete,
       ...(handsOver ? [judgeByAgents(handoff, resolve)] : []),
-      ...(standing?.interactive === true ? [requestInput] : []),
+      ...(callerConstraints?.interactive === true ? [requestInput] : []),
     ],
   };
   const delegates = !nameless && mayCall;
-  const available = [...(standing === null ? [] : [core]), ...(delegates ? [agents] : [])];
+  const available = [...(callerConstraints === null ? [] : [core]), ...(delegates ? [agents] : [])];
   const names = available.map(({ name }) => name);
   const found = selectOwnTools(team, agent, available, names);
   return new Map([...found].filter(([name, { tool }]) => isWithinCeiling(tool.aliasOf ?? name, ceiling)));
@@ -172,11 +172,11 @@ export const effectiveTools = (
   cast: PlacedAgent,
   ceiling: readonly string[] | null,
 ): BoundTools => {
-  const { agent, standing } = cast;
-  const above = (standing?.chain ?? []).flatMap(
+  const { agent, callerConstraints } = cast;
+  const above = (callerConstraints?.chain ?? []).flatMap(
     (name) => parts.team.agents.find((each) => each.name === name) ?? [],
   );
-  const nameless = isNameless(standing);
+  const nameless = isNameless(callerConstraints);
   const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
   return new Map([...tools, ...orchestrationTools(parts, cast, ceiling)]);
 };
@@ -199,18 +199,18 @@ export interface CallEdge {
 /** Lists every edge from an agent in `main` to those it may call, with the tools of the called one. */
 export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
-  const main = { agent: caller, standing: null };
+  const main = { agent: caller, callerConstraints: null };
   if (!mayDelegate(parts.team, main)) return [];
   const answers = effectiveTools(parts, main, null).has("answer_child");
   return findCallable(parts.team, caller).map((agent) => {
-    const standing = {
+    const callerConstraints = {
       chain: [caller.name],
       interactive: answers && caller.options.interaction_mode !== "blocking",
       provider: null,
       writablePaths: null,
       adHoc: null,
     };
-    const tools = declaredTools(effectiveTools(parts, { agent, standing }, null)).map(
+    const tools = declaredTools(effectiveTools(parts, { agent, callerConstraints }, null)).map(
       ({ tool }) => tool.name,
     );
     return { agent: agent.name, inherit, tools };

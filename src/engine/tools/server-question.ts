@@ -4,7 +4,7 @@ import type { JsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Park, QuestionSpec } from "../../tools/define-tool.ts";
-import { schemaMisfits } from "../../tools/schema/json-schema.ts";
+import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
 
 /** This file puts the questions of an MCP server to a person, one at a time, and reads the answers. */
 
@@ -125,7 +125,7 @@ const contentOf = (request: ServerRequest, answer: string): JsonObject | string 
       ? { [only[0]]: valueOf(only[1], answer) }
       : (parseJson(answer) ?? answer);
   if (!isJsonObject(content)) return "The answer is no JSON object.";
-  const problems = schemaMisfits(request.requestedSchema ?? {}, content, "answer");
+  const problems = findSchemaErrors(request.requestedSchema ?? {}, content, "answer");
   return problems.length === 0 ? content : `That does not fit: ${problems.slice(0, 5).join("; ")}`;
 };
 

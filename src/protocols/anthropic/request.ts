@@ -101,12 +101,16 @@ const thinkByEffort = (
   return { thinking: { type: "adaptive", display }, effort, maxTokens, on: true };
 };
 
-const thinkingOf = (request: ModelRequest, target: WireTarget, dropped: string[]): AnthropicThinking => {
+const thinkingOf = (
+  request: ModelRequest,
+  target: WireTarget,
+  droppedParameters: string[],
+): AnthropicThinking => {
   const { reasoning } = target.capabilities;
   if (reasoning === "budget") return thinkByBudget(request, target);
   if (reasoning !== "none") return thinkByEffort(request, target);
   const effort = effortOf(request);
-  if (effort !== undefined && effort !== "none") dropped.push("reasoning");
+  if (effort !== undefined && effort !== "none") droppedParameters.push("reasoning");
   return { maxTokens: Math.min(request.maxTokens, target.maxOutput), on: false };
 };
 
@@ -138,17 +142,22 @@ const formatOf = (
   return { type: "json_schema", schema };
 };
 
-const samplingOf = (request: ModelRequest, target: WireTarget, thinking: boolean, dropped: string[]) => {
+const samplingOf = (
+  request: ModelRequest,
+  target: WireTarget,
+  thinking: boolean,
+  droppedParameters: string[],
+) => {
   const { temperature, topP } = request;
   const out: { temperature?: number; top_p?: number } = {};
   if (temperature !== undefined) {
     if (target.capabilities.sampling && !thinking) out.temperature = Math.min(temperature, 1);
-    else dropped.push("temperature");
+    else droppedParameters.push("temperature");
   }
   if (topP !== undefined) {
     // The API accepts only one of the two.
     if (target.capabilities.sampling && !thinking && temperature === undefined) out.top_p = topP;
-    else dropped.push("top_p");
+    else droppedParameters.push("top_p");
   }
   return out;
 };
@@ -228,10 +237,10 @@ const buildMessages = (
 
 /** Builds a request of the Messages API. What may change from turn to turn comes after the messages. */
 export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireRequest => {
-  const dropped: string[] = [];
+  const droppedParameters: string[] = [];
   const cache = breakpointText(request);
   const tools = request.tools.length > 0 ? request.tools : stubTools(request.messages);
-  const { thinking, effort, maxTokens, on } = thinkingOf(request, target, dropped);
+  const { thinking, effort, maxTokens, on } = thinkingOf(request, target, droppedParameters);
   const { choice, instruction } = choiceOf(request, target, on);
   const format = formatOf(request, target);
   const system = systemText(request, target);
@@ -243,7 +252,7 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
     ...((effort !== undefined || format !== undefined) && {
       output_config: { ...(effort !== undefined && { effort }), ...(format !== undefined && { format }) },
     }),
-    ...samplingOf(request, target, on, dropped),
+    ...samplingOf(request, target, on, droppedParameters),
   };
   const toolList = tools.map(toolText).join(",");
   let head = `{"model":${quoteJson(request.model)}`;
@@ -254,5 +263,10 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
   const end = JSON.stringify(tail).slice(1);
   const body = `${head},"messages":[${text}],${end}`;
   const rest = `${marked}\n${instruction ?? ""}\n${end}`;
-  return { body, dropped, maxTokens, digest: () => digestBody({ head, messages: fragments, rest }) };
+  return {
+    body,
+    droppedParameters,
+    maxTokens,
+    digest: () => digestBody({ head, messages: fragments, rest }),
+  };
 };

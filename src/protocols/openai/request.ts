@@ -53,13 +53,13 @@ const choiceOf = ({ tools, toolChoice }: ModelRequest): OpenAiTail["tool_choice"
 const reasoningOf = (
   request: ModelRequest,
   target: WireTarget,
-  dropped: string[],
+  droppedParameters: string[],
 ): OpenAiTail["reasoning_effort"] => {
   const wanted = effortOf(request);
   if (wanted === undefined) return undefined;
   const { reasoning, reasoning_off } = target.capabilities;
   if (reasoning === "none") {
-    if (wanted !== "none") dropped.push("reasoning");
+    if (wanted !== "none") droppedParameters.push("reasoning");
     return undefined;
   }
   if (wanted === "none" && reasoning_off) return "none";
@@ -69,12 +69,12 @@ const reasoningOf = (
 const samplingOf = (
   { temperature, topP }: ModelRequest,
   target: WireTarget,
-  dropped: string[],
+  droppedParameters: string[],
 ): Partial<OpenAiTail> => {
   if (target.capabilities.sampling)
     return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { top_p: topP }) };
-  if (temperature !== undefined) dropped.push("temperature");
-  if (topP !== undefined) dropped.push("top_p");
+  if (temperature !== undefined) droppedParameters.push("temperature");
+  if (topP !== undefined) droppedParameters.push("top_p");
   return {};
 };
 
@@ -119,10 +119,10 @@ const tailOf = (
   request: ModelRequest,
   target: WireTarget,
   maxTokens: number,
-  dropped: string[],
+  droppedParameters: string[],
 ): OpenAiTail => {
   const { traits } = target;
-  const effort = reasoningOf(request, target, dropped);
+  const effort = reasoningOf(request, target, droppedParameters);
   const choice = choiceOf(request);
   const format = formatOf(request, target);
   return {
@@ -132,16 +132,16 @@ const tailOf = (
     ...(choice !== undefined && { tool_choice: choice }),
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(format !== undefined && { response_format: format }),
-    ...samplingOf(request, target, dropped),
+    ...samplingOf(request, target, droppedParameters),
     ...(traits.openaiFields && { store: false, prompt_cache_key: cacheKey(request) }),
   };
 };
 
 /** Builds a request of the chat completions API. What may change from turn to turn comes after the messages. */
 export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequest => {
-  const dropped: string[] = [];
+  const droppedParameters: string[] = [];
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);
-  const tail = tailOf(request, target, maxTokens, dropped);
+  const tail = tailOf(request, target, maxTokens, droppedParameters);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
   const system = systemText(request, target);
   const first = isVisible(system)
@@ -151,5 +151,10 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
   const { text, fragments } = buildMessages(request, target);
   const rest = JSON.stringify(tail).slice(1);
   const body = `${head}${first === "" || text === "" ? "" : ","}${text}],${rest}`;
-  return { body, dropped, maxTokens, digest: () => digestBody({ head, messages: fragments, rest }) };
+  return {
+    body,
+    droppedParameters,
+    maxTokens,
+    digest: () => digestBody({ head, messages: fragments, rest }),
+  };
 };

@@ -186,13 +186,13 @@ const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "a
   const offered = offeredBy(ask, findCall(run, ask.call));
   if (offered === null) return;
   const grant: Grant = {
-    id: `grant_${draft.moment.random()}`,
+    id: `grant_${draft.context.random()}`,
     scope,
     agent,
     tool: offered.tool,
     pattern: offered.pattern,
     by: principal.by,
-    at: draft.moment.now,
+    at: draft.context.now,
   };
   draft.state.grants = [...draft.state.grants, grant];
   settleCovered(context);
@@ -212,7 +212,7 @@ const answerOpenAsk = (
   const { draft, principal } = context;
   const ask = findAsk(context, id);
   if (ask.status !== "open") return answerClosedAsk(draft, ask, given);
-  if (ask.expires_at <= draft.moment.now)
+  if (ask.expires_at <= draft.context.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
   const effect = resolveAnswer(draft, ask, given);
   answerAsk(draft, ask, given.decision, principal.by, given as Json, effect);

@@ -167,7 +167,7 @@ export const requireBudget = (draft: Draft, threadId: string): void => {
   const key = limitNames[lack.kind];
   if (lack.until !== null)
     return refuse("budget_exceeded", `${key} of the tenant's day is used up; try again later`, {
-      retryAfterMs: Math.max(1_000, lack.until - draft.moment.now),
+      retryAfterMs: Math.max(1_000, lack.until - draft.context.now),
     });
   refuse(
     "budget_exceeded",

@@ -80,7 +80,7 @@ const findCallInFlight = (
   if (thread?.run?.phase.at !== "thinking") return [];
   const { run, agent: name } = thread;
   const { phase } = thread.run;
-  const agent = agentOf(name, phase.from.override, thread.child?.standing ?? null);
+  const agent = agentOf(name, phase.from.override, thread.child?.callerConstraints ?? null);
   const { attempt, purpose, target, startedAt } = phase.call;
   const row: RecordedCall = {
     at: startedAt,
@@ -137,7 +137,8 @@ const findRequestedCall = (
 const callerConstraintsOf = (
   { archive, state }: ReadContext,
   { run, thread }: RecordedCall,
-): CallerConstraints | null => archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
+): CallerConstraints | null =>
+  archive.callerConstraints(run) ?? state.threads[thread]?.child?.callerConstraints ?? null;
 
 /** Returns whether a rebuilt request is the one that was sent; null if that cannot be known. */
 const isSentRequest = (

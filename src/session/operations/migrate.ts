@@ -58,7 +58,7 @@ export const migrateOperation = defineWrite({
       if (!isDry) draft.state.migration = null;
       return okAnswer({ from, to: from, changes: [], when, dry_run: isDry });
     }
-    const work = isDry || later ? createDraft(draft.state, draft.moment) : draft;
+    const work = isDry || later ? createDraft(draft.state, draft.context) : draft;
     const changes: readonly Json[] = migrateSession(work, target, agents);
     const answer = { from, to: target.revision, changes, when: later ? "next_run" : "now", dry_run: isDry };
     if (isDry) return okAnswer(answer);

@@ -54,7 +54,7 @@ export const rewindOperation = defineWrite({
     const { draft, archive } = context;
     requireRest(draft);
     rewindThread(draft, "main", findPastView(draft.state, archive, params));
-    draft.state.updatedAt = draft.moment.now;
+    draft.state.updatedAt = draft.context.now;
     return okAnswer(viewAfter(context));
   },
 });

@@ -165,14 +165,14 @@ export const submitInput = (
     sender: params.sender ?? null,
     origin: "human",
     status: "accepted",
-    at: draft.moment.now,
+    at: draft.context.now,
     version: 1,
     ...(params.output_schema === undefined ? {} : { output_schema: params.output_schema }),
     ...(params.light === true ? { light: true } : {}),
     ...priorEpisodesOf(context, thread, params),
   };
   requireInboxRoom(draft, input);
-  draft.state.updatedAt = draft.moment.now;
+  draft.state.updatedAt = draft.context.now;
   acceptInput(draft, input);
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   startOrInterrupt(context, thread, input);

@@ -274,7 +274,7 @@ const patchSession = (context: WriteContext, params: z.output<typeof patchSchema
   const shown = budget === undefined ? undefined : budgetView(draft.state, rules);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
   const own = omitUndefined({ title, metadata, retentionDays: retention_days });
-  assign(draft.state, { ...own, updatedAt: draft.moment.now });
+  assign(draft.state, { ...own, updatedAt: draft.context.now });
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
   return okAnswer(viewAfter(context));
@@ -339,7 +339,7 @@ export const clearOperation = defineWrite({
       thread.compact = null;
     }
     draft.state.spentBefore = draft.state.spent;
-    draft.state.updatedAt = draft.moment.now;
+    draft.state.updatedAt = draft.context.now;
     emit(draft, "main", "session_updated", { cleared: true });
     return okAnswer(viewAfter(context));
   },

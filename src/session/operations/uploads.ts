@@ -54,7 +54,7 @@ const uploadSchema = z.strictObject({
 /** Refuses a file that the session cannot keep beside those that it has. */
 export const requireUploadSpace = (context: WriteContext): void => {
   requireStorage(context);
-  if (context.draft.moment.entries.heads("files").length >= mostUploads)
+  if (context.draft.context.entries.heads("files").length >= mostUploads)
     refuse("conflict", `a session keeps at most ${mostUploads} files; use another session`);
 };
 
@@ -66,9 +66,9 @@ const keepUpload = (
   requireUploadSpace(context);
   const id = `file_${draft.state.nextBlob}`;
   const blob = storeBlob(draft, data && base64Of(data, "/data"));
-  const upload = { id, ...fields, created_at: draft.moment.now, blob };
+  const upload = { id, ...fields, created_at: draft.context.now, blob };
   writeEntry(draft, "files", id, upload);
-  draft.state.updatedAt = draft.moment.now;
+  draft.state.updatedAt = draft.context.now;
   return { status: 201, value: { ...viewOf(upload), seq: headAfter(draft) } };
 };
 

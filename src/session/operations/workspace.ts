@@ -82,7 +82,7 @@ const replayChange = (
   { fingerprint }: GivenChange,
 ): CommandAnswer | null => {
   const known = archive.answer(answerKey);
-  if (known === null || known.at < draft.moment.now - answersKeptMs) return null;
+  if (known === null || known.at < draft.context.now - answersKeptMs) return null;
   if (fingerprint === null) return okAnswer({ digest: true });
   if (known.fingerprint !== fingerprint && known.fingerprint !== "")
     return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");

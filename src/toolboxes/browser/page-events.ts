@@ -55,8 +55,8 @@ const sourceOf = ({ hop, chosen, from }: Progress, paused: JsonObject, url: stri
 const noteDocument = (progress: Progress, url: string, status: number): void => {
   progress.status = status;
   // A redirect shows nothing yet, and these two leave the page where it is.
-  const stays = status === 204 || status === 205 || (status >= 300 && status < 400);
-  if (!stays) progress.from = url;
+  const isSamePage = status === 204 || status === 205 || (status >= 300 && status < 400);
+  if (!isSamePage) progress.from = url;
 };
 
 /** Makes a paused request, or lets it fail; a document that may not be opened is as if nobody had asked for it. */

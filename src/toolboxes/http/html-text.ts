@@ -16,7 +16,7 @@ interface ReadablePage {
 }
 
 /** Elements whose content nobody reads; of a head only the title has other text. */
-const dropped = new Set(["script", "style", "svg", "noscript", "template", "iframe", "title"]);
+const hiddenElements = new Set(["script", "style", "svg", "noscript", "template", "iframe", "title"]);
 
 /** Elements with an empty line before and after them. */
 const blocks = new Set(
@@ -139,7 +139,7 @@ export const readHtml = (html: string, address: string): ReadablePage => {
     onopentag: (name, { href }) => {
       flush();
       depth += 1;
-      if (dropped.has(name)) hidden += 1;
+      if (hiddenElements.has(name)) hidden += 1;
       if (name === "pre") preformatted += 1;
       if (name === "base") links.setBase(href);
       if (hidden > 0) return;
@@ -154,7 +154,7 @@ export const readHtml = (html: string, address: string): ReadablePage => {
     onclosetag: (name) => {
       flush();
       depth -= 1;
-      if (dropped.has(name)) hidden -= 1;
+      if (hiddenElements.has(name)) hidden -= 1;
       if (name === "pre") preformatted -= 1;
       if (hidden > 0) return;
       if (name === "a") links.close();

@@ -292,7 +292,7 @@ function applySchema(schema: Json, value: Json, at: CheckPlace): readonly Misfit
 }
 
 /** Lists what does not fit, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
-export const schemaMisfits = (schema: Json, value: Json, whole: string): readonly string[] => {
+export const findSchemaErrors = (schema: Json, value: Json, whole: string): readonly string[] => {
   const work = { root: schema, left: maxEffort };
   const found = applySchema(schema, value, { work, path: [], depth: 0 });
   if (work.left < 0) return [`${whole}: ${tooMuch}`];

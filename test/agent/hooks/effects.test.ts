@@ -289,7 +289,7 @@ describe("EF-2: ranges", () => {
   test("EF-2: a range that changed since it was looked at is left alone", async () => {
     const { bench } = await run(script);
     const chat = bench.chat();
-    const moment = {
+    const context = {
       now: 0,
       estimate: () => 1,
       agents: () => ({ prefix: "" }),
@@ -297,7 +297,7 @@ describe("EF-2: ranges", () => {
     const retire = { retire: { from: chat[0]?.id ?? "", to: chat[4]?.id ?? "", summary: "S." } };
     const count = (seen: readonly Message[]): number =>
       applyEdits(
-        createDraft(bench.state(), moment),
+        createDraft(bench.state(), context),
         "main",
         { kind: "late", reason: "of a test", seen, later: false },
         [retire],

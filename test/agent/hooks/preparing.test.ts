@@ -291,7 +291,7 @@ describe("EF-24: questions of an effect", () => {
 });
 
 describe("EF-25: overflows", () => {
-  const ladder = asking(
+  const compaction = asking(
     0,
     (context) => {
       if (context.force?.why === "overflow" && context.force.count === 3) return Promise.resolve({});
@@ -314,7 +314,7 @@ describe("EF-25: overflows", () => {
   - { name: over, when: { turn: 2, attempt: 1 }, fail: [{ status: 413 }] }${turnScenes}`;
 
   test("EF-25: the provider's overflow forces a compaction, then the request is made again", async () => {
-    const { bench } = await run(overflowing, { effects: { ladder } });
+    const { bench } = await run(overflowing, { effects: { compaction } });
     await settle(bench);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     expect(turns(bench)).toBe(4);
@@ -324,14 +324,14 @@ describe("EF-25: overflows", () => {
 
   test("EF-25: a compaction that finds nothing to leave out ends the run", async () => {
     const nothing = asking(0, () => Promise.resolve({}), "compact");
-    const { bench } = await run(overflowing, { effects: { ladder: nothing } });
+    const { bench } = await run(overflowing, { effects: { compaction: nothing } });
     await settle(bench);
     expect(ends(bench)).toEqual(["failed:context_length_exceeded"]);
   });
 });
 
 describe("EF-27: compaction by the API", () => {
-  const ladder = asking(
+  const compaction = asking(
     0,
     (context) =>
       summarise(context, [
@@ -339,7 +339,7 @@ describe("EF-27: compaction by the API", () => {
       ]),
     "compact",
   );
-  const options: PlayOptions = { effects: { ladder } };
+  const options: PlayOptions = { effects: { compaction } };
 
   test("EF-27: an idle chat is summarised in a run without turns", async () => {
     const { bench } = await run(script(summary("S")), options);

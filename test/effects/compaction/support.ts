@@ -212,10 +212,10 @@ export const applied = (
 ): readonly Message[] => {
   const rules = { entryAgent: "tester", revision: "r1", interactive: true };
   const session = emptySession("s1", address, rules as Parameters<typeof emptySession>[2], 0);
-  const moment = { now: 0, estimate, agents: () => missingAgent("tester", "nothing") };
+  const context = { now: 0, estimate, agents: () => missingAgent("tester", "nothing") };
   const draft = createDraft(
     { ...session, threads: { main: threadWith(view) } },
-    moment as unknown as Parameters<typeof createDraft>[1],
+    context as unknown as Parameters<typeof createDraft>[1],
   );
   applyEdits(draft, "main", { kind, seen: view, reason: "of a test", later: false }, edits);
   return draft.state.threads["main"]?.chat ?? [];

@@ -34,7 +34,7 @@ interface Walk {
   links: number;
 }
 
-const standing = (walk: Walk): Entry => walk.trail.at(-1) ?? root;
+const currentEntry = (walk: Walk): Entry => walk.trail.at(-1) ?? root;
 
 const physical = (walk: Walk): string => joined(...walk.trail.map((entry) => entry.name));
 
@@ -61,7 +61,7 @@ function goThrough(disk: Disk, walk: Walk, link: Entry): void {
 
 /** Follows one segment; returns a result if something is missing there. */
 function step(disk: Disk, walk: Walk, segment: string): Place | null {
-  const folder = standing(walk);
+  const folder = currentEntry(walk);
   if (folder.type !== "directory") fail("conflict", `${physical(walk)} is a file, not a folder`);
   const entry = child(disk, folder.id, segment);
   if (entry === null) {
@@ -87,7 +87,7 @@ export function locate(disk: Disk, path: string, follow = true): Place {
       if (place !== null) return place;
     }
   }
-  const entry = standing(walk);
+  const entry = currentEntry(walk);
   return { path: physical(walk), folder: entry.parent, entry, missing: [] };
 }
 
