@@ -12,7 +12,8 @@ const mostTries = 4;
 /** Another try may be answered, whatever was sent. */
 const passingCodes: ReadonlySet<string> = new Set(["unreachable", "unreadable_answer", "overloaded"]);
 
-const isPassing = (fault: unknown): boolean =>
+/** It tells whether a command may have reached nobody, so that it is sent again. */
+export const isPassing = (fault: unknown): boolean =>
   fault instanceof LimpetError && fault.problem.retryable && passingCodes.has(fault.problem.code);
 
 export interface SessionCommands {
@@ -20,6 +21,8 @@ export interface SessionCommands {
     operation: N,
     params: object,
     options?: CallOptions,
+    /** Ends the tries, but not the one under way. */
+    stop?: AbortSignal,
   ) => Promise<AnswerOf<N>>;
   /** Sends what waits at once, since the server may be there again. */
   readonly wake: () => void;
@@ -32,19 +35,18 @@ export const createCommands = (http: Http, session: string, isOpen: () => boolea
       operation: N,
       params: object,
       options: CallOptions = {},
+      stop?: AbortSignal,
     ) => {
       const { key = newCommandId(), signal } = options;
+      const ends = [signal, stop].filter((each) => each !== undefined);
       const request = requestOf(operation, { session, ...params }, { ...options, key });
       for (let tries = 1; ; tries += 1) {
         try {
           return (await http.json(request)) as AnswerOf<N>;
         } catch (fault) {
           if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;
-          await pause(
-            delayAfter(tries),
-            AbortSignal.any([waker.signal, ...(signal === undefined ? [] : [signal])]),
-          );
-          if (signal?.aborted === true) throw fault;
+          await pause(delayAfter(tries), AbortSignal.any([waker.signal, ...ends]));
+          if (ends.some(({ aborted }) => aborted)) throw fault;
         }
       }
     },

@@ -1,12 +1,23 @@
 import type { FoldFrame } from "./fold/index.ts";
 import type { TranscriptInput } from "./transcript.ts";
 
-/** This file keeps the inputs that are on their way, until the log has them. */
+/** This file keeps the inputs that are on their way, until the log has them or they are taken back. */
+
+/** An input from the first try to send it on. */
+export interface PendingInput {
+  readonly input: TranscriptInput;
+  /** It is aborted when the input is not to be tried again; a try under way goes on. */
+  readonly stop: AbortController;
+  /** Resolves when no try is under way any more. */
+  readonly ended: PromiseWithResolvers<void>;
+}
 
 export interface PendingInputs {
-  readonly add: (input: TranscriptInput) => void;
-  /** The server has answered: the log has the input up to this event; null if it was refused. */
-  readonly settle: (id: string, seq: number | null) => void;
+  readonly add: (input: TranscriptInput) => PendingInput;
+  /** No try follows: the log has the input up to this event; null if it did not get there. */
+  readonly settle: (pending: PendingInput, seq: number | null) => void;
+  /** Takes an input out, if it is here; resolves when no try is under way, to whether it was here. */
+  readonly take: (id: string) => Promise<boolean>;
   /** An input whose acceptance has come is no longer on its way. */
   readonly see: (frames: readonly FoldFrame[]) => void;
   /** Lists what a transcript up to `seq` does not hold. */
@@ -14,20 +25,35 @@ export interface PendingInputs {
 }
 
 export const createPendingInputs = (): PendingInputs => {
-  const inputs = new Map<string, { readonly input: TranscriptInput; readonly seq: number | null }>();
+  /** With the event that an answer named; null before the answer. */
+  const inputs = new Map<string, readonly [PendingInput, number | null]>();
   return {
-    add: (input) => void inputs.set(input.id, { input, seq: null }),
-    settle: (id, seq) => {
-      const known = inputs.get(id);
-      if (seq === null) inputs.delete(id);
-      else if (known !== undefined) inputs.set(id, { ...known, seq });
+    add: (input) => {
+      const pending = { input, stop: new AbortController(), ended: Promise.withResolvers<void>() };
+      inputs.set(input.id, [pending, null]);
+      return pending;
+    },
+    settle: (pending, seq) => {
+      const { id } = pending.input;
+      if (inputs.get(id)?.[0] === pending)
+        if (seq === null) inputs.delete(id);
+        else inputs.set(id, [pending, seq]);
+      pending.ended.resolve();
+    },
+    take: async (id) => {
+      const [pending] = inputs.get(id) ?? [];
+      if (pending === undefined) return false;
+      inputs.delete(id);
+      pending.stop.abort();
+      await pending.ended.promise;
+      return true;
     },
     see: (frames) => {
       for (const frame of frames)
         if (frame.type === "event" && frame.event.type === "input_accepted")
           inputs.delete(frame.event.data.input);
     },
-    list: (seq) =>
-      [...inputs.values()].filter((each) => each.seq === null || each.seq > seq).map(({ input }) => input),
+    list: (after) =>
+      [...inputs.values()].flatMap(([{ input }, seq]) => (seq === null || seq > after ? [input] : [])),
   };
 };

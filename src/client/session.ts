@@ -3,13 +3,16 @@ import type { ContentPart } from "../chat/message.ts";
 import type { AnswerSchemas } from "./operations/answers.ts";
 import type { AnswerOf, CallOptions, ClientOperationName, ParamsOf } from "./call.ts";
 import { requestOf } from "./call.ts";
-import { createCommands } from "./commands.ts";
+import type { SessionCommands } from "./commands.ts";
+import { createCommands, isPassing } from "./commands.ts";
 import type { EventsOptions } from "./events.ts";
 import { readSessionEvents } from "./events.ts";
 import type { Http } from "./http.ts";
+import { clientProblem, LimpetError } from "./http.ts";
 import type { OpenTranscript } from "./open.ts";
 import { openSession } from "./open.ts";
 import type { InputContent } from "./operations/params.ts";
+import type { PendingInputs } from "./pending.ts";
 import { createPendingInputs } from "./pending.ts";
 import { newCommandId } from "./retry.ts";
 import type { OpenSession, TranscriptInput } from "./transcript.ts";
@@ -26,6 +29,11 @@ export interface SessionClient {
     input: string | Omit<OwnParams<"send">, "wait">,
     options?: CallOptions,
   ) => Promise<AnswerSchemas["Receipt"]>;
+  /**
+   * Takes a message back by its id, also one that is on its way, whose `send` is rejected as `withdrawn`. It is
+   * rejected as `input_already_applied` if the message came first.
+   */
+  readonly withdraw: (input: string, options?: CallOptions) => Promise<void>;
   /** Answers an ask; the first valid answer wins. */
   readonly answer: (
     ask: string,
@@ -54,6 +62,10 @@ const pendingInputOf = ({ id, content, on_busy, sender, thread }: SendBody): Tra
   at: Date.now(),
 });
 
+const withdrawn = clientProblem("withdrawn", "Withdrawn", "the message was taken back before it was sent", {
+  retryable: false,
+});
+
 type SendBody = Omit<OwnParams<"send">, "wait"> & { readonly id: string };
 
 const contentPartOf = (part: Exclude<InputContent, string>[number]): readonly ContentPart[] => {
@@ -69,6 +81,45 @@ export interface SessionSource {
   readonly WebSocket: typeof globalThis.WebSocket | undefined;
 }
 
+/** Sends messages and takes them back; what is on its way is shown until the log has it. */
+const createSender = (commands: SessionCommands, pending: PendingInputs, refresh: () => void) => {
+  const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
+    const sent = pending.add(pendingInputOf(body));
+    let seq: number | null = null;
+    refresh();
+    try {
+      const key = options.key ?? body.id;
+      const { signal } = sent.stop;
+      // Only who waits is answered with a run.
+      const receipt = (await commands.perform(
+        "send",
+        body,
+        { ...options, key },
+        signal,
+      )) as AnswerSchemas["Receipt"];
+      ({ seq } = receipt);
+      return receipt;
+    } catch (fault) {
+      throw sent.stop.signal.aborted && isPassing(fault) ? new LimpetError(withdrawn) : fault;
+    } finally {
+      pending.settle(sent, seq);
+      refresh();
+    }
+  };
+  const withdraw = async (input: string, options?: CallOptions): Promise<void> => {
+    const taken = pending.take(input);
+    refresh();
+    const wasPending = await taken;
+    try {
+      await commands.perform("withdraw", { input }, options);
+    } catch (fault) {
+      // What was on its way may never have got there.
+      if (!wasPending || !(fault instanceof LimpetError) || fault.problem.code !== "not_found") throw fault;
+    }
+  };
+  return { send, withdraw };
+};
+
 /** Creates the client of a session; nothing is requested. */
 export const createSessionClient = (source: SessionSource, id: string): SessionClient => {
   const { http } = source;
@@ -80,22 +131,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
   const refresh = (): void => {
     for (const open of opens) open.refresh();
   };
-  const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
-    pending.add(pendingInputOf(body));
-    refresh();
-    try {
-      const key = options.key ?? body.id;
-      // Only who waits is answered with a run.
-      const receipt = (await commands.perform("send", body, { ...options, key })) as AnswerSchemas["Receipt"];
-      pending.settle(body.id, receipt.seq);
-      return receipt;
-    } catch (fault) {
-      pending.settle(body.id, null);
-      throw fault;
-    } finally {
-      refresh();
-    }
-  };
+  const { send, withdraw } = createSender(commands, pending, refresh);
   const open = (): OpenSession => {
     const opened = openSession({
       ...source,
@@ -115,6 +151,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
       const body = typeof input === "string" ? { content: input } : input;
       return send({ ...body, id: body.id ?? newCommandId() }, options);
     },
+    withdraw,
     answer: (ask, answer, options) => commands.perform("answer", { ask, ...answer }, options),
     cancel: (params = {}, options) => commands.perform("cancel", params, options),
     compact: (params = {}, options) => commands.perform("compact", params, options),

@@ -52,15 +52,23 @@ const focusComposer = (): void => {
   });
 };
 
+/** A first message, under one key until a session has it: said again, it creates the same session. */
+let opening: { readonly said: string; readonly key: string } | null = null;
+
+const keyOf = (said: string): string => {
+  opening = opening?.said === said ? opening : { said, key: crypto.randomUUID() };
+  return opening.key;
+};
+
 const createWith = async (agent: string | null, content: string, files: readonly File[]): Promise<void> => {
   const title = content.trim().split("\n")[0]?.slice(0, 80) ?? "";
   const input = files.length === 0 ? { input: { content } } : {};
-  const { id } = await api.read<{ readonly id: string }>("/sessions", {
-    method: "POST",
-    body: { ...(agent === null ? {} : { agent }), ...(title === "" ? {} : { title }), ...input },
-  });
+  const body = { ...(agent === null ? {} : { agent }), ...(title === "" ? {} : { title }), ...input };
+  const opened = keyOf(JSON.stringify([body, content, files.map(({ name, size }) => [name, size])]));
+  const { id } = await client.sessions.create(body, { key: opened });
   go({ session: id, context: null });
-  if (files.length > 0) await session.get()?.send(content, "queue", files);
+  if (files.length > 0) await session.get()?.send(content, "queue", files, opened);
+  opening = null;
   sessions.refresh();
 };
 

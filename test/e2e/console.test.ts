@@ -234,6 +234,39 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
 });
 
+test("AP-54: a first message whose answer was lost, said again, creates one session", async () => {
+  const { page, say, state } = shown;
+  await page.goto(`${server.url}/console`);
+  await page.getByRole("button", { name: "Start" }).waitFor();
+  let created = "";
+  await page.route("**/v1/sessions", async (route) => {
+    if (route.request().method() !== "POST") return route.fallback();
+    ({ id: created } = (await (await route.fetch()).json()) as { readonly id: string });
+    await route.abort();
+  });
+  await say("hello");
+  await expect.poll(() => page.locator("#composer").inputValue()).toBe("hello");
+  await page.unroute("**/v1/sessions");
+  await page.locator("#composer").press("Enter");
+  await state("done");
+  expect(page.url()).toContain(created);
+  expect(textsOf(await api.events(created)).filter((text) => text === "hello")).toEqual(["hello"]);
+});
+
+test("AP-54 SE-27: a queued message that is sent now joins the run, once for two clicks", async () => {
+  const { page, start, state, say } = shown;
+  const session = await start("slow");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.getByTitle("How it is sent").click();
+  await page.getByRole("menuitemradio", { name: "Queue" }).click();
+  await say("hello");
+  await page.getByRole("button", { name: "Send now" }).dblclick();
+  await state("done");
+  await expect.poll(async () => (await eventsOf(session, "run_end")).length).toBe(1);
+  expect(await eventsOf(session, "steering_injected")).toHaveLength(1);
+  expect(textsOf(await api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
+});
+
 test("RE-T31: the page and its files come with a policy that lets nothing else in, and files of another content have another name", async () => {
   const html = await fetch(`${server.url}/console`);
   const text = await html.text();

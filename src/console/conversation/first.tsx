@@ -59,7 +59,7 @@ export const FirstPage = () => {
   const agents = known?.agents ?? [];
   const agent = agents.find(({ name }) => name === (wanted ?? known?.entry)) ?? agents[0];
   const begin = (text: string, files: readonly File[] = []): Promise<void> => {
-    const begun = start(agent?.name ?? null, text, files);
+    const begun = start(wanted, text, files);
     report(begun);
     return begun;
   };

@@ -26,7 +26,8 @@ export interface SessionControl {
   readonly open: OpenSession;
   /** Who answers from this page, as the log names it. */
   readonly keyName: string;
-  readonly send: (text: string, mode: SendMode, files?: readonly File[]) => Promise<void>;
+  /** Sends a message, under an id of its own unless it has one. */
+  readonly send: (text: string, mode: SendMode, files?: readonly File[], input?: string) => Promise<void>;
   readonly answer: (ask: string, answer: AskAnswer) => Promise<void>;
   readonly cancel: (mode?: "now" | "after_turn") => Promise<void>;
   readonly compact: () => Promise<void>;
@@ -45,6 +46,9 @@ export interface SessionControl {
 const nameKey = (key: string): string => /^lk_([^_]+)_/.exec(key)?.[1] ?? "dev";
 
 const isMissing = (fault: unknown): boolean => fault instanceof LimpetError && fault.problem.status === 404;
+
+const hasCode = (fault: unknown, code: string): boolean =>
+  fault instanceof LimpetError && fault.problem.code === code;
 
 /** Returns the text of an input; files in it are named. */
 export const textOf = ({ content }: Pick<TranscriptInput, "content">): string =>
@@ -76,27 +80,22 @@ const upload = async (api: Api, session: string, file: File) => {
 
 interface Outbox {
   readonly send: (input: Omit<KeptInput, "session">) => Promise<void>;
-  /** Takes back what is on its way. */
-  readonly drop: (id: string) => void;
+  /** Takes a message back, wherever it is. */
+  readonly withdraw: (id: string) => Promise<void>;
   /** Keeps what is on its way for the next time that the session is shown. */
   readonly close: () => void;
 }
 
 /** Sends texts, and keeps each until the server has it, over a reload too. */
 const createOutbox = (session: SessionClient): Outbox => {
-  const sending = new Map<string, AbortController>();
   let isClosed = false;
   const send: Outbox["send"] = async ({ id, content, mode }) => {
-    const gone = new AbortController();
-    sending.set(id, gone);
     keepInput({ session: session.id, id, content, mode });
     try {
-      await session.send({ id, content, on_busy: mode }, { signal: gone.signal });
+      await session.send({ id, content, on_busy: mode });
       dropInput(id);
     } catch (fault) {
-      if (!gone.signal.aborted) throw fault;
-    } finally {
-      sending.delete(id);
+      if (!hasCode(fault, "withdrawn")) throw fault;
     }
   };
   // What is refused stays kept, for a page with another key.
@@ -111,15 +110,17 @@ const createOutbox = (session: SessionClient): Outbox => {
         throw fault;
       }
     },
-    drop: (id) => {
+    withdraw: (id) => {
       dropInput(id);
-      sending.get(id)?.abort();
+      return session.withdraw(id);
     },
     close: () => {
       isClosed = true;
     },
   };
 };
+
+const tooLate = "The agent has the message already: it was sent, and not withdrawn.";
 
 const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
@@ -128,27 +129,33 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
   const open = session.open();
   const outbox = createOutbox(session);
   const path = `/sessions/${id}`;
-  const withdraw = async ({ id: input, state }: TranscriptInput): Promise<void> => {
-    if (state === "pending") outbox.drop(input);
-    else await api.request(`${path}/inputs/${input}`, { method: "DELETE" });
-  };
   return {
     id,
     open,
     keyName: nameKey(key),
-    send: async (text, mode, files = []) => {
-      if (files.length === 0) return outbox.send({ id: crypto.randomUUID(), content: text, mode });
+    send: async (text, mode, files = [], input = crypto.randomUUID()) => {
+      if (files.length === 0) return outbox.send({ id: input, content: text, mode });
       const parts = await Promise.all(files.map((file) => upload(api, id, file)));
       const said = text.trim() === "" ? [] : [{ type: "text" as const, text }];
-      await session.send({ content: [...said, ...parts], on_busy: mode });
+      await session.send({ id: input, content: [...said, ...parts], on_busy: mode });
     },
     answer: async (ask, answer) => void (await session.answer(ask, answer)),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),
-    withdraw,
-    sendNow: async (input) => {
-      await withdraw(input);
-      await session.send({ content: textOf(input), on_busy: "steer" });
+    withdraw: async ({ id: input }) => {
+      try {
+        await outbox.withdraw(input);
+      } catch (fault) {
+        throw hasCode(fault, "input_already_applied") ? new Error(tooLate) : fault;
+      }
+    },
+    sendNow: async ({ id: input }) => {
+      try {
+        await client.call("edit_input", { session: id, input, on_busy: "steer" });
+      } catch (fault) {
+        // Then it has joined a run already.
+        if (!hasCode(fault, "input_already_applied")) throw fault;
+      }
     },
     readFile: async (file, signal) => {
       try {

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+
+/** Messages that are taken back while they are on their way, against a server that the test plays. */
+
+interface Try {
+  readonly method: string;
+  readonly key: string | null;
+  readonly answer: (response: Response | Error) => void;
+}
+
+const receipt = { input: "m1", status: "accepted", run: "run_1", seq: 3 };
+
+const refusal = (status: number, code: string): Response =>
+  Response.json({ type: "", title: "", status, detail: code, code, retryable: false }, { status });
+
+const play = () => {
+  const waiting: Try[] = [];
+  let arrived = Promise.withResolvers<void>();
+  const session = createClient({
+    url: "http://limpet.test",
+    fetch: (_, init) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Response>();
+      waiting.push({
+        method: init?.method ?? "",
+        key: new Headers(init?.headers).get("Idempotency-Key"),
+        answer: (response) => (response instanceof Error ? reject(response) : resolve(response)),
+      });
+      arrived.resolve();
+      return promise;
+    },
+  }).sessions.get("s_1");
+  /** Resolves to the next request of the client. */
+  const next = async (): Promise<Try> => {
+    for (;;) {
+      const found = waiting.shift();
+      if (found !== undefined) return found;
+      await arrived.promise;
+      arrived = Promise.withResolvers();
+    }
+  };
+  return { session, next, waiting };
+};
+
+/** Lets everything happen that waits for nothing. */
+const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("AP-52 SE-23: a message withdrawn between two tries is never sent again, and the sender is told", async () => {
+  const { session, next, waiting } = play();
+  const sent = session.send({ id: "m1", content: "hello" });
+  const outcome = expect(sent).rejects.toMatchObject({ problem: { code: "withdrawn" } });
+  (await next()).answer(new TypeError("no network"));
+  await rest();
+  const withdrawn = session.withdraw("m1");
+  const request = await next();
+  expect(request.method).toBe("DELETE");
+  request.answer(refusal(404, "not_found"));
+  await withdrawn;
+  await outcome;
+  await rest();
+  expect(waiting).toEqual([]);
+});
+
+test("AP-52 SE-23: a message withdrawn while a try is under way is taken back from the server once that is answered", async () => {
+  const { session, next, waiting } = play();
+  const sent = session.send({ id: "m1", content: "hello" });
+  const post = await next();
+  const withdrawn = session.withdraw("m1");
+  await rest();
+  expect(waiting, "nothing overtakes the message").toEqual([]);
+  post.answer(Response.json(receipt, { status: 202 }));
+  const request = await next();
+  expect(request.method).toBe("DELETE");
+  request.answer(Response.json({ input: "m1", status: "withdrawn", seq: 4 }));
+  await withdrawn;
+  expect(await sent).toEqual(receipt);
+});
+
+test("AP-52 SE-23: a message that a run had taken up is said to be sent, not withdrawn", async () => {
+  const { session, next } = play();
+  const sent = session.send({ id: "m1", content: "hello" });
+  const post = await next();
+  const withdrawn = session.withdraw("m1");
+  post.answer(Response.json(receipt, { status: 202 }));
+  (await next()).answer(refusal(409, "input_already_applied"));
+  await expect(withdrawn).rejects.toMatchObject({ problem: { code: "input_already_applied" } });
+  expect(await sent).toEqual(receipt);
+});
+
+test("AP-52: what the server does not know and nobody sent from here cannot be withdrawn", async () => {
+  const { session, next } = play();
+  const withdrawn = session.withdraw("m2");
+  (await next()).answer(refusal(404, "not_found"));
+  await expect(withdrawn).rejects.toMatchObject({ problem: { code: "not_found" } });
+});
