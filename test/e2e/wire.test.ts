@@ -46,7 +46,7 @@ beforeAll(async () => {
         })),
         say({ text: "Done." }),
       ],
-      long: () => [{ ...say({ text: "The tide comes in. ".repeat(60) }), delay: 15 }],
+      long: () => [{ ...say({ text: "The tide comes in. ".repeat(60) }), delay: 60 }],
       work: () => [
         say(
           { text: "First a file and a command." },
