@@ -3,6 +3,7 @@ import { ConversationRegion } from "./conversation/region.tsx";
 import { StopQuestion, hasRunningCall } from "./conversation/dock.tsx";
 import { FirstPage } from "./conversation/first.tsx";
 import { IconButton } from "./parts/controls.tsx";
+import { escapeInLine } from "./parts/escape.ts";
 import type { Store } from "./parts/hooks.ts";
 import { useMedia, useStore } from "./parts/hooks.ts";
 import { Mark } from "./parts/icons.tsx";
@@ -46,7 +47,7 @@ const Fault = () => {
   if (text === null) return null;
   return (
     <div class="fault" role="alert">
-      <span>{text}</span>
+      <span>{escapeInLine(text)}</span>
       <IconButton name="close" label="Put this away" onClick={() => fault.set(null)} />
     </div>
   );

@@ -6,6 +6,7 @@ import type { Layer } from "./app.tsx";
 import { createStore } from "./parts/hooks.ts";
 import { readTeam } from "./state/agents.ts";
 import type { TeamFacts } from "./state/agents.ts";
+import { titleOf } from "./sessions/status.ts";
 import { announceEvents } from "./state/announcements.ts";
 import { createApi } from "./state/api.ts";
 import type { App } from "./state/app.ts";
@@ -115,8 +116,9 @@ const readServer = (): void => {
 
 const nameTab = (): void => {
   const { rows, asks } = sessions.list.get();
-  const title = rows.find(({ id }) => id === route.get().session)?.title ?? null;
-  document.title = `${asks.size > 0 ? `(${asks.size}) ` : ""}${title === null ? "Limpet" : `${title} · Limpet`}`;
+  const row = rows.find(({ id }) => id === route.get().session);
+  const title = row === undefined ? "Limpet" : `${titleOf(row)} · Limpet`;
+  document.title = `${asks.size > 0 ? `(${asks.size}) ` : ""}${title}`;
 };
 
 route.subscribe(showSession);

@@ -1,6 +1,6 @@
 import type { Json } from "../../chat/message.ts";
 import type { TranscriptAsk } from "../../client/transcript.ts";
-import { escapeUnseen } from "../parts/escape.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import { listOf, outputText, parseJson, textOf } from "../parts/json.ts";
 
@@ -73,7 +73,7 @@ export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): C
   return {
     icon: isNo ? "close" : "check",
     good: !isNo,
-    who: `${nameOf(by, own)} ${verb}`,
-    said: escapeUnseen(saidOf(ask, output)),
+    who: escapeInLine(`${nameOf(by, own)} ${verb}`),
+    said: escapeInLine(saidOf(ask, output)),
   };
 };

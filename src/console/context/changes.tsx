@@ -1,4 +1,5 @@
 import type { TurnFacts } from "../../client/transcript.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import {
   formatCount,
   formatDuration,
@@ -70,12 +71,12 @@ export const Changes = ({ view, facts, threshold }: ChangesProps) => {
               {sign}
             </span>
             <span>
-              {text}
+              {escapeInLine(text)}
               {(by !== null || reason !== null) && (
                 <span class="meta">
                   {by !== null && <span class="mono">{by}</span>}
                   {by !== null && reason !== null && " · "}
-                  {reason}
+                  {escapeInLine(reason ?? "")}
                 </span>
               )}
             </span>

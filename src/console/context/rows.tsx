@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffView } from "../parts/diff-view.tsx";
 import { diffTexts } from "../parts/diff.ts";
+import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { countLines, countOf, formatCount } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -109,7 +110,7 @@ const useOriginals = (row: ContextRow, thread: string, wanted: boolean): string 
 
 const whyWords = ({ state, reason, by }: ContextRow): string => {
   const who = by ?? "the runtime";
-  const because = reason === null ? "" : ` (${reason})`;
+  const because = reason === null ? "" : ` (${escapeInLine(reason)})`;
   switch (state) {
     case "overlaid":
       return `The model got a shorter text from ${who}${because}. The whole of it stays in the session.`;
@@ -150,7 +151,7 @@ const Opened = ({ row, view }: { readonly row: ContextRow; readonly view: Contex
       <p class="quiet-text">{whyWords(row)}</p>
       {diff === null ? (
         <pre class="sheet framed" tabIndex={0}>
-          {text}
+          {escapeInLines(text)}
         </pre>
       ) : (
         <div class="framed">
@@ -198,10 +199,10 @@ const Row = ({ row, view, most, open, onToggle }: RowProps) => (
       </span>
       <span class="context-message">
         <span class="cut">
-          <span class={row.isCode ? "mono" : "context-name"}>{row.name}</span>{" "}
+          <span class={row.isCode ? "mono" : "context-name"}>{escapeInLine(row.name)}</span>{" "}
           <span class="meta">{row.role}</span>
         </span>
-        <span class="quiet-text cut">{row.beginning}</span>
+        <span class="quiet-text cut">{escapeInLine(row.beginning)}</span>
       </span>
       <span class="context-state">
         <StateSign state={row.state} />
@@ -228,7 +229,7 @@ const Fold = ({ rows, onOpen }: FoldProps) => (
     <button type="button" aria-expanded={false} onClick={onOpen}>
       <Icon name="chevron" class="chevron" />
       <span class="quiet-text cut">
-        {rows.length} unchanged: {rows.map(({ name }) => name).join(", ")}
+        {rows.length} unchanged: {rows.map(({ name }) => escapeInLine(name)).join(", ")}
       </span>
       <span class="context-state">
         <StateSign state="full" />

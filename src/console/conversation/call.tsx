@@ -6,7 +6,7 @@ import { describeClosed } from "../asks/closed.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapedJson } from "../parts/escape.ts";
 import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
 import { memo, useNow } from "../parts/hooks.ts";
 import { fieldsOf, outputText, textOf } from "../parts/json.ts";
@@ -36,7 +36,7 @@ const safetyWords: Readonly<Record<string, string>> = {
 
 const allowedBy = ({ permission }: CallEntry): string | null => {
   if (permission === null) return null;
-  const by = permission.by.replace(/^rule /, "");
+  const by = escapeInLine(permission.by.replace(/^rule /, ""));
   return permission.by.startsWith("rule ") ? `rule “${by}”` : by;
 };
 
@@ -98,13 +98,13 @@ const Body = ({ call }: { readonly call: CallEntry }) => {
     <div class="line-body">
       <dl class="facts-list">
         <Fact name="Tool">
-          <span class="mono">{call.tool}</span>
+          <span class="mono">{escapeInLine(call.tool)}</span>
           {call.safety === null ? "" : `, ${safetyWords[call.safety] ?? call.safety}`}
         </Fact>
         {by !== null && <Fact name="Allowed by">{by}</Fact>}
         {where !== null && (
           <Fact name="Where">
-            <span class="mono">{where}</span>
+            <span class="mono">{escapeInLine(where)}</span>
           </Fact>
         )}
       </dl>
@@ -116,7 +116,9 @@ const Body = ({ call }: { readonly call: CallEntry }) => {
 const Changes = ({ call }: { readonly call: CallEntry }) => (
   <>
     {call.changes.map(({ path, diff }) =>
-      diff === undefined ? null : <DiffView key={path} diff={parseDiff(diff)} label={`Changes of ${path}`} />,
+      diff === undefined ? null : (
+        <DiffView key={path} diff={parseDiff(diff)} label={`Changes of ${escapeInLine(path)}`} />
+      ),
     )}
   </>
 );
@@ -140,7 +142,9 @@ const Words = ({ call }: { readonly call: CallEntry }) => {
   return (
     <>
       <span class={isName ? "mono" : "verb"}>{verb}</span>{" "}
-      <span class={isProse ? "" : "mono"}>{call.state === "preparing" ? call.args.slice(-80) : subject}</span>
+      <span class={isProse ? "" : "mono"}>
+        {call.state === "preparing" ? escapeInLine(call.args.slice(-80)) : subject}
+      </span>
     </>
   );
 };
@@ -150,10 +154,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
   const { keyName } = useSession();
   if (call.ask === null) return null;
   const { who, said } = describeClosed(call.ask, keyName, call.output);
-  const { verb, subject, isProse, isName } = describeCall(
-    call,
-    call.outcome === "denied" ? "denied" : undefined,
-  );
+  const { verb, subject, isProse } = describeCall(call, call.outcome === "denied" ? "denied" : undefined);
   const isQuestion = call.ask.kind === "question";
   return (
     <>
@@ -161,7 +162,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
       {!isQuestion && (
         <>
           {" · "}
-          {call.outcome === "denied" ? "" : `${isName ? call.tool : verb} `}
+          {call.outcome === "denied" ? "" : `${verb} `}
           <span class={isProse ? "" : "mono"}>{subject}</span>
         </>
       )}

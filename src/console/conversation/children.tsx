@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptThread } from "../../client/transcript.ts";
+import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { formatDuration, formatUsd } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -49,7 +50,7 @@ const CameBack = ({ summary, caller }: { readonly summary: string | undefined; r
     <span>
       {summary === undefined || summary === ""
         ? `Came back to ${caller} without a word.`
-        : `Came back to ${caller} as: “${summary}”`}
+        : `Came back to ${caller} as: “${escapeInLines(summary)}”`}
     </span>
   </p>
 );
@@ -75,7 +76,7 @@ const ChildLine = ({
       {thread.prefix}
     </span>
     <span class="line-words">
-      <strong>{thread.agent}</strong> <span class="verb">{firstLine(thread.task ?? "")}</span>
+      <strong>{thread.agent}</strong> <span class="verb">{escapeInLine(firstLine(thread.task ?? ""))}</span>
     </span>
     <span class={`line-result ${thread.state === "failed" ? "bad" : ""}`}>
       {!isOver(thread) && <span class="ring" />} {stateWords[thread.state]} ·{" "}
@@ -99,7 +100,7 @@ const Child = ({ id, caller, level, show }: ChildProps) => {
       <ChildLine thread={thread} open={open} onToggle={() => setToggled(!open)} />
       {open && (
         <div class="child-body">
-          {thread.task !== undefined && <p class="task">Task: {thread.task}</p>}
+          {thread.task !== undefined && <p class="task">Task: {escapeInLines(thread.task)}</p>}
           {show(thread, level + 1)}
           {over && <CameBack summary={thread.summary} caller={caller} />}
         </div>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Menu } from "../parts/controls.tsx";
 import type { MenuItem } from "../parts/controls.tsx";
+import { escapeInLine } from "../parts/escape.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
@@ -47,11 +48,11 @@ const Files = ({ files, onRemove }: FilesProps) =>
     <ul class="composer-files">
       {files.map((file) => (
         <li key={file.name}>
-          <span class="cut">{file.name}</span>
+          <span class="cut">{escapeInLine(file.name)}</span>
           <button
             type="button"
             class="icon"
-            aria-label={`Leave ${file.name} out`}
+            aria-label={`Leave ${escapeInLine(file.name)} out`}
             onClick={() => onRemove(file)}
           >
             <Icon name="close" />

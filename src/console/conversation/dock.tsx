@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Transcript, TranscriptAsk, TranscriptInput } from "../../client/transcript.ts";
 import { Confirm } from "../parts/controls.tsx";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -53,7 +54,7 @@ const Waiting = ({ input }: { readonly input: TranscriptInput }) => {
   return (
     <div class="waiting">
       <Icon name="clock" />
-      <span class="cut">Next: {textOf(input)}</span>
+      <span class="cut">Next: {escapeInLine(textOf(input))}</span>
       {input.on_busy !== "steer" && input.content.every(({ type }) => type === "text") && (
         <button type="button" class="plain" onClick={() => report(session.sendNow(input))}>
           Send now

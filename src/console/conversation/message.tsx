@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { MessageEntry } from "../../client/transcript.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatTokens } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -19,7 +20,7 @@ const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
     {parts.map((part, at) =>
       part.type === "image" || part.type === "document" ? (
         <span key={at} class="attachment">
-          <Icon name="clip" /> {part.name ?? part.media_type}
+          <Icon name="clip" /> {escapeInLine(part.name ?? part.media_type)}
         </span>
       ) : null,
     )}
@@ -28,7 +29,7 @@ const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
 
 const Person = ({ entry }: { readonly entry: MessageEntry }) => (
   <div class="entry said" data-entry={entry.id}>
-    {entry.sender !== undefined && <span class="meta">{entry.sender}</span>}
+    {entry.sender !== undefined && <span class="meta">{escapeInLine(entry.sender)}</span>}
     <div class="bubble">
       <Markdown text={textIn(entry.parts)} breaks />
       <Attachments parts={entry.parts} />
@@ -122,7 +123,7 @@ const RuntimeNote = ({ entry }: { readonly entry: MessageEntry }) => {
         result=""
         time={`${formatTokens(text.length / 4)} tokens`}
       >
-        <span class="verb">{noteTitle(entry)}</span>
+        <span class="verb">{escapeInLine(noteTitle(entry))}</span>
       </Line>
       {open && (
         <div class="line-body reasoning">

@@ -7,7 +7,7 @@ import { limitUnit } from "../asks/limits.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapeInLines, escapedJson } from "../parts/escape.ts";
 import { countOf, formatShare, formatTime, formatTokens } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -58,7 +58,7 @@ const Verify = ({ event }: { readonly event: EventOf<"verify"> }) => {
         result={<span class={failed ? "bad" : "good"}>{`${exit}${verifyWords[state] ?? state}`}</span>}
         time=""
       >
-        <span class="verb">Checked</span> <span class="mono">{command}</span>
+        <span class="verb">Checked</span> <span class="mono">{escapeInLine(command ?? "")}</span>
       </Line>
       {open && (
         <div class="line-body">
@@ -86,9 +86,9 @@ const PersonsChange = ({ event }: { readonly event: EventOf<"file_change"> }) =>
         result={unified === undefined ? "" : <DiffCount {...diff} />}
         time=""
       >
-        <strong>{verb}</strong> <span class="mono">{path}</span>
+        <strong>{verb}</strong> <span class="mono">{escapeInLine(path)}</span>
       </Line>
-      {open && unified !== undefined && <DiffView diff={diff} label={`Changes of ${path}`} />}
+      {open && unified !== undefined && <DiffView diff={diff} label={`Changes of ${escapeInLine(path)}`} />}
     </div>
   );
 };
@@ -98,7 +98,11 @@ const Compaction = ({ event }: { readonly event: EventOf<"compaction"> }) => {
   const { go, route } = useApp();
   const { tokens_before: before, tokens_after: after, stage } = event.data;
   if (stage === "failed")
-    return <Mark>The context could not be made smaller: {event.data.message ?? "the summary failed"}.</Mark>;
+    return (
+      <Mark>
+        The context could not be made smaller: {escapeInLine(event.data.message ?? "the summary failed")}.
+      </Mark>
+    );
   const { run, turn } = event;
   return (
     <Mark>
@@ -129,7 +133,7 @@ const RunEnd = ({ event }: { readonly event: EventOf<"run_end"> }) => {
         <Icon name="warning" />
         The run stopped: {explainFailure(reason)}
       </h2>
-      <p>{error?.detail ?? message ?? ""} Your files and this conversation are safe.</p>
+      <p>{escapeInLines(error?.detail ?? message ?? "")} Your files and this conversation are safe.</p>
       <div class="failure-buttons">
         <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
           Try again
@@ -232,5 +236,5 @@ export const Note = memo<NoteProps>(({ entry, thread, agent }) => {
   if (event.type === "compaction") return <Compaction event={event} />;
   if (event.type === "run_end") return thread === "main" ? <RunEnd event={event} /> : null;
   const sentence = sentenceOf(event);
-  return sentence === null ? null : <Mark>{sentence}</Mark>;
+  return sentence === null ? null : <Mark>{escapeInLine(sentence)}</Mark>;
 });

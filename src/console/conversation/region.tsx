@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Transcript, TranscriptInput } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { contextShare } from "../run/figures.ts";
 import { SessionMenu } from "../sessions/list.tsx";
+import { titleOf } from "../sessions/status.ts";
 import { useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
 import { Dock, openAskOf } from "./dock.tsx";
@@ -77,8 +79,6 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
   );
 };
 
-const titleOf = ({ session }: Transcript): string => session?.title ?? session?.ref ?? "Untitled";
-
 const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
   const isBusy = transcript.session?.active_run != null;
   const { text, mine } = describe(transcript, useNow(1_000, isBusy));
@@ -97,7 +97,7 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
   const session = useSession();
   const [renaming, setRenaming] = useState(false);
   const isPhone = useMedia("(max-width: 759px)");
-  const title = titleOf(transcript);
+  const title = transcript.session?.title ?? "";
   const rename = (next: string | null): void => {
     setRenaming(false);
     if (next !== null && next !== "" && next !== title) report(sessions.rename(session.id, next));
@@ -108,7 +108,11 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
         <IconButton name="back" label="All sessions" onClick={() => go({ session: null, context: null })} />
       )}
       <div class="head-words">
-        {renaming ? <Title title={title} onDone={rename} /> : <h1 class="cut">{title}</h1>}
+        {renaming ? (
+          <Title title={title} onDone={rename} />
+        ) : (
+          <h1 class="cut">{titleOf(transcript.session)}</h1>
+        )}
         <StateLine transcript={transcript} />
       </div>
       <RunButton transcript={transcript} />
@@ -169,7 +173,7 @@ export const ConversationRegion = () => {
       <Log
         transcript={transcript}
         onEarlier={() => report(open.loadEarlier())}
-        askWords={`${ask?.label ?? agent} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
+        askWords={`${escapeInLine(ask?.label ?? agent)} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
       >
         {transcript.session === null && transcript.status !== "closed" && <Loading />}
         {main !== undefined && <Entries thread={main} />}

@@ -1,5 +1,6 @@
 import type { CallEntry } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import { countLines, countOf, formatBytes } from "../parts/format.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import type { Fields } from "../parts/json.ts";
@@ -290,7 +291,13 @@ export const describeCall = (
 ): CallWords => {
   const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
   if (verbs === undefined)
-    return { icon: "tool", verb: call.tool, isName: true, subject: firstText(call.input), isProse: false };
+    return {
+      icon: "tool",
+      verb: escapeInLine(call.tool),
+      isName: true,
+      subject: escapeInLine(firstText(call.input)),
+      isProse: false,
+    };
   const own = call.state === "done" ? (isRefused(call) ? "denied" : "past") : "present";
   const subject =
     verbs.subject === undefined ? firstText(call.input) : (verbs.subject(fieldsOf(call.input)) ?? "");
@@ -298,7 +305,7 @@ export const describeCall = (
     icon: verbs.icon,
     verb: verbs[tense ?? own],
     isName: false,
-    subject,
+    subject: escapeInLine(subject),
     isProse: verbs.prose === true,
   };
 };
@@ -329,12 +336,13 @@ const mediaWords = (output: Json): string | null => {
 const successOf = (call: CallEntry): string => {
   const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
   const result = mediaWords(call.output) ?? verbs?.result?.(outputText(call.output), call) ?? "";
-  return call.cached ? [result, "from cache"].filter((each) => each !== "").join(" · ") : result;
+  const parts = call.cached ? [result, "from cache"] : [result];
+  return escapeInLine(parts.filter((each) => each !== "").join(" · "));
 };
 
 /** Says in a few words what came of a call; empty if there is nothing to say. */
 export const resultOf = (call: CallEntry): string => {
-  if (call.state !== "done") return call.note ?? "";
+  if (call.state !== "done") return escapeInLine(call.note ?? "");
   if (call.outcome === "denied") return deniedWords(call);
   if (call.outcome === "ok") return successOf(call);
   const exit = call.tool.startsWith("exec_") ? exitOf("", call) : null;

@@ -4,6 +4,7 @@ import { useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import type { IconName } from "../parts/icon-paths.ts";
 import { turnsOf } from "../run/figures.ts";
+import { titleOf } from "../sessions/status.ts";
 import { useApp } from "../state/app.ts";
 import type { App } from "../state/app.ts";
 
@@ -62,7 +63,7 @@ const actionsOf = (app: App): readonly Action[] => [
   { name: "New session", icon: "plus", key: "N", run: () => app.go({ session: null, context: null }) },
   { name: "Keys", icon: "list", key: "?", run: app.showKeys },
   ...app.sessions.list.get().rows.map((row): Action => ({
-    name: `Session: ${row.title ?? row.ref ?? "Untitled"}`,
+    name: `Session: ${titleOf(row)}`,
     icon: "file",
     run: () => app.go({ session: row.id, context: null }),
   })),

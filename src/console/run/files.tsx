@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatBytes } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -37,7 +38,7 @@ const Path = ({ path, onOpen }: { readonly path: string; readonly onOpen: (path:
         <span key={name}>
           {" / "}
           <button type="button" class="link mono" onClick={() => onOpen(names.slice(0, at + 1).join("/"))}>
-            {name}
+            {escapeInLine(name)}
           </button>
         </span>
       ))}
@@ -105,16 +106,16 @@ const File = ({ file, onOpen, onDownload }: FileProps) => (
     {isFolder(file) ? (
       <button type="button" class="file-name" onClick={onOpen}>
         <Icon name="folder" />
-        <span class="mono cut">{file.name}</span>
+        <span class="mono cut">{escapeInLine(file.name)}</span>
       </button>
     ) : (
       <>
         <span class="file-name">
           <Icon name="file" />
-          <span class="mono cut">{file.name}</span>
+          <span class="mono cut">{escapeInLine(file.name)}</span>
         </span>
         <span class="meta">{formatBytes(file.size)}</span>
-        <IconButton name="download" label={`Download ${file.name}`} onClick={onDownload} />
+        <IconButton name="download" label={`Download ${escapeInLine(file.name)}`} onClick={onDownload} />
       </>
     )}
   </li>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Json } from "../../chat/message.ts";
-import { escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapeInLines, escapedJson } from "../parts/escape.ts";
 import { useLoad } from "../parts/hooks.ts";
 import type { Loaded } from "../parts/hooks.ts";
 import { Markdown } from "../parts/markdown.tsx";
@@ -71,12 +71,12 @@ export const TasksTab = ({ seq }: { readonly seq: number }) => (
     show={({ id, title, description, status, blocked }) => (
       <li key={id}>
         <p class="store-head">
-          <strong>{title}</strong>
+          <strong>{escapeInLine(title)}</strong>
           <span class={taskTone[status] ?? "quiet-text"}>
             {blocked ? "waits for another" : (taskWords[status] ?? status)}
           </span>
         </p>
-        {description !== "" && <p class="quiet-text">{description}</p>}
+        {description !== "" && <p class="quiet-text">{escapeInLines(description)}</p>}
       </li>
     )}
   />
@@ -90,7 +90,7 @@ export const NotesTab = ({ seq }: { readonly seq: number }) => (
     show={({ name, content }) => (
       <li key={name}>
         <p class="store-head">
-          <strong>{name}</strong>
+          <strong>{escapeInLine(name)}</strong>
         </p>
         <Markdown text={content} />
       </li>
@@ -109,10 +109,10 @@ export const StateTab = ({ seq }: { readonly seq: number }) => (
     show={({ key, revision, value }) => (
       <li key={key}>
         <p class="store-head">
-          <strong class="mono">{key}</strong>
+          <strong class="mono">{escapeInLine(key)}</strong>
           <span class="meta">{revision === 1 ? "" : `changed ${revision - 1} times`}</span>
         </p>
-        <pre class="output">{typeof value === "string" ? value : escapedJson(value)}</pre>
+        <pre class="output">{typeof value === "string" ? escapeInLines(value) : escapedJson(value)}</pre>
       </li>
     )}
   />

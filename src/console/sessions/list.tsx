@@ -6,7 +6,7 @@ import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
 import { slowly, useApp } from "../state/app.ts";
 import type { SessionList } from "../state/sessions.ts";
-import { describeStatus } from "./status.ts";
+import { describeStatus, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
 
 /** The list of sessions: search, filters, rows by day, and what can be done with one. */
@@ -124,7 +124,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           <span class="sign">
             <Sign words={words} />
           </span>
-          <span class="title cut">{row.title ?? row.ref ?? "Untitled"}</span>
+          <span class="title cut">{titleOf(row)}</span>
           <span class={`state cut ${words.tone}`}>
             {words.tone === "plain" ? `${words.text} · ${agent}` : words.text}
           </span>

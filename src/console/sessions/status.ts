@@ -1,4 +1,5 @@
 import type { TranscriptUsage } from "../../client/transcript.ts";
+import { escapeInLine } from "../parts/escape.ts";
 
 /** What state a session is in, in words. */
 
@@ -15,6 +16,10 @@ export interface SessionRow {
   /** How its newest run of the person's thread ended; null before the first end. */
   readonly last_end: { readonly state: string; readonly reason: string } | null;
 }
+
+/** What a session is called on the page. */
+export const titleOf = (session: Pick<SessionRow, "title" | "ref"> | null | undefined): string =>
+  escapeInLine(session?.title ?? session?.ref ?? "Untitled");
 
 /** Sessions may be narrowed to one of these. */
 export type StatusFilter = "all" | "asks" | "working" | "failed";

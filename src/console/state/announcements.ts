@@ -2,6 +2,7 @@ import type { StoredEvent } from "../../client/index.ts";
 import type { OpenSession } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import { describeCall } from "../conversation/verbs.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import { explainFailure } from "../sessions/status.ts";
 
 /** Sentences for who listens instead of looking: what happened, never pieces of text. */
@@ -19,7 +20,7 @@ const askWords: Readonly<Record<string, string>> = {
   authorization: "needs you to sign in",
 };
 
-const say = (text: string, urgent = false): Sentence => ({ text, urgent });
+const say = (text: string, urgent = false): Sentence => ({ text: escapeInLine(text), urgent });
 
 type EventOf<T extends StoredEvent["type"]> = Extract<StoredEvent, { readonly type: T }>;
 

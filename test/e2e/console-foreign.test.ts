@@ -1,0 +1,63 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { openConsole } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** AP-54: names and summaries that others wrote, and agents far below the one that people talk with. */
+
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+
+beforeAll(async () => {
+  team = await buildTestTeam("desk");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+});
+
+test("★ AP-54: names, titles and summaries show characters that nobody sees written out, wherever they stand in one line", async () => {
+  const { page, complaints, close, start, state } = await openConsole(browser, server.url);
+  await start("foreign");
+  await state("done");
+  await page.locator(".line", { hasText: String.raw`photo\u202egpj.sh` }).waitFor();
+  await page.locator(".line", { hasText: String.raw`\u2066harmless\u2069` }).waitFor();
+  const head = page.locator(".conversation .head");
+  await head.getByRole("button", { name: "What to do with this session" }).click();
+  await head.getByRole("menuitem", { name: "Rename" }).click();
+  const field = head.getByRole("textbox", { name: "Title of the session" });
+  await field.fill("Paid\u202Ediap 👩‍💻 ❤️");
+  await field.press("Enter");
+  const title = String.raw`Paid\u202ediap 👩‍💻 ❤️`;
+  await page.getByRole("heading", { name: title, level: 1 }).waitFor();
+  await expect.poll(() => page.title()).toBe(`${title} · Limpet`);
+  await page.locator(".session.current .title", { hasText: title }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: `Session: ${title}` }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("tab", { name: "Files", exact: true }).click();
+  await page.getByRole("button", { name: String.raw`Download photo\u202egpj.sh` }).waitFor();
+  await page.getByRole("tab", { name: "Tasks", exact: true }).click();
+  await page.locator(".store", { hasText: String.raw`Mend\u202ednem` }).waitFor();
+  const file = { name: "in\u202Ene.txt", mimeType: "text/plain", buffer: Buffer.from("x") };
+  await page.getByLabel("Files to attach").setInputFiles([file]);
+  await page.getByRole("button", { name: String.raw`Leave in\u202ene.txt out` }).waitFor();
+  await page.locator("#composer").press("Enter");
+  await page.locator(".said .attachment", { hasText: String.raw`in\u202ene.txt` }).waitFor();
+  const unseen = await page.evaluate<readonly string[]>(
+    String.raw`[...document.querySelectorAll("body :not(.speech *)")].flatMap(({ childNodes, ariaLabel, title }) =>
+      [ariaLabel, title, ...[...childNodes].filter((node) => node.nodeType === 3).map((node) => node.data)]
+    ).filter((text) => /[\u202A-\u202E\u2066-\u2069]/.test(text ?? ""))`,
+  );
+  expect(unseen).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
