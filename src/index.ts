@@ -4,6 +4,7 @@ import type { Effect } from "./agent/definition/effect.ts";
 import type { Guard } from "./agent/definition/guard.ts";
 import type { Middleware } from "./agent/definition/middleware.ts";
 import type { Team } from "./config/team.ts";
+import type { Protocol } from "./protocols/protocol.ts";
 import type { Profile } from "./providers/profile.ts";
 import { createEngines, reportUnserved } from "./engine/engines.ts";
 import type { OutputCheck } from "./engine/middleware.ts";
@@ -20,6 +21,7 @@ import type { Toolbox } from "./tools/define-tool.ts";
 export interface Extensions {
   readonly toolboxes?: readonly Toolbox[];
   readonly providers?: readonly Profile[];
+  readonly protocols?: readonly Protocol[];
   readonly guards?: readonly Guard[];
   readonly effects?: readonly Effect[];
   readonly middleware?: readonly Middleware[];
@@ -35,6 +37,7 @@ export const createLimpet = (team: Team, extensions: Extensions = {}, mcp: McpCl
       env: env as RouterEnv,
       toolboxes: [...toolboxes, ...(extensions.toolboxes ?? [])],
       profiles: extensions.providers ?? [],
+      protocols: extensions.protocols ?? [],
       guards: extensions.guards ?? [],
       effects: extensions.effects ?? [],
       middleware: extensions.middleware ?? [],

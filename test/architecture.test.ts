@@ -82,6 +82,7 @@ const rooms: Record<string, readonly string[]> = {
   "src/index.ts": [
     "src/chat",
     "src/tools",
+    "src/protocols",
     "src/providers",
     "src/toolboxes",
     "src/api",

@@ -59,17 +59,6 @@ export const unavailableParts: readonly UnavailablePart[] = unavailableForTeam;
 /** Kinds that cannot be used yet, for `limpet explain --kinds`. */
 export const unavailableNames: ReadonlySet<string> = new Set(unbuiltProviders);
 
-/** The export lists of `extensions.ts` that this release accepts. */
-export const availableExtensions: readonly string[] = [
-  "toolboxes",
-  "providers",
-  "effects",
-  "guards",
-  "middleware",
-  "checks",
-  "agents",
-];
-
 export interface UnavailableUse {
   readonly path: Path;
   readonly which: "key" | "value";

@@ -4,6 +4,7 @@ import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
 import type { Middleware } from "../agent/definition/middleware.ts";
 import { effectKinds } from "../effects/schema.ts";
+import { protocols } from "../providers/index.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
 import type { Tool } from "../tools/define-tool.ts";
@@ -14,7 +15,6 @@ import { readAgents } from "./extension-agents.ts";
 import { guardKinds } from "../guards/index.ts";
 import { middlewareKinds } from "./sections/agent.ts";
 import { guardKeys } from "./sections/agents.ts";
-import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 
 /** This file reads what a team's `extensions.ts` exports; the build loads it. */
@@ -136,17 +136,44 @@ const readToolboxes = (value: readonly unknown[], problem: ReportProblem): Map<s
   return found;
 };
 
-const isProfile = (provider: unknown): boolean => {
+const isProtocol = (protocol: unknown): boolean =>
+  typeof exportField(protocol, "path") === "string" &&
+  ["build", "decoder", "post"].every((name) => typeof exportField(protocol, name) === "function");
+
+/** Reads the names of the protocols that providers may name, the built-in ones first. */
+const readProtocols = (value: readonly unknown[], problem: ReportProblem): readonly string[] => {
+  const names = protocols.map(({ name }) => name);
+  for (const [index, protocol] of value.entries()) {
+    const path = `protocols[${index}]`;
+    const name = textOf(exportField(protocol, "name"));
+    if (!namePattern.test(name) || !isProtocol(protocol))
+      problem(
+        "extension_invalid",
+        path,
+        "a protocol needs name, path, build, decoder and post",
+        "write it as a Protocol of src/protocols/protocol.ts",
+      );
+    else if (names.includes(name)) problem("name_conflict", path, `there is a protocol "${name}" already`);
+    else names.push(name);
+  }
+  return names;
+};
+
+const isProfile = (provider: unknown, protocolNames: readonly string[]): boolean => {
   const baseUrl = exportField(provider, "baseUrl");
   return (
-    ["anthropic-messages", "openai-chat"].includes(String(exportField(provider, "protocol"))) &&
+    protocolNames.includes(textOf(exportField(provider, "protocol"))) &&
     (baseUrl === null || typeof baseUrl === "string") &&
     ["bearer", "x-api-key"].includes(String(exportField(provider, "auth"))) &&
     typeof exportField(provider, "traits") === "function"
   );
 };
 
-const readProviders = (value: readonly unknown[], problem: ReportProblem): string[] => {
+const readProviders = (
+  value: readonly unknown[],
+  protocolNames: readonly string[],
+  problem: ReportProblem,
+): string[] => {
   const kinds = new Set<string>(providerKinds);
   return value.flatMap((provider, index) => {
     const path = `providers[${index}]`;
@@ -155,7 +182,7 @@ const readProviders = (value: readonly unknown[], problem: ReportProblem): strin
       problem("extension_invalid", path, "a provider needs a kind of lower-case letters, digits and -");
       return [];
     }
-    if (!isProfile(provider))
+    if (!isProfile(provider, protocolNames))
       problem(
         "extension_invalid",
         path,
@@ -290,28 +317,18 @@ export const readExtensions = (
     return noExtensions;
   }
   for (const name of Object.keys(module.exports)) {
-    if (!exportLists.includes(name)) {
-      problem(
-        "extension_invalid",
-        name,
-        `"${name}" is no list of definitions`,
-        `export ${exportLists.join(", ")}`,
-      );
-    } else if (!availableExtensions.includes(name)) {
-      problem(
-        "not_available",
-        name,
-        `this release cannot take ${name} from extensions`,
-        "remove this export",
-      );
-    }
+    if (exportLists.includes(name)) continue;
+    const hint = `export ${exportLists.join(", ")}`;
+    problem("extension_invalid", name, `"${name}" is no list of definitions`, hint);
   }
   const boxes = readExportList(module.exports, "toolboxes", problem);
   const toolboxes = readToolboxes(boxes, problem);
+  const protocolNames = readProtocols(readExportList(module.exports, "protocols", problem), problem);
+  const providers = readExportList(module.exports, "providers", problem);
   return {
     toolboxes,
     tools: toolsIn(boxes, toolboxes),
-    providerKinds: readProviders(readExportList(module.exports, "providers", problem), problem),
+    providerKinds: readProviders(providers, protocolNames, problem),
     effects: readKinds<Effect>(readExportList(module.exports, "effects", problem), effectList, problem),
     checks: readChecks(readExportList(module.exports, "checks", problem), problem),
     agents: readAgents(readExportList(module.exports, "agents", problem), (path, message) =>

@@ -9,6 +9,7 @@ import { guards as builtInGuards } from "../guards/index.ts";
 import type { Completer } from "../model/completer.ts";
 import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
 import type { SecretReader } from "../providers/secrets.ts";
+import type { Protocol } from "../protocols/protocol.ts";
 import type { Profile } from "../providers/profile.ts";
 import type { McpClient } from "../toolboxes/mcp/port.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
@@ -47,6 +48,8 @@ export interface EngineOptions {
   readonly toolboxes: readonly Toolbox[];
   /** Lists the provider kinds of the team's extensions. */
   readonly profiles?: readonly Profile[];
+  /** Lists the wire formats of the team's extensions. */
+  readonly protocols?: readonly Protocol[];
   /** Lists the guards of the team's extensions. */
   readonly guards?: readonly Guard[];
   /** Lists the effects of the team's extensions. */
@@ -66,7 +69,7 @@ export interface EngineOptions {
 
 /** Makes completers for `team`, whose model ids are resolved. */
 const completerMakerOf = (
-  { env, profiles = [] }: EngineOptions,
+  { env, profiles = [], protocols = [] }: EngineOptions,
   team: Team,
   now: () => number,
   redactor: Redactor,
@@ -84,6 +87,7 @@ const completerMakerOf = (
         now,
         field: `providers[${team.providers.indexOf(provider)}]`,
         extensions: profiles,
+        ownProtocols: protocols,
       });
     const { learn } = redactor;
     return createSecretCompleter(env, target, (secret) => redactCompleter(create(secret), redactor), learn);

@@ -44,7 +44,7 @@ export interface WireRequest {
   readonly digest: () => string;
 }
 
-/** Turns the frames of one reply into events. */
+/** Turns the frames of one reply into events: a `start`, items that begin with their first piece and end, a `finish`. */
 export interface Decoder {
   /** Appends the events of a frame. Throws the errors that `Faults` makes. */
   readonly frame: (frame: SseFrame, events: ModelEvent[]) => void;
@@ -71,8 +71,11 @@ export type Post = (
   },
 ) => Promise<Response>;
 
-/** A wire format, pure in both directions. */
+/** A wire format, pure in both directions; answers are server-sent events. */
 export interface Protocol {
+  /** Providers name it so. */
+  readonly name: string;
+  /** Follows the path of the provider's address. */
   readonly path: string;
   /** Builds a request; the same request gives the same bytes. */
   readonly build: (request: ModelRequest, target: WireTarget) => WireRequest;

@@ -1,6 +1,9 @@
 import type { ModelOverride } from "../model/schema.ts";
 import type { Completer } from "../model/completer.ts";
 import { createScriptedCompleter } from "../model/scripted/scripted.ts";
+import { anthropicMessages } from "../protocols/anthropic/messages.ts";
+import { openAiChat } from "../protocols/openai/chat.ts";
+import type { Protocol } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress/egress.ts";
 import { anthropic } from "./anthropic.ts";
 import { gemini } from "./gemini.ts";
@@ -14,6 +17,9 @@ import { createWireCompleter } from "./wire-completer.ts";
 
 /** All providers that use a network protocol; `scripted` is not one, since it answers from its script. */
 export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, openaiCompatible];
+
+/** The wire formats that these providers speak. */
+export const protocols: readonly Protocol[] = [anthropicMessages, openAiChat];
 
 export interface CompleterOptions {
   /** The compiled provider section. */
@@ -29,6 +35,8 @@ export interface CompleterOptions {
   readonly field?: string;
   /** Provider kinds of the team's extensions. */
   readonly extensions?: readonly Profile[];
+  /** Protocols of the team's extensions. */
+  readonly ownProtocols?: readonly Protocol[];
 }
 
 /**
@@ -36,7 +44,7 @@ export interface CompleterOptions {
  * target can keep one. Throws for an unknown kind and a scripted provider without script; the build checks for both.
  */
 export const createCompleter = (options: CompleterOptions): Completer => {
-  const { config, model = config.model, override, extensions = [] } = options;
+  const { config, model = config.model, override, extensions = [], ownProtocols = [] } = options;
   const now = options.now ?? (() => Date.now());
   if (config.kind === "scripted") {
     if (config.script === undefined) throw new Error(`provider ${config.name}: scripted needs a script`);
@@ -50,6 +58,9 @@ export const createCompleter = (options: CompleterOptions): Completer => {
   }
   const profile = [...extensions, ...profiles].find(({ kind }) => kind === config.kind);
   if (profile === undefined) throw new Error(`provider ${config.name}: unknown kind ${config.kind}`);
+  const protocol = [...ownProtocols, ...protocols].find(({ name }) => name === profile.protocol);
+  if (protocol === undefined)
+    throw new Error(`provider ${config.name}: unknown protocol ${profile.protocol}`);
   const { secret, egress, field = `providers.${config.name}` } = options;
-  return createWireCompleter({ profile, config, model, override, secret, egress, now, field });
+  return createWireCompleter({ profile, protocol, config, model, override, secret, egress, now, field });
 };

@@ -4,7 +4,8 @@ import type { ProviderConfig } from "./schema.ts";
 /** A provider as data: its protocol, its address, and how it deviates. */
 export interface Profile {
   readonly kind: string;
-  readonly protocol: "anthropic-messages" | "openai-chat";
+  /** `anthropic-messages`, `openai-chat`, or the name of a protocol of the team's own. */
+  readonly protocol: string;
   /** The API's address; null if `base_url` must be given. */
   readonly baseUrl: string | null;
   /** The header that carries the key unless the config says otherwise. */

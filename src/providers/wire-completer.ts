@@ -8,7 +8,6 @@ import type { ModelError } from "../model/error.ts";
 import { modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import { readHoldUntil } from "../model/rate-headers.ts";
-import { anthropicMessages } from "../protocols/anthropic/messages.ts";
 import {
   readAnswerFailure,
   checkStream,
@@ -16,7 +15,6 @@ import {
   readReply,
   sendFailureOf,
 } from "../protocols/attempt.ts";
-import { openAiChat } from "../protocols/openai/chat.ts";
 import type { Post, Protocol, WireTarget } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress/egress.ts";
 import { endpointOf } from "./address.ts";
@@ -28,6 +26,7 @@ import type { SecretReader } from "./secrets.ts";
 
 export interface WireOptions {
   readonly profile: Profile;
+  readonly protocol: Protocol;
   readonly config: ProviderConfig;
   readonly model: string;
   readonly override: ModelOverride | undefined;
@@ -40,11 +39,6 @@ export interface WireOptions {
 
 /** The largest request that both APIs accept. */
 const maxRequest = 32 * 1024 * 1024;
-
-const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
-  "anthropic-messages": anthropicMessages,
-  "openai-chat": openAiChat,
-};
 
 type CredentialMap = ReturnType<typeof readCredentials>;
 
@@ -182,10 +176,9 @@ const targetOf = ({ profile, config, model, override }: WireOptions): WireTarget
 
 /** Creates a model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError`. */
 export const createWireCompleter = (options: WireOptions): Completer => {
-  const { config, model } = options;
+  const { config, model, protocol } = options;
   const provider = config.name;
   const target = targetOf(options);
-  const protocol = protocols[options.profile.protocol];
   const address = createAddressCache(options, protocol.path);
   const headers = createHeaderCache();
   return {

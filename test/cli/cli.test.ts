@@ -244,10 +244,10 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     "config/bad/extensions.ts:1:1 error extension_invalid: the file could not be loaded: no tides today",
   ]);
   write("config/more/team.yaml", team());
-  write("config/more/extensions.ts", "export const protocols = [];\n");
+  write("config/more/extensions.ts", "export const wires = [];\n");
   expect((await call("validate", "more")).lines).toEqual([
-    "config/more/extensions.ts:1:26 error not_available protocols: this release cannot take protocols from extensions",
-    "  remove this export",
+    'config/more/extensions.ts:1:22 error extension_invalid wires: "wires" is no list of definitions',
+    "  export effects, guards, toolboxes, providers, protocols, middleware, checks, agents",
   ]);
 });
 

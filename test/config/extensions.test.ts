@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { expect, test } from "vitest";
+import { openAiChat } from "../../src/protocols/openai/chat.ts";
 import { openaiCompatible } from "../../src/providers/openai-compatible.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import { complaints, team } from "./support.ts";
@@ -53,5 +54,22 @@ test("CF-6: a provider that says neither protocol nor traits is refused; one of 
   expect(await said({ providers: [lagoon] }, used)).toEqual([]);
   expect(await said({ providers: [lagoon, lagoon] }, used)).toEqual([
     'name_conflict providers[1]: there is a provider kind "lagoon" already',
+  ]);
+});
+
+test("CF-1 CF-6: a protocol of the team's own is checked, and providers may name it", async () => {
+  const used = team().replace("anthropic", "lagoon\n    base_url: https://lagoon.example/v1");
+  const { post } = openAiChat;
+  const lines = { ...openAiChat, name: "lines" };
+  expect(await said({ protocols: [lines], providers: [{ ...lagoon, protocol: "lines" }] }, used)).toEqual([]);
+  const wrong = "extension_invalid protocols[0]: a protocol needs name, path, build, decoder and post";
+  for (const each of [
+    { ...lines, name: 5 },
+    { ...lines, path: undefined },
+    { name: "lines", post },
+  ])
+    expect((await said({ protocols: [each] }))[0]?.split("\n")[0]).toBe(wrong);
+  expect(await said({ protocols: [openAiChat] })).toEqual([
+    'name_conflict protocols[0]: there is a protocol "openai-chat" already',
   ]);
 });

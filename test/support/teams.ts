@@ -8,6 +8,7 @@ import type { Bindings } from "../../src/engine/secrets/secrets.ts";
 import type { Middleware } from "../../src/agent/definition/middleware.ts";
 import type { OutputCheck } from "../../src/engine/middleware.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import type { Protocol } from "../../src/protocols/protocol.ts";
 import type { Profile } from "../../src/providers/profile.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
 import { mcp } from "../../src/toolboxes/mcp/index.ts";
@@ -17,6 +18,8 @@ export interface TeamExtras {
   readonly toolboxes?: readonly Toolbox[];
   /** Provider kinds of the extensions. */
   readonly profiles?: readonly Profile[];
+  /** Protocols of the extensions. */
+  readonly protocols?: readonly Protocol[];
   /** Effects of the extensions. */
   readonly effects?: readonly Effect[];
   /** Guards of the extensions. */
@@ -34,6 +37,7 @@ export const teamOf = async (
   {
     toolboxes: extra = [],
     profiles = [],
+    protocols = [],
     effects = [],
     guards = [],
     checks = [],
@@ -44,7 +48,9 @@ export const teamOf = async (
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
     isServed: true,
-    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks, middleware } },
+    extensions: {
+      exports: { toolboxes: extra, providers: profiles, protocols, effects, guards, checks, middleware },
+    },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
@@ -68,6 +74,7 @@ export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOpti
   env: extras.env ?? { SANDBOX: unreachable },
   toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
   profiles: extras.profiles ?? [],
+  protocols: extras.protocols ?? [],
   effects: extras.effects ?? [],
   guards: extras.guards ?? [],
   checks: extras.checks ?? [],

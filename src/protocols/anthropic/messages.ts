@@ -21,6 +21,7 @@ const loadClient = async () => {
 
 /** The protocol of Anthropic's Messages API. */
 export const anthropicMessages: Protocol = {
+  name: "anthropic-messages",
   path,
   build: buildAnthropic,
   decoder: (request, _target, faults, requestId) => createAnthropicDecoder(request, faults, requestId),

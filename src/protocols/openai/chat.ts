@@ -23,6 +23,7 @@ const loadClient = async () => {
 
 /** The protocol of OpenAI's chat completions API, which many servers share. */
 export const openAiChat: Protocol = {
+  name: "openai-chat",
   path,
   build: buildOpenAi,
   decoder: createOpenAiDecoder,
