@@ -52,8 +52,9 @@ export const snapshotItems = (items: OpenItems): Json =>
 const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): void => {
   const { connections, hellos, watchers, items, archive, rules } = parts;
   const now = parts.session();
-  if (now === null) return;
-  if (connections.viewer(socket).ready) {
+  const { ready, principal } = connections.viewer(socket);
+  if (now === null || principal === null) return;
+  if (ready) {
     const detail =
       "this socket has said hello already: `set` changes what it shows, a new socket begins elsewhere";
     return rejectFrame(parts, socket, { code: "invalid_request", detail });
@@ -75,8 +76,13 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   };
   const first = [JSON.stringify(welcome)];
   if (after === undefined) {
-    const reads = { state: now, archive: archive(), rules: rules(), items: () => snapshotItems(items) };
-    const snapshot = createSnapshot(reads);
+    const snapshot = createSnapshot({
+      state: now,
+      archive: archive(),
+      rules: rules(),
+      principal,
+      items: () => snapshotItems(items),
+    });
     first.push(`{"type":"snapshot","snapshot":${snapshot}}`);
   }
   const filter = { deltas, types: frame.types ?? null, threads: frame.threads ?? null };

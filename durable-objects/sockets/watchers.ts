@@ -1,6 +1,7 @@
 import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { eventFrame, eventsMessage, joinFrames, matchesFilter } from "../../src/session/frames.ts";
+import { isShownToAll, showEvents } from "../../src/session/login-address.ts";
 import { takeFitting } from "../../src/session/paging.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
@@ -30,6 +31,8 @@ interface WatcherParts {
   readonly head: () => number;
 }
 
+const nobody = { scopes: [] };
+
 /** Limits the bytes of one message of a replay. */
 const messageBytes = 262_144;
 
@@ -55,6 +58,13 @@ const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly str
       JSON.stringify({ type: "item_state", item: id, kind, thread, attempt, text }),
     );
 
+/** Returns the frames of the lines that a viewer wants, as the viewer may see them. */
+const eventFrames = (lines: readonly string[], viewer: Viewer): readonly string[] =>
+  showEvents(
+    lines.filter((line) => matchesFilter(line, viewer)),
+    viewer.principal ?? nobody,
+  ).map(eventFrame);
+
 /** Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
   const { viewer, change, send, isFull } = parts.connections;
@@ -63,7 +73,7 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
     const seen = viewer(socket);
     const lines = takeFitting(parts.replay(seen.after ?? parts.head()), messageBytes);
     const after = (seen.after ?? parts.head()) + lines.length;
-    frames = [...frames, ...lines.filter((line) => matchesFilter(line, seen)).map(eventFrame)];
+    frames = [...frames, ...eventFrames(lines, seen)];
     if (after >= parts.head() || lines.length === 0) break;
     change(socket, { after });
     send(socket, frames);
@@ -93,11 +103,12 @@ const publish = (
 ): void => {
   const { viewer, post, send } = parts.connections;
   const whole = eventsMessage(lines);
+  const isForAll = isShownToAll(lines);
   for (const socket of sockets) {
     if (!isOpen(parts, socket, before)) continue;
     const seen = viewer(socket);
-    if (seen.types === null && seen.threads === null) post(socket, whole, lines.length);
-    else send(socket, lines.filter((line) => matchesFilter(line, seen)).map(eventFrame));
+    if (isForAll && seen.types === null && seen.threads === null) post(socket, whole, lines.length);
+    else send(socket, eventFrames(lines, seen));
   }
 };
 

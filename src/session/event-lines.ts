@@ -130,3 +130,12 @@ export const eventLinesOf = (
     return `{"v":1,"seq":${seq},"id":${id.slice(0, -1)}:${seq}${after}${type}",${scope}${own},"data":${data}}`;
   });
 };
+
+const eventHeadPattern =
+  /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
+
+/** Reads the type and the thread of the event in a line. */
+export const eventHeadOf = (line: string): { readonly type: string; readonly thread: string } => {
+  const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];
+  return { type, thread };
+};

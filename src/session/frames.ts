@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
+import { eventHeadOf } from "./event-lines.ts";
 import { operations } from "./operations.ts";
 
 /** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
@@ -118,12 +119,9 @@ export const eventsMessage = (lines: readonly string[]): string =>
     ? eventFrame(lines[0] ?? "")
     : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;
 
-const eventHeadPattern =
-  /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
-
 /** Returns whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
 export const matchesFilter = (line: string, { types, threads }: StreamFilter): boolean => {
   if (types === null && threads === null) return true;
-  const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];
+  const { type, thread } = eventHeadOf(line);
   return (types === null || types.includes(type)) && (threads === null || threads.includes(thread));
 };

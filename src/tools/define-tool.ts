@@ -60,7 +60,8 @@ export interface QuestionSpec {
 /** An address of an MCP server that a person is to open; with `login` the ask ends by itself when they have signed in there. */
 export interface AuthorizationSpec {
   readonly server: string;
-  readonly url: string;
+  /** Absent where an ask is shown to somebody who may not decide about it. */
+  readonly url?: string;
   readonly login?: boolean;
 }
 

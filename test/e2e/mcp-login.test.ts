@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createApi } from "../support/api-client.ts";
+import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
@@ -177,4 +177,46 @@ test("TB-27: a login that an administrator forgets is asked for again by the nex
   expect((await comeBack(search)).status).toBe(200);
   await ended(session, 2);
   expect(await outputOf(session)).toBe("found");
+});
+
+/** The text of a stream of a session until it has told of a person's ask. */
+const streamUntilAsk = async (session: string, token: string, query: string): Promise<string> => {
+  const stopped = new AbortController();
+  const { body } = await fetch(`${server.url}/v1/sessions/${session}/events${query}`, {
+    headers: { authorization: `Bearer ${token}`, accept: "text/event-stream" },
+    signal: stopped.signal,
+  });
+  let text = "";
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (/"kind":"authorization".*\n\n/.test(text)) break;
+  }
+  stopped.abort();
+  return text;
+};
+
+test("AP-13 TB-27: sockets and streams show a reader who may not decide that somebody has to sign in where, never the address", async () => {
+  auth.revoke();
+  const session = await api.create();
+  const { body } = await api.post(`/v1/sessions/${session}/tokens`, {});
+  const token = String(body["token"]);
+  const open = (protocols: readonly string[]) => watchSession(server.url, session, { protocols });
+  const reader = open(["limpet.v1", `bearer.${token}`]);
+  const decider = open(["limpet.v1"]);
+  await Promise.all([reader.frame("live"), decider.frame("live")]);
+  await send(session);
+  const login = await loginOf(session);
+  const late = open(["limpet.v1", `bearer.${token}`]);
+  const [shown, replayed, whole] = await Promise.all(
+    [reader, late, decider].map((watcher) => watcher.event("ask_user")),
+  );
+  expect(whole?.data).toMatchObject({ ask: { authorization: { server: "library", url: login } } });
+  expect(replayed).toEqual(shown);
+  expect(shown?.data).toMatchObject({ ask: { authorization: { server: "library", login: true } } });
+  expect({ ...shown, data: null }).toEqual({ ...whole, data: null });
+  const streamed = await Promise.all(["?after=0", ""].map((query) => streamUntilAsk(session, token, query)));
+  for (const text of streamed) expect(text).toContain('"authorization":{"server":"library","login":true}');
+  for (const text of [JSON.stringify([reader.frames, late.frames]), ...streamed])
+    expect(text).not.toContain("/authorize?");
+  for (const watcher of [reader, late, decider]) watcher.close();
 });

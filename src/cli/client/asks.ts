@@ -11,6 +11,11 @@ type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 const optionLines = (options: readonly string[]): readonly string[] =>
   options.map((option, at) => `  ${at + 1}  ${plain(option)}`);
 
+const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): string =>
+  url === undefined
+    ? `${plain(server)}, which needs a key that may decide`
+    : `${plain(server)}: ${plain(url)}`;
+
 /** Says what is asked, and how it is answered. */
 export const askLines = ({
   kind,
@@ -44,8 +49,7 @@ export const askLines = ({
       `? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`,
       `  Type a new limit of at least ${budget.least}, or n to end the run.`,
     ];
-  if (authorization !== undefined)
-    return [`? ${who}Sign in to ${plain(authorization.server)}: ${plain(authorization.url)}`, "  n cancels."];
+  if (authorization !== undefined) return [`? ${who}Sign in to ${loginPlace(authorization)}`, "  n cancels."];
   return [
     `? ${who}${kind} ${plain(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,
     "  Type the result, or n to cancel.",

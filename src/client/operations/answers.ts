@@ -115,8 +115,13 @@ export interface AnswerSchemas {
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };
-    /** A person opens the address, and the server goes on; with login, signing in there is the answer. */
-    readonly authorization?: { readonly server: string; readonly url: string; readonly login?: boolean; };
+    /** A person opens the address; with login, signing in there is the answer. */
+    readonly authorization?: {
+      readonly server: string;
+      /** Needs the scope approvals:decide. */
+      readonly url?: string;
+      readonly login?: boolean;
+    };
     readonly client_tool?: { readonly tool: string; readonly input: Json; };
     readonly budget?: {
       readonly scope: "run" | "session" | "tenant";
@@ -573,8 +578,13 @@ export interface AnswerSchemas {
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };
-    /** A person opens the address, and the server goes on; with login, signing in there is the answer. */
-    readonly authorization?: { readonly server: string; readonly url: string; readonly login?: boolean; };
+    /** A person opens the address; with login, signing in there is the answer. */
+    readonly authorization?: {
+      readonly server: string;
+      /** Needs the scope approvals:decide. */
+      readonly url?: string;
+      readonly login?: boolean;
+    };
     readonly client_tool?: { readonly tool: string; readonly input: Json; };
     readonly budget?: {
       readonly scope: "run" | "session" | "tenant";

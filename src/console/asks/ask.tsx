@@ -24,14 +24,21 @@ const SignInLink = ({ url }: { readonly url: string }) =>
     </a>
   );
 
+const Address = ({ url }: { readonly url: string | undefined }) =>
+  url === undefined ? (
+    <p>Somebody who may decide about approvals has to sign in there.</p>
+  ) : (
+    <p class="command">
+      <code>{escapeUnseen(url)}</code>
+    </p>
+  );
+
 const SignIn = ({ ask, agent, busy, answer }: AskProps) => (
   <AskFrame ask={ask} icon="shield" tag="Needs you to sign in">
     <h2>
       May {agent} use <span class="mono">{escapeUnseen(ask.authorization?.server ?? "")}</span> in your name?
     </h2>
-    <p class="command">
-      <code>{escapeUnseen(ask.authorization?.url ?? "")}</code>
-    </p>
+    <Address url={ask.authorization?.url} />
     <div class="ask-buttons">
       <SignInLink url={ask.authorization?.url ?? ""} />
       <button type="button" class="button" disabled={busy} onClick={() => answer({ decision: "approve" })}>

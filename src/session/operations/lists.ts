@@ -12,6 +12,7 @@ import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
+import { showAsk } from "../login-address.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 
@@ -193,17 +194,20 @@ export const asksOperation = defineRead({
   path: "/v1/sessions/:session/asks",
   params: pageSchema.extend({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
   run: (context, { status = null, ...query }) => {
-    const stored = (from: PageStart): readonly PagedRow[] => context.archive.asks(status, from);
+    const stored = (from: PageStart): readonly PagedRow[] =>
+      context.archive
+        .asks(status, from)
+        .map((row) => ({ ...row, json: () => showAsk(row.json(), context.principal) }));
     return pageAnswer(context, { of: ["asks", status], live: [], stored, descending: false }, query);
   },
 });
 
 /** Returns the first page of the open asks. */
-export const openAsksPage = (reads: ReadSource): Page<string> => {
+export const openAsksPage = (reads: ReadSource & Pick<ReadContext, "principal">): Page<string> => {
   const live = Object.values(reads.state.asks).map((ask) => ({
     at: ask.seq,
     id: ask.id,
-    json: () => JSON.stringify(ask),
+    json: () => showAsk(JSON.stringify(ask), reads.principal),
   }));
   return readPage(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
 };

@@ -6,6 +6,7 @@ import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
+import { showEvents } from "../login-address.ts";
 import { limitSchema, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
@@ -99,7 +100,7 @@ export const eventsOperation = defineRead({
     limit: limitSchema(1_000, 200),
   }),
   alias: true,
-  run: ({ archive, state }, { after, before, types, thread, limit: most }) => {
+  run: ({ archive, state, principal }, { after, before, types, thread, limit: most }) => {
     if (after > state.head)
       return refuse("cursor_ahead", `after: the newest event is ${state.head}`, {
         meta: { head_seq: state.head },
@@ -113,7 +114,7 @@ export const eventsOperation = defineRead({
         (thread === undefined || threadPattern.exec(row)?.[1] === thread),
     );
     return jsonAnswer(
-      `{"data":${joinRows(shown)},"next_after":${after + found.length},"head_seq":${state.head}}`,
+      `{"data":${joinRows(showEvents(shown, principal))},"next_after":${after + found.length},"head_seq":${state.head}}`,
     );
   },
 });
@@ -146,7 +147,7 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
  * Reads everything that a client shows at one consistent point. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
-export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive" | "items" | "rules">): string => {
+export const createSnapshot = (reads: Omit<ReadContext, "now" | "agentOf">): string => {
   const { state } = reads;
   const messages = newestMessages(reads);
   const asks = openAsksPage(reads);

@@ -220,6 +220,11 @@ const approvalSchema = schemaOf<Approval>()(
   }),
 );
 
+const authorizationSchema = z.strictObject({
+  server: z.string(),
+  url: z.exactOptional(z.string()).describe("Needs the scope approvals:decide."),
+  login: z.exactOptional(z.boolean()),
+});
 export const askSchema = named(
   "Ask",
   "A question that only the outside can answer.",
@@ -239,12 +244,8 @@ export const askSchema = named(
       question: z.exactOptional(questionSchema),
       approval: z.exactOptional(approvalSchema),
       authorization: z
-        .exactOptional(
-          z.strictObject({ server: z.string(), url: z.string(), login: z.exactOptional(z.boolean()) }),
-        )
-        .describe(
-          "A person opens the address, and the server goes on; with login, signing in there is the answer.",
-        ),
+        .exactOptional(authorizationSchema)
+        .describe("A person opens the address; with login, signing in there is the answer."),
       client_tool: z.exactOptional(z.strictObject({ tool: z.string(), input: json })),
       budget: z.exactOptional(
         schemaOf<RaiseQuestion>()(
