@@ -121,3 +121,20 @@ test("★ AP-45: what is refused of an upload with a path changes no file: its n
   expect((await session.events()).filter(({ type }) => type === "file_change")).toEqual([]);
   expect(await line("asked", session)).toBe(0);
 });
+
+test("★ AP-45: an upload that holds a secret of the deployment is refused before it changes a file, whatever its place in the bytes", async () => {
+  const session = await create("files");
+  const secret = "lk_admin_test_key_for_the_worker_tests_only";
+  for (const before of ["", "x", "xy"]) {
+    expect(await refusal(raw(session, `${before}${secret}`, "?name=a&path=a"))).toEqual([
+      400,
+      "invalid_request",
+      "/data",
+    ]);
+    const sent = form({ file: textFile(`${before}${secret}`), path: "a" });
+    expect(await refusal(upload(session, "", sent))).toEqual([400, "invalid_request", "/data"]);
+  }
+  expect((await session.events()).filter(({ type }) => type === "file_change")).toEqual([]);
+  expect(await line("asked", session)).toBe(0);
+  expect((await raw(session, "x", "?name=a&path=a")).status).toBe(201);
+});

@@ -59,7 +59,10 @@ const mediaTypeOf = (type: string): string => {
 
 const headSchema = uploadOperation.params.pick({ name: true, media_type: true });
 
-/** Keeps a file; with a path it is put into the workspace first, so that a refused path keeps nothing. */
+/**
+ * Keeps a file; with a path it is put into the workspace first, so that a refused path keeps nothing. What the session
+ * would not keep is refused when the change of the workspace begins.
+ */
 export async function uploadFile(context: SessionRequestContext): Promise<Response> {
   const { name, path, type, bytes } = await readFile(context);
   const key = readIdempotencyKey(context.request, {});
@@ -67,13 +70,14 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
     ...(name === undefined ? {} : { name }),
     media_type: mediaTypeOf(type),
   });
+  const data = toBase64(bytes);
   if (path !== undefined) {
-    const params = { path, upload: true, ...(key === undefined ? {} : { key: `upload ${key}` }) };
+    const params = { path, upload: data, ...(key === undefined ? {} : { key: `upload ${key}` }) };
     await putFile(context, params, { content: bytes, size: bytes.length });
   }
   return answerOperation(context, uploadOperation, {
     ...head,
-    data: toBase64(bytes),
+    data,
     size: bytes.length,
     sha256: hexOf(await crypto.subtle.digest("SHA-256", bytes)),
   });

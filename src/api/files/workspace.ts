@@ -214,7 +214,7 @@ const digestOf = async (content: FileBody["content"]): Promise<string> => {
 /** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
 export async function putFile(
   context: SessionRequestContext,
-  params: { readonly path?: string; readonly key?: string; readonly upload?: boolean },
+  params: { readonly path?: string; readonly key?: string; readonly upload?: string },
   body: FileBody,
 ): Promise<Response> {
   const first = await begin(context, "write_file", params);

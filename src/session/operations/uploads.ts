@@ -38,15 +38,14 @@ export const findUpload = (draft: Draft, id: string): StoredUpload | null => {
   return row === null ? null : storedSchema.parse(row.value);
 };
 
+export const uploadDataSchema = z.string().max(Math.ceil(longestUpload / 3) * 4);
+
 const uploadSchema = z.strictObject({
   name: z
     .string("a raw body needs its name in the query, as ?name=notes.txt")
     .pipe(wellFormedText(255).min(1)),
   media_type: wellFormedText(255).describe("Without parameters."),
-  data: z
-    .string()
-    .max(Math.ceil(longestUpload / 3) * 4)
-    .describe("Base64."),
+  data: uploadDataSchema.describe("Base64."),
   size: z.int().min(0).max(longestUpload),
   sha256: z.string().describe("Of the bytes, as the router found it."),
 });

@@ -17,7 +17,8 @@ import { refuse, refuseIfProblem } from "../problems.ts";
 import type { Problem } from "../problems.ts";
 import type { FileChangeReport, SessionReply } from "../rpc.ts";
 import { insidePath, writablePath } from "./initial-files.ts";
-import { requireUploadSpace } from "./uploads.ts";
+import { base64Of } from "./blobs.ts";
+import { requireUploadSpace, uploadDataSchema } from "./uploads.ts";
 
 /**
  * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself; the
@@ -71,8 +72,8 @@ interface GivenChange {
   readonly key: string | undefined;
   /** What a repetition must have in common with the first request; null if the caller has not said it yet. */
   readonly fingerprint: string | null;
-  /** Whether the file is to be kept with the session as well. */
-  readonly isUpload?: boolean;
+  /** The base64 of the file, if it is to be kept with the session as well. */
+  readonly upload?: string | undefined;
 }
 
 /** Answers a change that was made before under its key, whatever its body if only the sandbox told of it, or asks for what it must have in common with the first. */
@@ -93,7 +94,8 @@ const replayChange = (
 const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer => {
   const { draft, rules } = context;
   refuseIfProblem(rules.workspaceProblem());
-  const { op, key, fingerprint } = given;
+  const { op, key, fingerprint, upload = "" } = given;
+  if (upload !== "") base64Of(upload, "/data");
   const path = op === "unpack" ? given.path : writablePath(given.path, "/path");
   const answerKey = key === undefined ? null : [op, encodeURIComponent(path), key].join(" ");
   const replayed = answerKey === null ? null : replayChange(context, answerKey, given);
@@ -105,7 +107,7 @@ const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer =
     return refuse("rate_limited", `${mostChanges} changes of files are under way; send it again`, {
       retryAfterMs: 1_000,
     });
-  if (given.isUpload === true) requireUploadSpace(context);
+  if (given.upload !== undefined) requireUploadSpace(context);
   return okAnswer({ change: beginFileChange(draft, { path, answerKey, fingerprint }).id, path });
 };
 
@@ -119,11 +121,11 @@ export const writeFileOperation = defineWrite({
     path: pathField,
     key: keyField,
     sha256: digestField,
-    upload: z.boolean().default(false).describe("Whether the session is to keep the file, too."),
+    upload: uploadDataSchema.optional().describe("Base64 of the file, if the session is to keep it, too."),
   }),
   entersWorkspace: true,
   run: (context, { path, key, sha256 = null, upload }) =>
-    beginChange(context, { op: "write_file", path, key, fingerprint: sha256, isUpload: upload }),
+    beginChange(context, { op: "write_file", path, key, fingerprint: sha256, upload }),
 });
 
 export const unpackOperation = defineWrite({
