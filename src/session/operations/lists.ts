@@ -12,7 +12,7 @@ import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { showAsk } from "../login-address.ts";
+import { showAsk } from "./login-address.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 

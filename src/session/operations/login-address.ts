@@ -1,7 +1,7 @@
-import type { Ask } from "../agent/state/ask.ts";
-import { eventHeadOf } from "./event-lines.ts";
-import { answerScopeOf } from "./rpc.ts";
-import type { Principal } from "./rpc.ts";
+import type { Ask } from "../../agent/state/ask.ts";
+import { eventHeadOf } from "../event-lines.ts";
+import { answerScopeOf } from "../rpc.ts";
+import type { Principal } from "../rpc.ts";
 
 /**
  * This file shows asks and events to a caller. The address of an authorization is for whoever may decide about it,
