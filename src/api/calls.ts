@@ -7,6 +7,7 @@ import type { Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { getSessionObject, getTenantObject, teamObjectName } from "../engine/access/names.ts";
 import { tenantOperationScopes } from "../engine/access/rpc.ts";
+import type { AuditedAction } from "../engine/access/tenant/audit.ts";
 import type { DirectoryReply, TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
 import { requireAccepted } from "./answers.ts";
 import type { AcceptedReply } from "./answers.ts";
@@ -95,9 +96,20 @@ const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session
   mint_token: "session",
 };
 
+/** Audits what the caller did outside sessions, with the caller's tenant. */
+export const auditAction = (
+  { objects, principal }: AuthorizedContext,
+  { action, subject }: Omit<AuditedAction, "who">,
+): Promise<void> =>
+  callWithRetry(
+    () =>
+      getTenantObject(objects.TenantObject, principal).recordAction({ who: principal.by, action, subject }),
+    false,
+  );
+
 /** Audits what was done to keys and tokens with the tenant of whoever did it. */
 const auditOperation = async (
-  { objects, principal }: AuthorizedContext,
+  context: AuthorizedContext,
   op: TeamOperation,
   params: RequestFields,
   { json, replayed }: AcceptedReply<DirectoryReply>,
@@ -106,8 +118,7 @@ const auditOperation = async (
   if (field === undefined || replayed) return;
   const fields = field === "id" ? fieldsOf(JSON.parse(json) as Json) : params;
   const subject = typeof fields[field] === "string" ? fields[field] : null;
-  const action = { who: principal.by, action: op, subject };
-  await callWithRetry(() => getTenantObject(objects.TenantObject, principal).recordAction(action), false);
+  await auditAction(context, { action: op, subject });
 };
 
 /** Performs one operation of the caller's tenant or of the team. */

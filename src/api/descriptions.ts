@@ -8,7 +8,7 @@ import { refuse, refuseField } from "../session/problems.ts";
 import { describePlan, explainedCallSchema } from "../session/explain.ts";
 import type { ExplainedCall } from "../session/explain.ts";
 import { jsonResponse, requireAccepted, toResponse } from "./answers.ts";
-import { openSessionStub } from "./calls.ts";
+import { auditAction, openSessionStub } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, Router, RouterEnv } from "./context.ts";
 import { limits } from "./limits.ts";
 import { callWithRetry } from "./platform.ts";
@@ -83,7 +83,8 @@ export async function describeModels({
 }
 
 /** Ends the cooldowns of a provider's models, or of all; sessions follow as they next ask for them. */
-export async function resetCooldowns({ router, objects, path, url }: RequestContext): Promise<Response> {
+export async function resetCooldowns(context: AuthorizedContext): Promise<Response> {
+  const { router, objects, path, url } = context;
   refuseQuery(url.searchParams);
   const known = [...new Set(configuredModelsOf(router).map(({ provider }) => provider))];
   const { provider } = path;
@@ -92,6 +93,7 @@ export async function resetCooldowns({ router, objects, path, url }: RequestCont
   await Promise.all(
     named.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).resetHealth(), true)),
   );
+  await auditAction(context, { action: "reset_cooldowns", subject: provider ?? null });
   return new Response(null, { status: 204 });
 }
 

@@ -3,7 +3,7 @@ import { problemOf, setUp } from "./harness.ts";
 
 /** Cooldowns of models, which admins end (MO-28). */
 
-test("MO-28: an admin ends the cooldowns of one provider, or of all", async () => {
+test("MO-28 TB-11: an admin ends the cooldowns of one provider, or of all, and the audit says who did", async () => {
   const { call, health } = setUp();
   const cooling = { reason: "overloaded", until: 1_000_000 } as const;
   const fail = (): void => {
@@ -18,4 +18,10 @@ test("MO-28: an admin ends the cooldowns of one provider, or of all", async () =
   expect([...health.keys()]).toEqual([]);
   const unknown = await call("DELETE", "/v1/models/cooldowns/nobody");
   expect(await problemOf(unknown)).toMatchObject({ code: "not_found" });
+  const audited = await call("GET", "/v1/audit?action=reset_cooldowns");
+  const { data } = await audited.json<{ readonly data: readonly object[] }>();
+  expect(data).toMatchObject([
+    { subject: null, who: "operator" },
+    { subject: "backup", who: "operator" },
+  ]);
 });
