@@ -192,8 +192,8 @@ const StopLayer = ({ onClose }: { readonly onClose: () => void }) => {
 };
 
 const leave = (app: App, setLayer: (layer: Layer) => void): void => {
-  const { session, context } = app.route.get();
-  if (context !== null) return app.go({ session, context: null });
+  const { session, context, thread } = app.route.get();
+  if (context !== null || thread !== undefined) return app.go({ session, context: null });
   if (app.panel.get() && matchMedia("(max-width: 1179px)").matches) return app.panel.set(false);
   const control = app.session.get();
   const transcript = control?.open.getSnapshot();

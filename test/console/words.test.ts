@@ -166,7 +166,13 @@ test("AP-54: states of sessions in words, and addresses of what is shown", () =>
   });
   expect(describeStatus(end("completed"), undefined).text).toBe("Done");
   const session = `s_${"a".repeat(26)}`;
-  for (const hash of ["#", `#${session}`, `#${session}/run_2/3`, `#${session}/run_2/3/2`])
+  for (const hash of [
+    "#",
+    `#${session}`,
+    `#${session}/run_2/3`,
+    `#${session}/run_2/3/2`,
+    `#${session}/thread/t_4`,
+  ])
     expect(writeRoute(readRoute(hash))).toBe(hash);
   expect(readRoute("#<script>")).toEqual({ session: null, context: null });
 });

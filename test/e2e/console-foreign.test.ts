@@ -61,3 +61,33 @@ test("★ AP-54: names, titles and summaries show characters that nobody sees wr
   expect(complaints).toEqual([]);
   await close();
 });
+
+test("AP-54 AG-17: an agent on the fourth level opens as a page with a way back, and its asks lead there and are answered there", async () => {
+  const { page, complaints, close, start, state, logText } = await openConsole(browser, server.url);
+  const session = await start("dig");
+  await page.getByRole("button", { name: /needs you · Show/ }).waitFor();
+  expect(await page.locator(".child").count()).toBe(4);
+  expect(await page.locator(".rail").count()).toBe(4);
+  await page.locator(".child .child .child .child-line", { hasText: "Dig 4" }).click();
+  await page.getByRole("heading", { name: "Dig 4", level: 1 }).waitFor();
+  await page.getByText("Task: Dig 4").waitFor();
+  expect(await logText()).toContain("Here it is dark.");
+  const ask = page.locator(".ask");
+  await ask.getByText("depth").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".child", { hasText: "Dig 1" }).first().waitFor();
+  await state("waiting for you");
+  await page.getByRole("button", { name: /needs you · Show/ }).click();
+  await page.getByRole("heading", { name: "Dig 5", level: 1 }).waitFor();
+  await page.reload();
+  await ask.getByRole("button", { name: "Approve", exact: true }).click();
+  await page.locator(".line", { hasText: "You approved" }).waitFor();
+  await page.getByText("Came back to flow").waitFor();
+  await page.goBack();
+  await page.goForward();
+  await page.getByRole("button", { name: "Back to the conversation" }).click();
+  await state("done");
+  expect(page.url()).toBe(`${server.url}/console#${session}`);
+  expect(complaints).toEqual([]);
+  await close();
+});

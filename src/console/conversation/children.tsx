@@ -5,18 +5,18 @@ import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { formatDuration, formatUsd } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { slowly, useThread, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useThread, useTranscript } from "../state/app.ts";
 import { Line } from "./line.tsx";
 
 /** Called agents below the call that called them, each with its own lines. */
 
-/** Deeper levels are not indented any further. */
-const mostRails = 4;
+/** So many levels stand below each other; a deeper one has a page of its own. */
+const mostLevels = 3;
 
 const isOver = ({ state }: TranscriptThread): boolean =>
   state === "completed" || state === "failed" || state === "cancelled";
 
-const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
+export const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
   idle: "at rest",
   running: "working",
   waiting: "waiting",
@@ -55,22 +55,36 @@ const CameBack = ({ summary, caller }: { readonly summary: string | undefined; r
   </p>
 );
 
-const ChildLine = ({
-  thread,
-  open,
-  onToggle,
-}: {
+interface ToldProps {
   readonly thread: TranscriptThread;
-  readonly open: boolean;
-  readonly onToggle: () => void;
-}) => (
+  readonly caller: string;
+  readonly children: ComponentChildren;
+}
+
+/** What a called agent was told, did, and gave back. */
+export const Told = ({ thread, caller, children }: ToldProps) => (
+  <>
+    {thread.task !== undefined && <p class="task">Task: {escapeInLines(thread.task)}</p>}
+    {children}
+    {isOver(thread) && <CameBack summary={thread.summary} caller={caller} />}
+  </>
+);
+
+interface ChildLineProps {
+  readonly thread: TranscriptThread;
+  /** Null where it leads to a page. */
+  readonly open: boolean | null;
+  readonly onClick: () => void;
+}
+
+const ChildLine = ({ thread, open, onClick }: ChildLineProps) => (
   <button
     type="button"
     class="line child-line"
     data-line
-    aria-expanded={open}
+    aria-expanded={open ?? undefined}
     tabIndex={-1}
-    onClick={onToggle}
+    onClick={onClick}
   >
     <span class="prefix" aria-hidden="true">
       {thread.prefix}
@@ -91,18 +105,29 @@ const ChildLine = ({
 
 const Child = ({ id, caller, level, show }: ChildProps) => {
   const thread = useThread(id);
+  const { go, route } = useApp();
   const [toggled, setToggled] = useState<boolean | null>(null);
   if (thread === null) return null;
+  if (level >= mostLevels)
+    return (
+      <div class="child" data-thread={id}>
+        <ChildLine
+          thread={thread}
+          open={null}
+          onClick={() => go({ session: route.get().session, context: null, thread: id })}
+        />
+      </div>
+    );
   const over = isOver(thread);
   const open = toggled ?? !over;
   return (
     <div class="child" data-thread={id}>
-      <ChildLine thread={thread} open={open} onToggle={() => setToggled(!open)} />
+      <ChildLine thread={thread} open={open} onClick={() => setToggled(!open)} />
       {open && (
         <div class="child-body">
-          {thread.task !== undefined && <p class="task">Task: {escapeInLines(thread.task)}</p>}
-          {show(thread, level + 1)}
-          {over && <CameBack summary={thread.summary} caller={caller} />}
+          <Told thread={thread} caller={caller}>
+            {show(thread, level + 1)}
+          </Told>
         </div>
       )}
     </div>
@@ -140,7 +165,7 @@ export const Children = ({ call, agent, level, show }: ChildrenProps) => {
         {headWords(called.length, call.tool !== "dispatch_tasks")}
       </Line>
       {open && (
-        <div class={level < mostRails ? "rail" : "rail flat"}>
+        <div class="rail">
           {call.children.map((id) => (
             <Child key={id} id={id} caller={agent} level={level} show={show} />
           ))}

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Transcript } from "../../client/transcript.ts";
+import type { Transcript, TranscriptAsk } from "../../client/transcript.ts";
 import { Icon } from "../parts/icons.tsx";
-import { useSession } from "../state/app.ts";
+import { useApp, useSession } from "../state/app.ts";
 
 /** The scrolled log: it stays at its end while one is there, and never moves by itself elsewhere. */
 
@@ -31,26 +31,33 @@ const moveInLog = (event: KeyboardEvent): void => {
   lines[lines.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1)]?.focus();
 };
 
-/** Says whether an open ask stands outside of what is seen. */
-const findHiddenAsk = (log: HTMLElement): HTMLElement | null => {
+/** Finds an open ask outside of what is seen: where it stands in the log, else itself. */
+const findHiddenAsk = (log: HTMLElement, open: Transcript["asks"]): HTMLElement | TranscriptAsk | null => {
   const seen = log.getBoundingClientRect();
   const asks = [...log.querySelectorAll<HTMLElement>(".ask")];
   const isSeen = (ask: HTMLElement): boolean => {
     const { top, bottom } = ask.getBoundingClientRect();
     return bottom > seen.top + 40 && top < seen.bottom - 40;
   };
-  return asks.some(isSeen) ? null : (asks[0] ?? null);
+  const isHere = ({ id }: TranscriptAsk): boolean => asks.some(({ dataset }) => dataset["ask"] === id);
+  return asks.some(isSeen) ? null : (asks[0] ?? open.find((ask) => !isHere(ask)) ?? null);
 };
 
 interface LogProps {
   readonly transcript: Transcript;
+  /** The thread that is shown. */
+  readonly thread: string;
   readonly onEarlier: () => void;
   readonly children: ComponentChildren;
   readonly askWords: string;
 }
 
-const countEntries = ({ threads }: Transcript): number =>
-  threads.find(({ id }) => id === "main")?.entries.length ?? 0;
+const countEntries = ({ threads }: Transcript, thread: string): number =>
+  threads.find(({ id }) => id === thread)?.entries.length ?? 0;
+
+/** The asks that a person can answer here. */
+const personsAsks = ({ asks }: Transcript): Transcript["asks"] =>
+  asks.filter(({ kind }) => kind !== "client_tool");
 
 interface FootProps {
   readonly missed: number | null;
@@ -78,19 +85,23 @@ const Foot = ({ missed, hasHiddenAsk, askWords, onJump, onShowAsk }: FootProps) 
   </div>
 );
 
-/** Where logs were left that are not shown now, by session; one that was left at its end is not among them. */
+/** Where logs were left that are not shown now, by session and thread; one that was left at its end is not among them. */
 const leftPlaces = new Map<string, number>();
 
-/** Keeps the log at its end while one is there; `count` says how many entries there are. */
-const useFollowing = (session: string, count: number) => {
+/** Keeps the log at its end while one is there. */
+const useFollowing = (session: string, thread: string, transcript: Transcript) => {
+  const place = `${session} ${thread}`;
+  const count = countEntries(transcript, thread);
+  const open = useRef<Transcript["asks"]>([]);
+  open.current = personsAsks(transcript);
   const log = useRef<HTMLDivElement>(null);
-  const follows = useRef(!leftPlaces.has(session));
+  const follows = useRef(!leftPlaces.has(place));
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const follow = (): void => {
     if (log.current === null) return;
     if (follows.current) log.current.scrollTop = log.current.scrollHeight;
-    setHiddenAsk(findHiddenAsk(log.current) !== null);
+    setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
   };
   useLayoutEffect(() => {
     if (log.current !== null) keepOneStop(log.current);
@@ -98,10 +109,10 @@ const useFollowing = (session: string, count: number) => {
   });
   useLayoutEffect(() => {
     const element = log.current;
-    element?.scrollTo({ top: leftPlaces.get(session) ?? element.scrollHeight });
+    element?.scrollTo({ top: leftPlaces.get(place) ?? element.scrollHeight });
     return () => {
-      if (follows.current || element === null) leftPlaces.delete(session);
-      else leftPlaces.set(session, element.scrollTop);
+      if (follows.current || element === null) leftPlaces.delete(place);
+      else leftPlaces.set(place, element.scrollTop);
     };
   }, []);
   useEffect(() => {
@@ -123,16 +134,20 @@ const useFollowing = (session: string, count: number) => {
       if (log.current === null) return;
       follows.current = isAtEnd(log.current);
       setLeft((before) => (follows.current ? null : (before ?? count)));
-      setHiddenAsk(findHiddenAsk(log.current) !== null);
+      setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
     },
   };
 };
 
-export const Log = ({ transcript, onEarlier, children, askWords }: LogProps) => {
+export const Log = ({ transcript, thread, onEarlier, children, askWords }: LogProps) => {
+  const { go } = useApp();
   const { id } = useSession();
-  const { log, hasHiddenAsk, missed, jump, scrolled } = useFollowing(id, countEntries(transcript));
+  const { log, hasHiddenAsk, missed, jump, scrolled } = useFollowing(id, thread, transcript);
   const showAsk = (): void => {
-    if (log.current !== null) findHiddenAsk(log.current)?.scrollIntoView({ block: "center" });
+    const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
+    if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });
+    else if (found !== null)
+      go({ session: id, context: null, ...(found.thread !== "main" && { thread: found.thread }) });
   };
   return (
     <div class="log-frame">

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Transcript, TranscriptInput } from "../../client/transcript.ts";
+import type { Transcript, TranscriptInput, TranscriptThread } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
@@ -9,6 +9,7 @@ import { SessionMenu } from "../sessions/list.tsx";
 import { titleOf } from "../sessions/status.ts";
 import { useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
+import { Told, stateWords } from "./children.tsx";
 import { Dock, openAskOf } from "./dock.tsx";
 import { Entries } from "./entries.tsx";
 import { Log } from "./log.tsx";
@@ -160,23 +161,67 @@ const Loading = () => (
   </div>
 );
 
+/** The head of a called agent's page, with the way back. */
+const ThreadHead = ({ thread }: { readonly thread: TranscriptThread }) => {
+  const { go } = useApp();
+  const { id } = useSession();
+  const { prefix, agent, task = "", state, usage } = thread;
+  return (
+    <header class="head">
+      <IconButton
+        name="back"
+        label="Back to the conversation"
+        onClick={() => go({ session: id, context: null })}
+      />
+      <div class="head-words">
+        <h1 class="cut">{escapeInLine(task)}</h1>
+        <p class="cut quiet-text">
+          {prefix} {agent} · {stateWords[state]} · {formatUsd(usage.cost_usd)}
+        </p>
+      </div>
+    </header>
+  );
+};
+
+interface LinesProps {
+  readonly transcript: Transcript;
+  /** The called agent that has the page; absent: the person's own thread. */
+  readonly child: TranscriptThread | undefined;
+}
+
+const Lines = ({ transcript: { threads }, child }: LinesProps) => {
+  const shown = child ?? threads.find(({ id }) => id === "main");
+  const caller = threads.find(({ id }) => id === child?.parent?.thread);
+  if (shown === undefined) return null;
+  if (caller === undefined) return <Entries thread={shown} />;
+  return (
+    <Told thread={shown} caller={caller.agent}>
+      <Entries thread={shown} />
+    </Told>
+  );
+};
+
 export const ConversationRegion = () => {
   const transcript = useTranscript();
-  const { report } = useApp();
+  const { report, route } = useApp();
   const { open } = useSession();
-  const main = transcript.threads.find(({ id }) => id === "main");
+  const { thread: wanted } = useStore(route);
+  const child = transcript.threads.find(({ id, parent }) => id === wanted && parent !== undefined);
   const agent = transcript.session?.agent ?? "the agent";
+  const thread = child?.id ?? "main";
   const ask = openAskOf(transcript);
   return (
     <main class="conversation" id="conversation">
-      <Head transcript={transcript} />
+      {child === undefined ? <Head transcript={transcript} /> : <ThreadHead thread={child} />}
       <Log
+        key={thread}
+        thread={thread}
         transcript={transcript}
         onEarlier={() => report(open.loadEarlier())}
         askWords={`${escapeInLine(ask?.label ?? agent)} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
       >
         {transcript.session === null && transcript.status !== "closed" && <Loading />}
-        {main !== undefined && <Entries thread={main} />}
+        <Lines transcript={transcript} child={child} />
         <Kept
           inputs={transcript.inputs.filter(({ state }) => state === "pending")}
           online={transcript.status === "live"}
