@@ -34,7 +34,7 @@ export const findMigrationTarget = async (
 };
 
 /** Returns the revision that the sessions of a team go over to before their next run; null if each keeps its own. */
-export const followedRevision = ({ team, revision }: Engine): string | null =>
+export const findFollowedRevision = ({ team, revision }: Engine): string | null =>
   team.sessions.revision === "follow" ? revision : null;
 
 /** Finds the target for a session that is about to start a run, which waits no longer for it than 2 s. */

@@ -5,7 +5,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import type { MigrationTarget } from "../src/agent/run/migrate.ts";
 import { migrateOperation } from "../src/session/operations/migrate.ts";
-import { findMigrationTarget, findTargetInTime, followedRevision, migrateAtRest } from "./migration.ts";
+import { findMigrationTarget, findTargetInTime, findFollowedRevision, migrateAtRest } from "./migration.ts";
 import { parseParams } from "../src/session/command.ts";
 import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
@@ -136,7 +136,7 @@ const goOver = async (
   refresh: SessionLoader["refresh"],
 ): Promise<void> => {
   if (live === null) return;
-  const follows = followedRevision(parts.engines().deployed());
+  const follows = findFollowedRevision(parts.engines().deployed());
   await migrateAtRest(live, follows, (session, to) => findTargetInTime(parts, session, to));
   await refresh();
 };
@@ -147,7 +147,7 @@ const createMigration = (
   cell: SessionSlot,
   refresh: SessionLoader["refresh"],
 ): LiveSessionParts["migration"] => ({
-  follows: followedRevision(parts.engines().deployed()),
+  follows: findFollowedRevision(parts.engines().deployed()),
   run: async () => {
     await goOver(parts, cell, refresh);
     parts.pump();

@@ -134,5 +134,5 @@ const unknownCount = (branch: readonly ZodIssue[]): number =>
   branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
 
 /** The issues of the union's branch that the value was meant for; undefined if its type fits none. */
-export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly ZodIssue[] | undefined =>
+export const findMeantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly ZodIssue[] | undefined =>
   errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];

@@ -21,7 +21,7 @@ import {
   valuesOf,
   wholeJson,
 } from "./encode.ts";
-import { dataWithoutContent, restoreContents } from "./event-contents.ts";
+import { stripContent, restoreContents } from "./event-contents.ts";
 import { readLog, readLogBackwards } from "./event-log.ts";
 import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
 import { readPastView } from "./turn-boundary.ts";
@@ -199,7 +199,7 @@ export const readDecisions = (sql: SqlStorage, since: number): readonly Decision
     for (const [index, event] of [...events.entries()].reverse()) {
       const seq = first + index;
       if (seq <= since || !mayDecide(event.type)) continue;
-      const told = { ...event, data: dataWithoutContent(event.data) };
+      const told = { ...event, data: stripContent(event.data) };
       const decision = decisionOf(told, { seq, at }, (id) => readStoredAsk(sql, id));
       if (decision !== null) found.push(decision);
     }

@@ -61,7 +61,7 @@ const messageReference = (
 };
 
 /** Returns the data of an event as its row keeps it: a reference where a row of the same commit holds the content. */
-export const storedData = (sources: EventSources, event: SessionEvent, data: string): string => {
+export const replaceContent = (sources: EventSources, event: SessionEvent, data: string): string => {
   if (event.type === "message_added") return messageReference(sources, event) ?? data;
   if (event.type !== "tool_call_end" || event.call === undefined) return data;
   const [place, result] = findResult(sources, event.thread, event.call) ?? [];
@@ -74,7 +74,7 @@ export const storedData = (sources: EventSources, event: SessionEvent, data: str
 const referencePattern = /^([mnr])(\d+) (.*)$/s;
 
 /** Returns the data of a call's end as its row keeps it, without the output if another row holds that. */
-export const dataWithoutContent = (data: string): string =>
+export const stripContent = (data: string): string =>
   data.startsWith("r") ? (referencePattern.exec(data)?.[3] ?? data) : data;
 
 interface Reference {

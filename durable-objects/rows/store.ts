@@ -23,7 +23,7 @@ import {
   writeBlob,
 } from "./encode.ts";
 import { writeEntries } from "./entries.ts";
-import { storedData } from "./event-contents.ts";
+import { replaceContent } from "./event-contents.ts";
 import type { LogChange, LogPlace, LogRow } from "./event-log.ts";
 import { addToLog, addToNewest, logRowLength } from "./event-log.ts";
 import { writeSums } from "./ledger.ts";
@@ -347,7 +347,7 @@ const addEvents = (
   let length = logRowLength;
   for (const [index, text] of told.events.entries()) {
     const event = events[index];
-    const data = event === undefined || told.redacted ? text.data : storedData(sources, event, text.data);
+    const data = event === undefined || told.redacted ? text.data : replaceContent(sources, event, text.data);
     length += data.length;
     if (length >= logRowLength) {
       const first = head - told.events.length + index + 1;

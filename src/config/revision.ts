@@ -102,7 +102,7 @@ export type Pinned =
     };
 
 /** The result for a definition that no build has made. */
-export const unreadable = (revision: string): Pinned => ({
+export const reportUnreadable = (revision: string): Pinned => ({
   ok: false,
   missing: [`a readable revision ${revision}`],
 });
@@ -114,7 +114,7 @@ export const unreadable = (revision: string): Pinned => ({
 export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
   const pinned = definition as unknown as Definable;
   if (pinned.format !== deployed.format) return { ok: false, missing: [`format ${String(pinned.format)}`] };
-  if (revisionOf(definition) !== revision) return unreadable(revision);
+  if (revisionOf(definition) !== revision) return reportUnreadable(revision);
   const missing: string[] = [];
   const providers = pinned.providers.flatMap((provider): Provider[] => {
     const current = deployed.providers.find(({ name }) => name === provider.name);

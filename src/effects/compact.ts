@@ -5,7 +5,7 @@ import { defineBuiltIn } from "./built-in.ts";
 import { unknownWindow } from "./compaction/chunks.ts";
 import { runStages } from "./compaction/strategy.ts";
 import type { CompactionGoal, CompactionResult } from "./compaction/strategy.ts";
-import { paceAfter, waitForPace, presumedLimit, requestLimit, steadyPace } from "./compaction/pace.ts";
+import { paceAfter, waitForPace, presumeLimit, requestLimit, steadyPace } from "./compaction/pace.ts";
 import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
 import { thresholdSchema } from "./threshold.ts";
@@ -44,7 +44,7 @@ const goalOf = (context: EffectContext, given: CompactParams): CompactionGoal =>
     context,
     window,
     size: force?.why === "overflow" ? Math.max(size, window + 1) : size,
-    limit: force?.why === "overflow" ? presumedLimit(window) : requestLimit(window, context.maxOutput),
+    limit: force?.why === "overflow" ? presumeLimit(window) : requestLimit(window, context.maxOutput),
     target: Math.floor(window * targetOf(given)),
     keepTurns: given.keep_turns,
     onFailure: given.on_failure,

@@ -5,7 +5,7 @@ import type { ClientTool, Session } from "../agent/state/session.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
-import { described } from "../tools/permission.ts";
+import { describeRule } from "../tools/permission.ts";
 import {
   applyCallersModel,
   boundLentTools,
@@ -27,7 +27,7 @@ import { asksForTurns, runBoundsOf } from "./models/budgets.ts";
 import { ceilingOf, rulesOver } from "./tools/ceiling.ts";
 import type { Ceiling } from "./tools/ceiling.ts";
 import { clientToolsOf } from "./tools/client-tools.ts";
-import { closedToSearch, createJudge } from "./tools/judge.ts";
+import { findPathsClosedToSearch, createJudge } from "./tools/judge.ts";
 import { findLacks } from "./tools/lacks.ts";
 import type { Servers } from "./tools/servers.ts";
 import type { Deployment } from "./tools/lacks.ts";
@@ -81,7 +81,7 @@ const asksOf = (
       onTimeout: on_timeout,
     },
     approvalTimeout: (by) => {
-      const same = rules.filter((each) => by === described(each));
+      const same = rules.filter((each) => by === describeRule(each));
       const approves = same.length > 0 && same.every((each) => each.on_timeout === "approve");
       return { timeoutMs: same[0]?.ask_timeout ?? timeout, onTimeout: approves ? "approve" : "deny" };
     },
@@ -207,7 +207,7 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
     reflectOnError: agent.options.reflect_on_error,
     ...commandsOf(team, agent),
     planBeforeExecute: agent.options.plan_before_execute,
-    localize: agent.options.localize ? () => closedToSearch(judged) : null,
+    localize: agent.options.localize ? () => findPathsClosedToSearch(judged) : null,
     outputLimits: agent.options.tool_output_limits,
     cacheResults: agent.options.cache_tool_results,
     onInterrupt: agent.options.on_interrupt,

@@ -1,6 +1,6 @@
 import { missingAgent } from "../agent/definition/agent.ts";
 import type { Json } from "../chat/message.ts";
-import { ceilingOver, unreadable, withDefinition } from "../config/revision.ts";
+import { ceilingOver, reportUnreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
 import type { TenantAddress } from "../sandbox/jurisdiction.ts";
@@ -48,7 +48,7 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   try {
     return withDefinition(deployed, revision, JSON.parse(definition) as Json);
   } catch {
-    return unreadable(revision);
+    return reportUnreadable(revision);
   }
 };
 

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { meantBranch } from "../schema.ts";
+import { findMeantBranch } from "../schema.ts";
 import { findNearestName } from "../tools/suggest.ts";
 import { knownFields } from "./known-fields.ts";
 import type { Problem } from "./problems.ts";
@@ -44,7 +44,7 @@ const problemsOf = (
       message: unknownFieldMessage(key, knownFields(schema, path)),
     }));
   if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
-  const meant = meantBranch(issue);
+  const meant = findMeantBranch(issue);
   return meant === undefined
     ? [{ pointer, code: issue.code, message: unionMessage(issue) }]
     : meant.flatMap((inner) => problemsOf(inner, path, schema));

@@ -89,7 +89,7 @@ export const changeWorkspace = <O extends ChangeOperation>(
   describeChange(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
 /** A line on what rules exclude from a list or search of a folder; empty if they concern other folders. */
-export function leftOut({ closed, directory }: Sandbox, folder: string): string {
+export function describeLeftOut({ closed, directory }: Sandbox, folder: string): string {
   const root = escapeGlob(workspacePath(pathFrom(directory, folder)));
   const unread = closed
     .filter((path) => typeof path === "string" || includesAct(path.act, "read"))

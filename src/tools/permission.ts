@@ -186,12 +186,12 @@ export function closedPaths(policy: Policy, call: PermissionCall): readonly Clos
 }
 
 /** The description of a rule in verdicts. */
-export const described = (rule: PermissionRule): string =>
+export const describeRule = (rule: PermissionRule): string =>
   `rule ${rule.action} ${rule.tool ?? `act ${rule.act}`}${rule.match === undefined ? "" : ` ${rule.match}`}`;
 
 const byRule = (rule: PermissionRule): Verdict => ({
   verdict: rule.action,
-  by: described(rule),
+  by: describeRule(rule),
   ...(rule.reason === undefined ? {} : { reason: rule.reason }),
 });
 
@@ -240,7 +240,7 @@ function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdic
 const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
 /** The strictest verdict; of equal ones the first. */
-export const strictest = (verdicts: readonly Verdict[]): Verdict =>
+export const findStrictest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
 
 /**
@@ -248,7 +248,7 @@ export const strictest = (verdicts: readonly Verdict[]): Verdict =>
  * strictest of them counts.
  */
 export const verdict = (policy: Policy, call: PermissionCall): Verdict =>
-  strictest(targetsOf(call).map((target) => verdictOn(policy, call, target)));
+  findStrictest(targetsOf(call).map((target) => verdictOn(policy, call, target)));
 
 function sharedFolder(subjects: readonly string[]): string {
   const [first = [], ...others] = subjects.map((subject) => folderOf(subject).split("/"));
@@ -257,7 +257,7 @@ function sharedFolder(subjects: readonly string[]): string {
 }
 
 /** What an approval of this call may remember: a command, host, folder or tool; null if nothing fits. */
-export function rememberable(
+export function findRememberable(
   call: PermissionCall,
 ): { readonly tool: string; readonly pattern: string } | null {
   const pattern = rememberedPattern(call);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { readAnswer } from "../../src/cli/client/asks.ts";
-import { oneLine, plain, shortInput } from "../../src/cli/client/plain.ts";
+import { oneLine, toPlainText, shortInput } from "../../src/cli/client/plain.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 
 test("AP-53: foreign text cannot move the cursor, change colours or hide what stands there", () => {
-  expect(plain("\u001b[2J\u001b]0;title\u0007rm \u202etxt.exe\u200b")).toBe(
+  expect(toPlainText("\u001b[2J\u001b]0;title\u0007rm \u202etxt.exe\u200b")).toBe(
     "\\u001b[2J\\u001b]0;title\\u0007rm \\u202etxt.exe\\u200b",
   );
-  expect(plain("two\n\tlines, ünï👩‍👧")).toBe("two\n\tlines, ünï👩‍👧");
+  expect(toPlainText("two\n\tlines, ünï👩‍👧")).toBe("two\n\tlines, ünï👩‍👧");
 });
 
 test("AP-53: inputs are reduced to a command or a path, lines to their length in characters", () => {

@@ -3,7 +3,7 @@ import type { CallEntry } from "../../src/client/transcript.ts";
 import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
 import { describeCall, hasFailed, resultOf } from "../../src/console/conversation/verbs.ts";
 import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
-import { escapeInLines, escapeUnseen, escapedJson } from "../../src/console/parts/escape.ts";
+import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
 import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
 import { describeStatus } from "../../src/console/sessions/status.ts";
 import { readRoute, writeRoute } from "../../src/console/state/route.ts";
@@ -84,8 +84,8 @@ test("★ TB-8: what a person decides about shows control and bidi characters es
   const disguised = "echo \u202Egnp.cod\u202C \u200Bend\nnext";
   expect(escapeUnseen(disguised)).toBe(String.raw`echo \u202egnp.cod\u202c \u200bend\u000anext`);
   expect(escapeInLines(disguised)).toBe(`${String.raw`echo \u202egnp.cod\u202c \u200bend`}\nnext`);
-  expect(JSON.parse(escapedJson({ a: disguised }))).toEqual({ a: disguised });
-  expect(escapedJson({ a: disguised })).not.toMatch(/\p{Cf}/u);
+  expect(JSON.parse(escapeJson({ a: disguised }))).toEqual({ a: disguised });
+  expect(escapeJson({ a: disguised })).not.toMatch(/\p{Cf}/u);
 });
 
 test("TB-8 TB-9: a text that hides something is edited as JSON; others as they are", () => {

@@ -53,7 +53,7 @@ import type { Gates } from "../../durable-objects/gates.ts";
 import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
 import { createLiveSession } from "../../durable-objects/live-session.ts";
 import type { LiveSession } from "../../durable-objects/live-session.ts";
-import { followedRevision, migrateAtRest, migrationTargetOf } from "../../durable-objects/migration.ts";
+import { findFollowedRevision, migrateAtRest, migrationTargetOf } from "../../durable-objects/migration.ts";
 import { readDecisions } from "../../durable-objects/rows/archive.ts";
 import { readLedger } from "../../durable-objects/rows/ledger.ts";
 import { loadSession } from "../../durable-objects/rows/load.ts";
@@ -370,9 +370,9 @@ export const openBench = ({
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
     migration: {
-      follows: followedRevision(deployed),
+      follows: findFollowedRevision(deployed),
       run: async () => {
-        if (mine.live !== null) await migrateAtRest(mine.live, followedRevision(deployed), bench.find);
+        if (mine.live !== null) await migrateAtRest(mine.live, findFollowedRevision(deployed), bench.find);
         refresh(mine);
         pump();
       },

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  rememberable,
+  findRememberable,
   verdict,
   type PermissionCall,
   type PermissionRule,
@@ -260,24 +260,24 @@ const command = (line: string): PermissionCall =>
 
 test("TB-8: what can be remembered: program and first argument, origin, folder, tool; never wider than the call", () => {
   const exec = { toolbox: "exec", safety: "reattach" } as const;
-  expect(rememberable(command("git push origin main"))).toEqual({
+  expect(findRememberable(command("git push origin main"))).toEqual({
     tool: "exec_run",
     pattern: "git push *",
   });
-  expect(rememberable(call({ ...exec, tool: "exec_shell", subjects: ["*"] }))).toBeNull();
-  expect(rememberable(call({ subjects: ["src/a/b.ts", "src/a/c.ts"] }))).toEqual({
+  expect(findRememberable(call({ ...exec, tool: "exec_shell", subjects: ["*"] }))).toBeNull();
+  expect(findRememberable(call({ subjects: ["src/a/b.ts", "src/a/c.ts"] }))).toEqual({
     tool: "fs_write",
     pattern: "src/a/**",
   });
-  expect(rememberable(call({ subjects: ["top[1].md"] }))).toEqual({
+  expect(findRememberable(call({ subjects: ["top[1].md"] }))).toEqual({
     tool: "fs_write",
     pattern: "top\\[1].md",
   });
-  expect(rememberable(call({ subjects: ["a", "b"] }))).toBeNull();
+  expect(findRememberable(call({ subjects: ["a", "b"] }))).toBeNull();
   const http = call({ tool: "http_fetch", toolbox: "http", subjects: ["https://api.example.com:443/v1/x"] });
-  expect(rememberable(http)).toEqual({ tool: "http_fetch", pattern: "https://api.example.com:443/**" });
+  expect(findRememberable(http)).toEqual({ tool: "http_fetch", pattern: "https://api.example.com:443/**" });
   const pushed = command("git push origin main");
-  const grants = [{ id: "g", ...(rememberable(pushed) ?? { tool: "", pattern: "" }) }];
+  const grants = [{ id: "g", ...(findRememberable(pushed) ?? { tool: "", pattern: "" }) }];
   const asked = policy({ preset: "ask", grants });
   expect(verdict(asked, pushed).verdict).toBe("allow");
   expect(verdict(asked, command("git push")).verdict).toBe("allow");

@@ -1,5 +1,5 @@
 import type { ParamsOf, TranscriptAsk } from "../../client/index.ts";
-import { oneLine, plain, shortInput } from "./plain.ts";
+import { oneLine, toPlainText, shortInput } from "./plain.ts";
 
 /** This file asks a person in a terminal, and reads the answer. */
 
@@ -9,12 +9,12 @@ type AskAnswer = Omit<ParamsOf<"answer">, "session" | "ask">;
 type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 
 const optionLines = (options: readonly string[]): readonly string[] =>
-  options.map((option, at) => `  ${at + 1}  ${plain(option)}`);
+  options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
 
 const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): string =>
   url === undefined
-    ? `${plain(server)}, which needs a key that may decide`
-    : `${plain(server)}: ${plain(url)}`;
+    ? `${toPlainText(server)}, which needs a key that may decide`
+    : `${toPlainText(server)}: ${toPlainText(url)}`;
 
 /** Says what is asked, and how it is answered. */
 export const askLines = ({
@@ -26,22 +26,22 @@ export const askLines = ({
   authorization,
   client_tool,
 }: OpenAsk): readonly string[] => {
-  const who = label === undefined ? "" : `${plain(label)}: `;
+  const who = label === undefined ? "" : `${toPlainText(label)}: `;
   if (question !== undefined)
     return [
-      `? ${who}${plain(question.text)}`,
+      `? ${who}${toPlainText(question.text)}`,
       ...optionLines(question.options),
       "  Type the answer, or its number.",
     ];
   if (approval !== undefined)
     return [
-      `? ${who}Allow ${plain(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
-      ...plain(JSON.stringify(approval.input, null, 2))
+      `? ${who}Allow ${toPlainText(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
+      ...toPlainText(JSON.stringify(approval.input, null, 2))
         .split("\n")
         .map((line) => `  ${line}`),
       ...(approval.remember === undefined
         ? []
-        : [`  remembers ${plain(approval.remember.tool)} ${plain(approval.remember.pattern)}`]),
+        : [`  remembers ${toPlainText(approval.remember.tool)} ${toPlainText(approval.remember.pattern)}`]),
       "  y allows it, n [reason] denies it, s allows it in this session, e {json} allows it with other arguments.",
     ];
   if (budget !== undefined)
@@ -51,7 +51,7 @@ export const askLines = ({
     ];
   if (authorization !== undefined) return [`? ${who}Sign in to ${loginPlace(authorization)}`, "  n cancels."];
   return [
-    `? ${who}${kind} ${plain(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,
+    `? ${who}${kind} ${toPlainText(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,
     "  Type the result, or n to cancel.",
   ];
 };

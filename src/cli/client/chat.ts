@@ -4,7 +4,7 @@ import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { askLines, readAnswer } from "./asks.ts";
 import type { Person } from "./person.ts";
-import { plain } from "./plain.ts";
+import { toPlainText } from "./plain.ts";
 import type { ScreenState } from "./screen.ts";
 import { emptyScreen, writeTranscript } from "./screen.ts";
 
@@ -69,7 +69,7 @@ const writeChanges = (state: ChatState, open: OpenSession, person: Person, json:
 };
 
 const tell = (person: Person, fault: unknown): void =>
-  person.warn(fault instanceof LimpetError ? plain(fault.problem.detail) : String(fault));
+  person.warn(fault instanceof LimpetError ? toPlainText(fault.problem.detail) : String(fault));
 
 /** Answers the open ask with what was typed, or sends it. */
 const takeLine = async (

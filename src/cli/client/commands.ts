@@ -6,7 +6,7 @@ import { askLines } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import type { Person } from "./person.ts";
-import { money, oneLine, plain } from "./plain.ts";
+import { money, oneLine, toPlainText } from "./plain.ts";
 
 /** This file holds the commands that speak with a running deployment. */
 
@@ -59,7 +59,7 @@ const listSessions = async ({ client, flags, show }: RemoteContext): Promise<Exi
           page.data.map(({ id, status, agent: name, updated_at, usage, title }) => [
             id,
             status,
-            plain(name),
+            toPlainText(name),
             ageOf(updated_at),
             money(usage.cost_usd),
             oneLine(title ?? "", 60),
@@ -146,7 +146,7 @@ const sendInput = async ({ client, names, flags, show, person }: RemoteContext):
   show({ session, ...answer }, () => [
     "input" in answer && !waits
       ? `${answer.input} ${answer.status} in ${session}`
-      : plain(said ?? `it goes on: limpet chat ${session}`),
+      : toPlainText(said ?? `it goes on: limpet chat ${session}`),
   ]);
   const isDone = !waits || ("state" in answer && answer.state === "completed");
   return isDone ? exitCodes.fine : exitCodes.diagnostics;
@@ -229,7 +229,9 @@ const revokeKey = async ({ client, names, show }: RemoteContext): Promise<ExitCo
 const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
   const { data } = await client.call("list_keys", { limit: 200 });
   show(data, () =>
-    tableLines(data.map(({ id, tenant, name, scopes }) => [id, tenant, plain(name ?? ""), scopes.join(",")])),
+    tableLines(
+      data.map(({ id, tenant, name, scopes }) => [id, tenant, toPlainText(name ?? ""), scopes.join(",")]),
+    ),
   );
   return exitCodes.fine;
 };

@@ -12,7 +12,7 @@ const escapeCharacter = (found: string): string =>
   ).join("");
 
 /** Shows foreign text as it is, but for characters that act on a terminal; line breaks and tabs stay. */
-export const plain = (text: string): string =>
+export const toPlainText = (text: string): string =>
   text.replace(unsafe, (found) =>
     found === "\n" || found === "\t" || found === "\u200d" ? found : escapeCharacter(found),
   );
@@ -21,7 +21,7 @@ const longest = 120;
 
 /** Cuts a text to one line of at most 120 characters. */
 export const oneLine = (text: string, most = longest): string => {
-  const flat = plain(text.replace(/\s+/g, " ").trim());
+  const flat = toPlainText(text.replace(/\s+/g, " ").trim());
   const characters = [...flat];
   return characters.length <= most ? flat : `${characters.slice(0, most - 1).join("")}…`;
 };
@@ -62,5 +62,5 @@ export const callLine = ({ tool, input, outcome, duration_ms, cached }: CallEntr
     ...(cached ? ["cached"] : []),
     ...(duration_ms === null || duration_ms === 0 ? [] : [duration(duration_ms)]),
   ];
-  return [plain(tool), shortInput(input), ...facts].filter((part) => part !== "").join("  ");
+  return [toPlainText(tool), shortInput(input), ...facts].filter((part) => part !== "").join("  ");
 };

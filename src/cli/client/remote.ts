@@ -4,7 +4,7 @@ import { exitCodes } from "../usage.ts";
 import type { RemoteContext } from "./commands.ts";
 import { remoteCommands, UsageError } from "./commands.ts";
 import { processPerson } from "./person.ts";
-import { plain } from "./plain.ts";
+import { toPlainText } from "./plain.ts";
 
 /** This file runs a command against a running deployment, and says what to do where that fails. */
 
@@ -33,7 +33,7 @@ const explainProblem = ({ problem }: LimpetError, { url, key }: Deployment): Exp
       code: exitCodes.diagnostics,
     };
   }
-  return { line: plain(problem.detail), code: exitCodes.diagnostics };
+  return { line: toPlainText(problem.detail), code: exitCodes.diagnostics };
 };
 
 /** Says what is wrong and what to do; what is nobody's mistake is thrown again. */

@@ -5,7 +5,7 @@ import type {
   TranscriptEntry,
   TranscriptThread,
 } from "../../client/index.ts";
-import { callLine, money, oneLine, plain } from "./plain.ts";
+import { callLine, money, oneLine, toPlainText } from "./plain.ts";
 
 /** This file writes a transcript to a terminal as it grows: what was written stays, and only what is new follows. */
 
@@ -42,7 +42,7 @@ const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
 };
 
 const textOf = ({ parts }: MessageEntry): string =>
-  plain(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
+  toPlainText(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
 
 /** Writes what is new of a reply of `main`, which may still grow. */
 const writeReply = (draft: ScreenDraft, key: string, entry: MessageEntry): void => {
@@ -77,7 +77,7 @@ const writeMessage = (
 };
 
 const endLine = ({ prefix, agent, label, state, usage }: TranscriptThread): string =>
-  [`${plain(prefix)} ${plain(label ?? agent)}`.trim(), state, money(usage.cost_usd)]
+  [`${toPlainText(prefix)} ${toPlainText(label ?? agent)}`.trim(), state, money(usage.cost_usd)]
     .filter((part) => part !== "")
     .join("  ");
 
@@ -119,7 +119,11 @@ const writeEntry = (
       `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
     );
   if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
-    writeLine(draft, thread.depth, `(the model call failed: ${plain(event.data.code)}; it is tried again)`);
+    writeLine(
+      draft,
+      thread.depth,
+      `(the model call failed: ${toPlainText(event.data.code)}; it is tried again)`,
+    );
   return true;
 };
 

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { meantBranch } from "../../schema.ts";
+import { findMeantBranch } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
 import type { TeamSchemas } from "../schema.ts";
 import { plainTeamSchemas } from "../schema.ts";
@@ -175,7 +175,7 @@ const unionIssues = (
   const node = nodeAt(checked.root, path);
   if (issue.errors.length === 0) return [noKindIssue(issue, path, node)];
   if (node === undefined) return [missingIssue(path)];
-  const meant = meantBranch(issue);
+  const meant = findMeantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {

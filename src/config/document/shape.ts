@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { meantBranch } from "../../schema.ts";
+import { findMeantBranch } from "../../schema.ts";
 import type { TeamSchemas } from "../schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -67,7 +67,7 @@ const isWhole = (value: unknown, written: Located | undefined): boolean =>
 const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
   const path = issue.path as Path;
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => [...path, key]);
-  const branch = issue.code === "invalid_union" ? meantBranch(issue) : undefined;
+  const branch = issue.code === "invalid_union" ? findMeantBranch(issue) : undefined;
   if (branch === undefined) return [findNearestPath(raw, path)];
   return branch.flatMap((inner) => targetsOf(raw, { ...inner, path: [...issue.path, ...inner.path] }));
 };

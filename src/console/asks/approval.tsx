@@ -5,7 +5,7 @@ import { CopyButton, Menu, Tabs } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { diffTexts } from "../parts/diff.ts";
 import type { Diff } from "../parts/diff.ts";
-import { escapeInLines, escapeUnseen, escapedJson } from "../parts/escape.ts";
+import { escapeInLines, escapeUnseen, escapeJson } from "../parts/escape.ts";
 import { countOf } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { useSession } from "../state/app.ts";
@@ -329,7 +329,7 @@ export const Approval = (props: AskProps) => {
       <Sheet
         subject={subject}
         tool={tool}
-        json={escapedJson(input)}
+        json={escapeJson(input)}
         diff={diff}
         draft={own.draft}
         text={own.text}

@@ -1,6 +1,6 @@
 import type { Json } from "../../chat/message.ts";
 import { commandOf } from "../conversation/verbs.ts";
-import { escapeUnseen, escapedJson } from "../parts/escape.ts";
+import { escapeUnseen, escapeJson } from "../parts/escape.ts";
 import type { Fields } from "../parts/json.ts";
 import { fieldsOf, textOf } from "../parts/json.ts";
 
@@ -81,7 +81,7 @@ const editedFields: Readonly<Record<string, string>> = {
 
 const jsonDraft = (input: Json): EditedInput => ({
   label: "Input as JSON",
-  text: escapedJson(input),
+  text: escapeJson(input),
   read: (text) => {
     try {
       return { input: JSON.parse(text) as Json };

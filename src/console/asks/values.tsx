@@ -1,4 +1,4 @@
-import { escapeInLines, escapeUnseen, escapedJson } from "../parts/escape.ts";
+import { escapeInLines, escapeUnseen, escapeJson } from "../parts/escape.ts";
 import type { Subject } from "./subject.ts";
 
 /** Every field of an input, by its name. */
@@ -8,7 +8,7 @@ export const Values = ({ values }: Pick<Subject, "values">) => (
       <div key={name}>
         <dt class="mono">{escapeUnseen(name)}</dt>
         <dd>
-          <pre>{typeof value === "string" ? escapeInLines(value) : escapedJson(value)}</pre>
+          <pre>{typeof value === "string" ? escapeInLines(value) : escapeJson(value)}</pre>
         </dd>
       </div>
     ))}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Transcript, TurnFacts } from "../../client/transcript.ts";
 import { Tabs } from "../parts/controls.tsx";
-import { escapedJson } from "../parts/escape.ts";
+import { escapeJson } from "../parts/escape.ts";
 import { useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { parseJson } from "../parts/json.ts";
@@ -149,7 +149,7 @@ const AsSent = ({ address }: { readonly address: string }) => {
   if (problem !== null) return <p class="empty bad">{problem}</p>;
   return (
     <pre class="sheet wire" tabIndex={0} aria-label="The body of the request">
-      {value === null ? "" : escapedJson(parseJson(value))}
+      {value === null ? "" : escapeJson(parseJson(value))}
     </pre>
   );
 };

@@ -6,7 +6,7 @@ import { describeClosed } from "../asks/closed.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapeInLine, escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapeJson } from "../parts/escape.ts";
 import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
 import { memo, useNow } from "../parts/hooks.ts";
 import { fieldsOf, outputText, textOf } from "../parts/json.ts";
@@ -73,7 +73,7 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
       )}
       {json && (
         <pre class="output" tabIndex={0} aria-label="Input">
-          {escapedJson(call.input)}
+          {escapeJson(call.input)}
         </pre>
       )}
       <div class="line-actions">

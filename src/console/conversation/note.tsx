@@ -7,7 +7,7 @@ import { limitUnit } from "../asks/limits.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapeInLine, escapeInLines, escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countOf, formatShare, formatTime, formatTokens } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -138,7 +138,7 @@ const RunEnd = ({ event }: { readonly event: EventOf<"run_end"> }) => {
         <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
           Try again
         </button>
-        <CopyButton text={escapedJson(event)} label="Copy details" words="Copy details" />
+        <CopyButton text={escapeJson(event)} label="Copy details" words="Copy details" />
       </div>
     </section>
   );

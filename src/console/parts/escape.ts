@@ -23,5 +23,5 @@ export const escapeInLine = (text: string): string => escapeUnseen(text.replace(
 export const escapeInLines = (text: string): string => text.replace(unseenInLines, escapeUnits);
 
 /** Writes a value as JSON in lines; what is escaped in it means the same when it is read back. */
-export const escapedJson = (value: unknown): string =>
+export const escapeJson = (value: unknown): string =>
   (JSON.stringify(value, null, 2) ?? "null").split("\n").map(escapeUnseen).join("\n");

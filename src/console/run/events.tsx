@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { CopyButton } from "../parts/controls.tsx";
-import { escapedJson } from "../parts/escape.ts";
+import { escapeJson } from "../parts/escape.ts";
 import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useSession } from "../state/app.ts";
@@ -67,7 +67,7 @@ export const Events = ({ transcript }: { readonly transcript: Transcript }) => {
             </button>
             {shown === event.seq && (
               <pre class="output" tabIndex={0} aria-label="Event">
-                {escapedJson(event)}
+                {escapeJson(event)}
               </pre>
             )}
           </li>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Json } from "../../chat/message.ts";
-import { escapeInLine, escapeInLines, escapedJson } from "../parts/escape.ts";
+import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { useLoad } from "../parts/hooks.ts";
 import type { Loaded } from "../parts/hooks.ts";
 import { Markdown } from "../parts/markdown.tsx";
@@ -112,7 +112,7 @@ export const StateTab = ({ seq }: { readonly seq: number }) => (
           <strong class="mono">{escapeInLine(key)}</strong>
           <span class="meta">{revision === 1 ? "" : `changed ${revision - 1} times`}</span>
         </p>
-        <pre class="output">{typeof value === "string" ? escapeInLines(value) : escapedJson(value)}</pre>
+        <pre class="output">{typeof value === "string" ? escapeInLines(value) : escapeJson(value)}</pre>
       </li>
     )}
   />

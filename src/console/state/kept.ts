@@ -36,7 +36,7 @@ const writeAll = (inputs: readonly KeptInput[]): void => {
   }
 };
 
-export const keptInputs = (session: string): readonly KeptInput[] =>
+export const readKeptInputs = (session: string): readonly KeptInput[] =>
   readAll().filter((each) => each.session === session);
 
 export const keepInput = (input: KeptInput): void =>

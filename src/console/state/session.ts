@@ -3,7 +3,7 @@ import { LimpetError } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import type { Api } from "./api.ts";
-import { dropInput, keepInput, keptInputs } from "./kept.ts";
+import { dropInput, keepInput, readKeptInputs } from "./kept.ts";
 import type { KeptInput } from "./kept.ts";
 
 /** The session that is shown, and all that the page does to it. */
@@ -99,7 +99,7 @@ const createOutbox = (session: SessionClient): Outbox => {
     }
   };
   // What is refused stays kept, for a page with another key.
-  for (const kept of keptInputs(session.id)) void send(kept).catch(() => undefined);
+  for (const kept of readKeptInputs(session.id)) void send(kept).catch(() => undefined);
   return {
     send: async (input) => {
       try {

@@ -85,7 +85,7 @@ const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow =>
  * Clears the view but for pinned messages, the newest human input and what no call has seen; these are cut until
  * the request has at most `goal` tokens, or as short as they can be. `told` is what a model wrote of the range.
  */
-export const hardClear = (
+export const clearHard = (
   context: ClearContext,
   shadow: Shadow,
   goal: number,

@@ -31,7 +31,7 @@ export const requestLimit = (window: number, maxOutput: number): number =>
   Math.min(sendLimit(window), window - Math.min(maxOutput, Math.floor(window / 2)));
 
 /** The same limit where an overflow has only shown that the window ends below a size. */
-export const presumedLimit = (window: number): number => Math.floor(window * 0.9);
+export const presumeLimit = (window: number): number => Math.floor(window * 0.9);
 
 /** The effect's answer if it does not act now; null if it acts. */
 export const waitForPace = (

@@ -1,6 +1,6 @@
 import type { EffectContext, EffectNotice } from "../../agent/definition/effect.ts";
 import { leastBudget, summaryWindow, transcriptBudget } from "./chunks.ts";
-import { hardClear } from "./hard-clear.ts";
+import { clearHard } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";
 import type { CompactionStage } from "./notice.ts";
 import { createNotice } from "./notice.ts";
@@ -82,7 +82,7 @@ const clearView = (
   told: string | null = null,
 ): CompactionResult => {
   const { context, target, keepTurns, limit, window } = aim;
-  const clearedTo = (goal: number): Shadow => hardClear(context, climb.shadow, goal, told, keepTurns);
+  const clearedTo = (goal: number): Shadow => clearHard(context, climb.shadow, goal, told, keepTurns);
   // Only the provider can say what fits an unknown window.
   if (context.force !== null) return applyStage(climb, "hard_clear", clearedTo(Math.min(limit, target)));
   const shadow = clearedTo(limit);

@@ -10,7 +10,13 @@ import { parseArguments, parseForeignArguments } from "../../tools/arguments.ts"
 import type { Tool } from "../../tools/define-tool.ts";
 import { errorText, errorMessageOf } from "../../tools/errors.ts";
 import type { PermissionCall, Policy } from "../../tools/permission.ts";
-import { closedPaths, readsForeign, rememberable, strictest, verdict } from "../../tools/permission.ts";
+import {
+  closedPaths,
+  readsForeign,
+  findRememberable,
+  findStrictest,
+  verdict,
+} from "../../tools/permission.ts";
 import { unknownToolText } from "../../tools/toolbox.ts";
 import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
@@ -82,7 +88,7 @@ const decided = (
 ): CallPlan => {
   const names = aliasOf === call.tool ? [call] : [call, { ...call, tool: aliasOf }];
   const judgedAs = names.flatMap((named) => policies.map((each) => [each, named] as const));
-  const found = strictest(judgedAs.map((each) => verdict(...each)));
+  const found = findStrictest(judgedAs.map((each) => verdict(...each)));
   const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
   const decision = {
     ...plan,
@@ -92,7 +98,7 @@ const decided = (
     verdict: found.verdict,
     by: found.by,
     ...(found.reason === undefined ? {} : { reason: found.reason }),
-    remember: rememberable(call),
+    remember: findRememberable(call),
   };
   if (found.verdict !== "deny") return decision;
   const why = found.reason === undefined ? "" : `: ${found.reason}`;
@@ -254,7 +260,7 @@ const planOf = (
 };
 
 /** Returns the paths that rules close to a search which the runtime makes for the agent; null if they forbid it. */
-export const closedToSearch = (parts: JudgeParts): readonly ClosedPath[] | null => {
+export const findPathsClosedToSearch = (parts: JudgeParts): readonly ClosedPath[] | null => {
   const reading = { subjects: ["."], acts: [{ act: "read", subject: "." }], safety: "read" } as const;
   const call = { tool: "search_content", toolbox: "search", ...reading, now: parts.now() };
   const plan = { toolbox: "search", safety: "read", workspace: "read", terminal: false } as const;

@@ -4,7 +4,7 @@ export function fail(code: SandboxErrorCode, message: string): never {
   throw new SandboxError(code, message);
 }
 
-export function notFound(path: string): never {
+export function throwNotFound(path: string): never {
   fail("workspace_read_not_found", `${path} does not exist in the workspace`);
 }
 

@@ -2,7 +2,7 @@ import type { ChangeOutcome, FileChange } from "../contract.ts";
 import { sha256Hex } from "../sha256.ts";
 import { fail } from "./errors.ts";
 import type { Disk } from "./files/files.ts";
-import { atomically } from "./files/files.ts";
+import { runAtomically } from "./files/files.ts";
 
 /** Milliseconds for which outcomes of commands and keyed changes are kept. */
 export const retention = 24 * 60 * 60 * 1000;
@@ -37,7 +37,7 @@ const endWith = (
   key: string,
   outcomeOf: (changes: readonly FileChange[]) => ChangeOutcome | null,
 ): ChangeOutcome | null =>
-  atomically(disk, () => {
+  runAtomically(disk, () => {
     const known = findOutcome(disk, key);
     if (known !== undefined) return JSON.parse(known.answer) as ChangeOutcome | null;
     const outcome = outcomeOf(changesOfParts(disk, key));
@@ -60,15 +60,15 @@ const refuseLate = (): never => fail("capacity_exceeded", "this change came too 
  * Runs a change once per key: a used key gives the stored answer, in one transaction with the change.
  * The same key with another body is `key_reused`. Refused changes are not stored, since nothing happened.
  */
-export function once<Answer>(
+export function runOnce<Answer>(
   disk: Disk,
   key: string | undefined,
   body: string,
   change: () => Answer,
 ): Answer {
-  if (key === undefined) return atomically(disk, change);
+  if (key === undefined) return runAtomically(disk, change);
   const hash = sha256Hex(body);
-  return atomically(disk, () => {
+  return runAtomically(disk, () => {
     const known = findOutcome(disk, key);
     if (known !== undefined) {
       if (known.body === ended) refuseLate();
@@ -90,11 +90,11 @@ interface Part {
 }
 
 /** Runs a part of a change once; none that is new once the key has ended. */
-export function oncePart<Answer>(disk: Disk, { key, number, body }: Part, change: () => Answer): Answer {
-  if (key === undefined) return atomically(disk, change);
+export function runPartOnce<Answer>(disk: Disk, { key, number, body }: Part, change: () => Answer): Answer {
+  if (key === undefined) return runAtomically(disk, change);
   const own = `${key}/${String(number).padStart(6, "0")}`;
-  return atomically(disk, () => {
+  return runAtomically(disk, () => {
     if (findOutcome(disk, key) !== undefined && findOutcome(disk, own) === undefined) refuseLate();
-    return once(disk, own, body, change);
+    return runOnce(disk, own, body, change);
   });
 }

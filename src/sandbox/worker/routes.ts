@@ -9,11 +9,11 @@ import type { ChangeContext } from "./files/changes.ts";
 import { changeOperations, putContent } from "./files/changes.ts";
 import { fail } from "./errors.ts";
 import type { Disk, Entry } from "./files/files.ts";
-import { children, contentOf, hashOf, joined } from "./files/files.ts";
-import { existing, existingFile } from "./files/locate.ts";
+import { listChildren, contentOf, hashOf, joinPath } from "./files/files.ts";
+import { requireEntry, requireFile } from "./files/locate.ts";
 import { gitOperations } from "./git/operations.ts";
 import { holdBytes } from "./held-bytes.ts";
-import { endKey, once } from "./outcomes.ts";
+import { endKey, runOnce } from "./outcomes.ts";
 import {
   contentBody,
   diffBody,
@@ -30,8 +30,8 @@ import {
 } from "./requests.ts";
 import { localize } from "./search/localize.ts";
 import { searchContent, searchFiles } from "./search/search.ts";
-import { saw } from "./files/seen.ts";
-import { placedSkills, placeSkills } from "./skills.ts";
+import { recordSeen } from "./files/seen.ts";
+import { readPlacedDigest, placeSkills } from "./skills.ts";
 import { follow } from "./shell/stream.ts";
 import { packFolder, unpackFolder } from "./tar.ts";
 import { textOf } from "./files/edit-text.ts";
@@ -108,8 +108,8 @@ function rangeOf(header: string, size: number): { start: number; end: number } {
 
 function readFile(disk: Disk, context: Context): Response {
   const path = filePath(context);
-  const { entry, path: physical } = existingFile(disk, path);
-  saw(disk, actorOf(context), physical, entry);
+  const { entry, path: physical } = requireFile(disk, path);
+  recordSeen(disk, actorOf(context), physical, entry);
   const headers = { "Content-Type": "application/octet-stream", ETag: `"${hashOf(disk, entry)}"` };
   const range = context.req.header("Range");
   if (range === undefined) return new Response(contentOf(disk, entry), { headers });
@@ -141,7 +141,7 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
   checkAlive();
   const content = { path, bytes, hash };
-  const outcome = once(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
+  const outcome = runOnce(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
 }
@@ -196,7 +196,7 @@ function change(workspace: Workspace, context: Context, op: ChangeOperation, bod
   const disk = openTo(context, workspace.disk);
   const { writablePaths, perform } = changeOperations[op](body);
   const asked = changeContext(context, writablePaths);
-  const outcome = once(disk, keyOf(context), `${op}\0${body}`, () => perform(disk, asked));
+  const outcome = runOnce(disk, keyOf(context), `${op}\0${body}`, () => perform(disk, asked));
   workspace.remember();
   return Response.json(outcome);
 }
@@ -206,20 +206,20 @@ function look(disk: Disk, op: string, body: string): Response {
     const { a, b } = parseBody(diffBody, body);
     const read = (raw: string): string => {
       const path = workspacePath(raw);
-      return textOf(path, contentOf(disk, existingFile(disk, path).entry));
+      return textOf(path, contentOf(disk, requireFile(disk, path).entry));
     };
     return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
   }
   const known = [...Object.keys(changeOperations), "stat", "list", "diff", "settle"];
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is no operation; there are ${known.join(", ")}`);
-  const { path, entry } = existing(disk, workspacePath(parseBody(pathBody, body).path));
+  const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
   if (op === "stat") {
     const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
     return Response.json({ ...statOf(path, entry), ...hash });
   }
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
-  const entries = children(disk, entry.id).map((item) => statOf(joined(path, item.name), item));
+  const entries = listChildren(disk, entry.id).map((item) => statOf(joinPath(path, item.name), item));
   const open = entries.filter((item) => disk.isClosed?.(item.path, "read") !== true);
   return Response.json({ entries: open.slice(0, maxListed) });
 }
@@ -347,7 +347,7 @@ export function createRoutes(workspace: Workspace): Hono {
   app.post("/persist", unsupported("need to persist: its files last"));
   app.post("/hydrate", unsupported("need to hydrate: its files last"));
   app.put("/", (context) => configure(workspace, context));
-  app.get("/skills", () => Response.json({ digest: placedSkills(workspace.disk) }));
+  app.get("/skills", () => Response.json({ digest: readPlacedDigest(workspace.disk) }));
   app.put("/skills", async (context) => {
     placeSkills(workspace.disk, parseBody(skillsBody, await context.req.text()));
     return context.body(null, 204);

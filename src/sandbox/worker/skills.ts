@@ -2,7 +2,7 @@ import { workspacePath } from "../paths.ts";
 import { metaOf, setMeta } from "./files/database.ts";
 import { fail } from "./errors.ts";
 import type { Disk } from "./files/files.ts";
-import { atomically } from "./files/files.ts";
+import { runAtomically } from "./files/files.ts";
 import { locate } from "./files/locate.ts";
 import type { Writer } from "./files/tree.ts";
 import { removeTree, writeFile } from "./files/tree.ts";
@@ -18,7 +18,7 @@ const writer: Writer = {
 };
 
 /** The digest of the placed skills; null if none were ever placed. */
-export const placedSkills = ({ database }: Disk): string | null => metaOf(database, "skills");
+export const readPlacedDigest = ({ database }: Disk): string | null => metaOf(database, "skills");
 
 const pathOf = (name: string): string => {
   const path = workspacePath(`${folder}/${name}`);
@@ -32,7 +32,7 @@ export const placeSkills = (
   disk: Disk,
   { digest, files }: { readonly digest: string; readonly files: Readonly<Record<string, string>> },
 ): void =>
-  atomically(disk, () => {
+  runAtomically(disk, () => {
     const { entry } = locate(disk, folder, false);
     if (entry !== null) removeTree(disk, writer, folder, entry);
     for (const [name, text] of Object.entries(files))

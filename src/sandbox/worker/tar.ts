@@ -6,14 +6,14 @@ import { workspacePath } from "../paths.ts";
 import { hexOf } from "../sha256.ts";
 import { fail } from "./errors.ts";
 import type { ChangeContext } from "./files/changes.ts";
-import { fitting, maxListed, maxNames, putContent } from "./files/changes.ts";
+import { limitDiffs, maxListed, maxNames, putContent } from "./files/changes.ts";
 import type { Disk } from "./files/files.ts";
-import { child, contentOf, joined } from "./files/files.ts";
-import { existing } from "./files/locate.ts";
+import { findChild, contentOf, joinPath } from "./files/files.ts";
+import { requireEntry } from "./files/locate.ts";
 import type { Found } from "./files/tree.ts";
 import { makeFolder, walk } from "./files/tree.ts";
 import { holdBytes } from "./held-bytes.ts";
-import { completeKey, oncePart } from "./outcomes.ts";
+import { completeKey, runPartOnce } from "./outcomes.ts";
 
 /** Folders as tar archives: files and folders only, one after the other in both directions. */
 
@@ -24,7 +24,7 @@ const endOfArchive = 1024;
 
 /** An archive of one entry without its end; a file that changed since the walk is taken as it is now. */
 async function packEntry(disk: Disk, base: string, { path, entry }: Found): Promise<Uint8Array | null> {
-  const now = child(disk, entry.parent, entry.name);
+  const now = findChild(disk, entry.parent, entry.name);
   if (now === null || now.type !== entry.type) return null;
   const folder = now.type === "directory";
   const name = base === "." ? path : path.slice(base.length + 1);
@@ -41,7 +41,7 @@ async function packEntry(disk: Disk, base: string, { path, entry }: Found): Prom
 
 /** Streams a folder without its links; one whose files are too large together is refused before it begins. */
 export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
-  const folder = existing(disk, path);
+  const folder = requireEntry(disk, path);
   if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const entries = [...walk(disk, folder.path, folder.entry)].filter(
     (found) => found.entry.id !== folder.entry.id && found.entry.type !== "symlink",
@@ -80,7 +80,7 @@ function checkEntry(progress: Progress, { name, type = "file", size }: TarHeader
   if (type !== "file" && type !== "directory")
     refuseEntry(name, `is a ${type}; an archive may have files and folders only`);
   if (name.startsWith("/")) refuseEntry(name, "is absolute; name it from the folder that it goes to");
-  const path = workspacePath(joined(progress.base, name));
+  const path = workspacePath(joinPath(progress.base, name));
   progress.entries += 1;
   progress.bytes += size;
   progress.names += path.length;
@@ -107,8 +107,9 @@ async function takeEntry(
   checkAlive();
   const isFolder = header.type === "directory";
   const place = { key, number: progress.entries, body: `${isFolder ? "folder" : hash}\0${path}` };
-  const changes = oncePart(disk, place, (): readonly FileChange[] => {
-    if (!isFolder) return fitting(putContent(disk, context, { path, bytes, hash }).changes, progress.changes);
+  const changes = runPartOnce(disk, place, (): readonly FileChange[] => {
+    if (!isFolder)
+      return limitDiffs(putContent(disk, context, { path, bytes, hash }).changes, progress.changes);
     if (path !== ".") makeFolder(disk, context.writer, path);
     return [];
   });

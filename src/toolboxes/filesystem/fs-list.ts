@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { leftOut, onPaths, callSandbox } from "../sandbox-call.ts";
+import { describeLeftOut, onPaths, callSandbox } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 const maxEntries = 2000;
@@ -20,6 +20,6 @@ export const fsList = defineTool({
       const shown = entries.slice(0, maxEntries).map(({ name, type, size }) => ({ name, type, size }));
       const rest =
         entries.length > maxEntries ? `\n${entries.length - maxEntries} more entries are not shown.` : "";
-      return { content: JSON.stringify(shown) + rest + leftOut(sandbox, path) };
+      return { content: JSON.stringify(shown) + rest + describeLeftOut(sandbox, path) };
     }),
 });

@@ -1,6 +1,6 @@
 import type { GitArguments, GitOperation } from "../../sandbox/contract.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import { callSandbox, leftOut } from "../sandbox-call.ts";
+import { callSandbox, describeLeftOut } from "../sandbox-call.ts";
 
 /** Asks git about the agent's repository; an empty answer is said in words. */
 export const askGit = <O extends GitOperation>(
@@ -13,5 +13,5 @@ export const askGit = <O extends GitOperation>(
     const { signal, repository: directory } = context;
     const asked = { ...args, directory } as unknown as GitArguments[O];
     const output = await sandbox.git(op, asked, { signal });
-    return { content: (output === "" ? nothing : output) + leftOut(sandbox, ".") };
+    return { content: (output === "" ? nothing : output) + describeLeftOut(sandbox, ".") };
   });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { callSandbox, leftOut, onPaths } from "../sandbox-call.ts";
+import { callSandbox, describeLeftOut, onPaths } from "../sandbox-call.ts";
 
 export const searchContent = defineTool({
   name: "search_content",
@@ -28,6 +28,6 @@ export const searchContent = defineTool({
   acts: ({ directory }) => onPaths("read", directory),
   run: (query, context) =>
     callSandbox(context, async (sandbox) => ({
-      content: JSON.stringify(await sandbox.searchContent(query)) + leftOut(sandbox, query.directory),
+      content: JSON.stringify(await sandbox.searchContent(query)) + describeLeftOut(sandbox, query.directory),
     })),
 });

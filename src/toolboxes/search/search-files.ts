@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { callSandbox, leftOut, onPaths } from "../sandbox-call.ts";
+import { callSandbox, describeLeftOut, onPaths } from "../sandbox-call.ts";
 
 export const searchFiles = defineTool({
   name: "search_files",
@@ -19,6 +19,6 @@ export const searchFiles = defineTool({
   acts: ({ directory }) => onPaths("read", directory),
   run: (query, context) =>
     callSandbox(context, async (sandbox) => ({
-      content: JSON.stringify(await sandbox.searchFiles(query)) + leftOut(sandbox, query.directory),
+      content: JSON.stringify(await sandbox.searchFiles(query)) + describeLeftOut(sandbox, query.directory),
     })),
 });

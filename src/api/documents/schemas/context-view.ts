@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { json, named, time } from "./schema-of.ts";
+import { json, nameSchema, time } from "./schema-of.ts";
 import { messageSchema } from "./values.ts";
 
 /** This file describes the view of what a model call saw. */
@@ -50,7 +50,7 @@ const hiddenMessage = z.strictObject({
   why: z.string(),
 });
 
-export const contextSchema = named(
+export const contextSchema = nameSchema(
   "ContextView",
   "What the model saw in a call, and what changed since the call before.",
   z.strictObject({

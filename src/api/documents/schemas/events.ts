@@ -4,7 +4,7 @@ import { askEvents, limitEvents, modelEvents, storeEvents, toolEvents } from "./
 import { contextEvents } from "./context-events.ts";
 import type { EventEntry } from "./event-data.ts";
 import { inputEvents, runEvents, sessionEvents } from "./run-events.ts";
-import { named, time } from "./schema-of.ts";
+import { nameSchema, time } from "./schema-of.ts";
 
 /** This file joins the descriptions of all events, and describes their envelope. */
 
@@ -75,11 +75,11 @@ const schemaNameOf = (type: EventType): string =>
 
 /** Describes each event with its envelope. */
 export const eventSchemas: ReadonlyMap<string, z.ZodType> = new Map(
-  eventTypes.map((type) => [type, named(schemaNameOf(type), eventEntries[type].says, envelopeOf(type))]),
+  eventTypes.map((type) => [type, nameSchema(schemaNameOf(type), eventEntries[type].says, envelopeOf(type))]),
 );
 
 /** Describes an event of any type. */
-export const eventSchema = named(
+export const eventSchema = nameSchema(
   "Event",
   "A durable record of the session.",
   z.union([...eventSchemas.values()]),

@@ -4,7 +4,7 @@ import { purposes } from "../../../model/completer.ts";
 import type { CloseCode } from "../../../session/frames.ts";
 import { problemSchema } from "./problems.ts";
 import { eventSchema } from "./events.ts";
-import { json, named, schemaOf } from "./schema-of.ts";
+import { json, nameSchema, schemaOf } from "./schema-of.ts";
 import { snapshotSchema } from "./session-answers.ts";
 
 /** This file describes the frames of a session's WebSocket that the server sends, and the codes with which it closes. */
@@ -131,7 +131,7 @@ const nameOf = (type: string): string =>
 
 /** Describes each frame that the server sends. */
 export const serverFrames: ReadonlyMap<string, z.ZodType> = new Map(
-  Object.entries(frames).map(([type, { says, schema }]) => [type, named(nameOf(type), says, schema)]),
+  Object.entries(frames).map(([type, { says, schema }]) => [type, nameSchema(nameOf(type), says, schema)]),
 );
 
 /** Says what each frame of the server is for. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ProblemCode } from "../../../session/problems.ts";
 import { problemKinds } from "../../../session/problems.ts";
 import type { Scope } from "../../../session/rpc.ts";
-import { json, named } from "./schema-of.ts";
+import { json, nameSchema } from "./schema-of.ts";
 
 /** This file describes the errors and the scopes. */
 
@@ -62,7 +62,7 @@ export const problemSentences: Readonly<Record<ProblemCode, string>> = {
 };
 
 /** Describes an error as HTTP answers and frames hold it. */
-export const problemSchema = named(
+export const problemSchema = nameSchema(
   "Problem",
   "An error by RFC 9457.",
   z.strictObject({

@@ -41,5 +41,8 @@ export const json = z.custom<Json>((value) => value !== undefined);
 export const time = z.int();
 
 /** Names a schema, which documents then hold once. */
-export const named = <Schema extends z.ZodType>(id: string, description: string, schema: Schema): Schema =>
-  schema.meta({ id, description });
+export const nameSchema = <Schema extends z.ZodType>(
+  id: string,
+  description: string,
+  schema: Schema,
+): Schema => schema.meta({ id, description });

@@ -4,7 +4,7 @@ import type { OperationName } from "../../../session/operations.ts";
 import type { ShownLimit } from "../../../session/operations/budget.ts";
 import { contextSchema } from "./context-view.ts";
 import { eventSchema } from "./events.ts";
-import { json, named, schemaOf, time } from "./schema-of.ts";
+import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 import {
   askSchema,
   endReasonSchema,
@@ -30,7 +30,7 @@ const listOf = (row: z.ZodType) => z.strictObject({ data: z.array(row) });
 
 const seq = z.int().describe("Later reads of the session show at least this event.");
 
-const heldLimit = named(
+const heldLimit = nameSchema(
   "Limit",
   "A limit of a budget, with what is spent and left of it: tokens, USD, milliseconds of model time, or calls.",
   schemaOf<ShownLimit>()(
@@ -59,7 +59,7 @@ const lastEnd = z
   .nullable()
   .describe("How the last run ended.");
 
-const sessionSchema = named(
+const sessionSchema = nameSchema(
   "Session",
   "A conversation.",
   z.strictObject({
@@ -95,7 +95,7 @@ const sessionSchema = named(
   }),
 );
 
-export const summarySchema = named(
+export const summarySchema = nameSchema(
   "SessionSummary",
   "A session as the tenant's list shows it, up to 5 s late.",
   z.strictObject({
@@ -145,13 +145,13 @@ const endedThread = z.strictObject({
   ended_at: time.nullable(),
 });
 
-const threadSchema = named(
+const threadSchema = nameSchema(
   "Thread",
   "One agent's chat in the session: `main` is the person's.",
   z.discriminatedUnion("status", [liveThread, endedThread]),
 );
 
-export const receiptSchema = named(
+export const receiptSchema = nameSchema(
   "Receipt",
   "The message is stored; `run` is the one under way.",
   z.strictObject({ input: z.string(), status: inputSchema.shape.status, run: z.string().nullable(), seq }),
@@ -165,7 +165,7 @@ const presentState = {
   retired_for: z.exactOptional(z.string().nullable()).describe("Why it was retired."),
 };
 
-const listedMessage = named(
+const listedMessage = nameSchema(
   "ListedMessage",
   "A message of a thread, and with `retired=true` what became of it.",
   messageSchema.extend(presentState),
@@ -179,7 +179,7 @@ const openItem = z.strictObject({
   text: z.string(),
 });
 
-export const snapshotSchema = named(
+export const snapshotSchema = nameSchema(
   "Snapshot",
   "Everything that a client needs to start, at the event `seq`; `more` names what did not fit.",
   z.strictObject({
@@ -209,7 +209,7 @@ const modelUsage = z.strictObject({
   estimated: z.boolean(),
 });
 
-const sessionUsage = named(
+const sessionUsage = nameSchema(
   "SessionUsage",
   "What the session used.",
   z.strictObject({
@@ -227,7 +227,7 @@ const sessionUsage = named(
   }),
 );
 
-const noteSchema = named(
+const noteSchema = nameSchema(
   "Note",
   "A note that agents share.",
   z.strictObject({
@@ -237,7 +237,7 @@ const noteSchema = named(
   }),
 );
 
-const uploadSchema = named(
+const uploadSchema = nameSchema(
   "Upload",
   "A file that is kept with the session; parts of messages name it as `file`.",
   z.strictObject({
@@ -250,13 +250,13 @@ const uploadSchema = named(
   }),
 );
 
-const stateEntry = named(
+const stateEntry = nameSchema(
   "StateEntry",
   "A value of the state store.",
   z.strictObject({ key: z.string(), revision: z.int(), value: json }),
 );
 
-const fileRow = named(
+const fileRow = nameSchema(
   "File",
   "A file or folder of the workspace.",
   z.strictObject({
@@ -266,7 +266,7 @@ const fileRow = named(
   }),
 );
 
-const fileChanged = named(
+const fileChanged = nameSchema(
   "ChangedFiles",
   "What a change of the workspace did.",
   z.strictObject({
@@ -308,7 +308,7 @@ export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   pin: { 200: z.strictObject({ message: z.string(), pinned: z.boolean(), seq }) },
   inputs: { 200: pageOf(inputSchema) },
   input: { 200: inputSchema },
-  edit_input: { 200: named("EditedInput", "The input as it is now.", inputSchema.extend({ seq })) },
+  edit_input: { 200: nameSchema("EditedInput", "The input as it is now.", inputSchema.extend({ seq })) },
   withdraw: { 200: z.strictObject({ input: z.string(), status: z.literal("withdrawn"), seq }) },
   runs: { 200: pageOf(runSchema) },
   run: { 200: runSchema },
@@ -333,7 +333,9 @@ export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   write_file: { 200: fileChanged, 201: fileChanged },
   delete_file: { 200: fileChanged },
   unpack: { 200: fileChanged, 201: fileChanged },
-  upload: { 201: named("KeptUpload", "The file, as it is kept from now on.", uploadSchema.extend({ seq })) },
+  upload: {
+    201: nameSchema("KeptUpload", "The file, as it is kept from now on.", uploadSchema.extend({ seq })),
+  },
   uploads: { 200: pageOf(uploadSchema) },
   read_upload: { 200: uploadSchema },
 };

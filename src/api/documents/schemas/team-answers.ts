@@ -4,7 +4,7 @@ import type { KeyInfo } from "../../../engine/access/key-store.ts";
 import type { GrantInfo } from "../../../engine/access/tenant/grants.ts";
 import type { Decision } from "../../../session/decisions.ts";
 import { allScopes } from "../../../session/rpc.ts";
-import { json, named, schemaOf, time } from "./schema-of.ts";
+import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 import { askSchema, usageSchema } from "./values.ts";
 
 /** This file describes what the team and the tenant answer. */
@@ -24,15 +24,15 @@ const keyFields = schemaOf<KeyInfo>()(
   }),
 );
 
-export const keySchema = named("Key", "An API key without its secret.", keyFields);
+export const keySchema = nameSchema("Key", "An API key without its secret.", keyFields);
 
-export const createdKeySchema = named(
+export const createdKeySchema = nameSchema(
   "CreatedKey",
   "A new key with its secret, which is shown this once.",
   keyFields.extend({ key: z.string().nullable().describe("Null if the request was repeated.") }),
 );
 
-export const tokenSchema = named(
+export const tokenSchema = nameSchema(
   "Token",
   "A browser token for one session.",
   schemaOf<MintedToken>()(
@@ -46,7 +46,7 @@ export const tokenSchema = named(
   ),
 );
 
-export const grantSchema = named(
+export const grantSchema = nameSchema(
   "Grant",
   "A permission that an approval left behind.",
   schemaOf<GrantInfo>()(
@@ -64,7 +64,7 @@ export const grantSchema = named(
   ),
 );
 
-export const decisionRowSchema = named(
+export const decisionRowSchema = nameSchema(
   "Decision",
   "Who or what decided about a call, a plan or a budget.",
   schemaOf<Decision & { readonly id: string; readonly session: string }>()(
@@ -91,7 +91,7 @@ export const decisionRowSchema = named(
   ),
 );
 
-export const listedAskSchema = named(
+export const listedAskSchema = nameSchema(
   "ListedAsk",
   "An open ask with the session that waits for its answer.",
   askSchema.extend({ session: z.string() }),
@@ -107,7 +107,7 @@ const sum = z.strictObject({
 });
 
 export const usagePageSchema = z.strictObject({
-  data: z.array(named("UsageGroup", "What a group used.", sum.extend({ key: z.string().nullable() }))),
+  data: z.array(nameSchema("UsageGroup", "What a group used.", sum.extend({ key: z.string().nullable() }))),
   next_cursor: z.string().nullable(),
   prev_cursor: z.string().nullable(),
   total: sum,
@@ -125,7 +125,7 @@ const starter = z.strictObject({
   shows: z.string().describe("What it shows, in a line."),
 });
 
-export const agentSchema = named(
+export const agentSchema = nameSchema(
   "Agent",
   "An agent of the team, with the tools that it has.",
   z.strictObject({
@@ -154,7 +154,7 @@ export const agentSchema = named(
   }),
 );
 
-export const modelSchema = named(
+export const modelSchema = nameSchema(
   "Model",
   "A model that turns may go to, and its health.",
   z.strictObject({
@@ -167,7 +167,7 @@ export const modelSchema = named(
   }),
 );
 
-export const capabilitiesSchema = named(
+export const capabilitiesSchema = nameSchema(
   "Capabilities",
   "What this deployment is and can do.",
   z.strictObject({
@@ -195,7 +195,7 @@ const toolChange = z.strictObject({ tool: z.string(), pinned: z.string().nullabl
 
 const serverState = z.enum(["connected", "failed", "auth_needed", "quarantined"]);
 
-export const serverSchema = named(
+export const serverSchema = nameSchema(
   "McpServer",
   "An MCP server as the tenant's sessions found it.",
   z.strictObject({

@@ -11,11 +11,11 @@ import type { ContentPart, Message, Part } from "../../../chat/message.ts";
 import type { Usage } from "../../../model/completer.ts";
 import type { QuestionSpec } from "../../../tools/define-tool.ts";
 import type { Task } from "../../../tools/stores.ts";
-import { json, named, schemaOf, time } from "./schema-of.ts";
+import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 
 /** This file describes the nouns that several answers and events hold. Times are milliseconds since the epoch. */
 
-export const usageSchema = named(
+export const usageSchema = nameSchema(
   "Usage",
   "Tokens. `input` excludes cached ones, `output` includes reasoning.",
   schemaOf<Usage>()(
@@ -66,7 +66,7 @@ const toolCall = z.strictObject({
     .describe("Set when the call never runs: the reply was cut off, or it came after the 64th call."),
 });
 
-const contentPartSchema = named(
+const contentPartSchema = nameSchema(
   "ContentPart",
   "A piece of what a person or a tool said.",
   schemaOf<ContentPart>()(z.discriminatedUnion("type", [text, image, document])),
@@ -91,13 +91,13 @@ const reportedResult = z.strictObject({
     .describe("Absent if the call's `tool_call_end` has brought it."),
 });
 
-const partSchema = named(
+const partSchema = nameSchema(
   "Part",
   "A piece of a message.",
   schemaOf<Part>()(z.discriminatedUnion("type", [text, reasoning, image, document, toolCall, toolResult])),
 );
 
-const reportedPart = named(
+const reportedPart = nameSchema(
   "ReportedPart",
   "A piece of a message as its event reports it.",
   z.discriminatedUnion("type", [text, reasoning, image, document, toolCall, reportedResult]),
@@ -148,13 +148,13 @@ const messageFields = {
   place: z.exactOptional(z.number()).describe("The position in the view, where it is not `pos`."),
 };
 
-export const messageSchema = named(
+export const messageSchema = nameSchema(
   "Message",
   "A message of a thread.",
   schemaOf<Message>()(z.strictObject({ ...messageFields, parts: z.array(partSchema) })),
 );
 
-export const reportedMessageSchema = named(
+export const reportedMessageSchema = nameSchema(
   "ReportedMessage",
   "A message as its event reports it: results of calls without the output that `tool_call_end` has brought.",
   schemaOf<ReportedMessage>()(z.strictObject({ ...messageFields, parts: z.array(reportedPart) })),
@@ -162,7 +162,7 @@ export const reportedMessageSchema = named(
 
 export const runStateSchema = schemaOf<RunState>()(z.enum(["completed", "failed", "cancelled"]));
 
-export const endReasonSchema = named(
+export const endReasonSchema = nameSchema(
   "EndReason",
   "Why a run ended.",
   schemaOf<EndReason>()(
@@ -225,7 +225,7 @@ const authorizationSchema = z.strictObject({
   url: z.exactOptional(z.string()).describe("Needs the scope approvals:decide."),
   login: z.exactOptional(z.boolean()),
 });
-export const askSchema = named(
+export const askSchema = nameSchema(
   "Ask",
   "A question that only the outside can answer.",
   schemaOf<Ask>()(
@@ -266,7 +266,7 @@ export const askSchema = named(
   ),
 );
 
-export const waitReasonSchema = named(
+export const waitReasonSchema = nameSchema(
   "WaitReason",
   "What a run waits for.",
   schemaOf<WaitReason>()(
@@ -279,7 +279,7 @@ export const waitReasonSchema = named(
   ),
 );
 
-export const runProblemSchema = named(
+export const runProblemSchema = nameSchema(
   "RunProblem",
   "Why a run failed.",
   schemaOf<RunProblem>()(
@@ -296,7 +296,7 @@ export const runProblemSchema = named(
 
 const counts = z.record(z.string(), z.number());
 
-export const runResultSchema = named(
+export const runResultSchema = nameSchema(
   "RunResult",
   "What a run came to, with everything that worked for it.",
   schemaOf<RunResult>()(
@@ -335,7 +335,7 @@ export const runResultSchema = named(
   ),
 );
 
-export const runSchema = named(
+export const runSchema = nameSchema(
   "Run",
   "A run, from its first applied input to its end.",
   schemaOf<RunRecord>()(
@@ -355,7 +355,7 @@ export const runSchema = named(
   ),
 );
 
-export const inputSchema = named(
+export const inputSchema = nameSchema(
   "Input",
   "A message that was handed to the session.",
   schemaOf<Input>()(
@@ -377,7 +377,7 @@ export const inputSchema = named(
   ),
 );
 
-export const taskSchema = named(
+export const taskSchema = nameSchema(
   "Task",
   "A task of the session's board.",
   schemaOf<Task>()(

@@ -12,11 +12,11 @@ import { fail } from "../errors.ts";
 import { changeBodies, parseBody } from "../requests.ts";
 import { editText, textOf } from "./edit-text.ts";
 import type { Disk, Entry } from "./files.ts";
-import { children, contentOf, hashOf, putFile } from "./files.ts";
-import { existing, existingFile, locate } from "./locate.ts";
+import { listChildren, contentOf, hashOf, putFile } from "./files.ts";
+import { requireEntry, requireFile, locate } from "./locate.ts";
 import type { FilePatch } from "./patch-text.ts";
 import { applyHunks, parsePatch } from "./patch-text.ts";
-import { checkUnseen, saw } from "./seen.ts";
+import { checkUnseen, recordSeen } from "./seen.ts";
 import type { Writer } from "./tree.ts";
 import { checkWritable, copyTree, makeFolder, moveTree, removeTree, walk } from "./tree.ts";
 import { unifiedDiff } from "./unified-diff.ts";
@@ -135,7 +135,7 @@ function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileCont
   checkWritable(context.writer, physical);
   checkUnseen(disk, context.writer.actor, physical, entry);
   const before = entry === null || entry.size > maxDiffed ? nothing : contentOf(disk, entry);
-  saw(disk, context.writer.actor, physical, putFile(disk, place, bytes, context.writer.name, hash));
+  recordSeen(disk, context.writer.actor, physical, putFile(disk, place, bytes, context.writer.name, hash));
   const shown = entry !== null && entry.size > maxDiffed ? {} : diffOf(physical, before, bytes);
   return { path: physical, op: entry === null ? "create" : "modify", ...shown };
 }
@@ -153,7 +153,7 @@ export function putContent(disk: Disk, context: ChangeContext, content: FileCont
 }
 
 const readText = (disk: Disk, path: string): string =>
-  textOf(path, contentOf(disk, existingFile(disk, path).entry));
+  textOf(path, contentOf(disk, requireFile(disk, path).entry));
 
 function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"]): ChangeOutcome {
   const path = workspacePath(args.path);
@@ -182,8 +182,8 @@ function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"
 }
 
 function removal(disk: Disk, context: ChangeContext, path: string, recursive: boolean): FileChange[] {
-  const place = existing(disk, path, false);
-  if (place.entry.type === "directory" && !recursive && children(disk, place.entry.id).length > 0) {
+  const place = requireEntry(disk, path, false);
+  if (place.entry.type === "directory" && !recursive && listChildren(disk, place.entry.id).length > 0) {
     fail("conflict", `${path} is a folder with entries; pass recursive: true to delete it`);
   }
   const before = contentsAt(disk, path);
@@ -193,7 +193,7 @@ function removal(disk: Disk, context: ChangeContext, path: string, recursive: bo
 
 function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChange[] {
   if (file.kind === "delete") {
-    existingFile(disk, file.path);
+    requireFile(disk, file.path);
     return removal(disk, context, file.path, false);
   }
   if (file.kind === "add") {
@@ -213,7 +213,7 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
 }
 
 /** Keeps as many diffs as fit into one answer, after those that it holds already. */
-export function fitting(
+export function limitDiffs(
   changes: readonly FileChange[],
   before: readonly FileChange[] = [],
 ): readonly FileChange[] {
@@ -231,7 +231,7 @@ function applyPatch(disk: Disk, context: ChangeContext, args: ChangeArguments["a
   const lines = changes.map(
     ({ op, path, from }) => `${letters[op]} ${from === undefined ? "" : `${from} -> `}${path}`,
   );
-  return { changes: fitting(changes), message: lines.join("\n") };
+  return { changes: limitDiffs(changes), message: lines.join("\n") };
 }
 
 function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"]): ChangeOutcome {
@@ -279,7 +279,7 @@ export const changeOperations: Readonly<Record<ChangeOperation, (body: string) =
   }),
   delete: prepared(changeBodies.delete, (disk, context, args) => {
     const path = workspacePath(args.path);
-    checkMatch(disk, path, existing(disk, path, false).entry, context.preconditions);
+    checkMatch(disk, path, requireEntry(disk, path, false).entry, context.preconditions);
     return { changes: removal(disk, context, path, args.recursive ?? false) };
   }),
   move: prepared(changeBodies.move, (disk, context, args) => {

@@ -1,7 +1,7 @@
 import type { FileAct, SandboxLimits } from "../../contract.ts";
 import { sha256Hex } from "../../sha256.ts";
 import { fail } from "../errors.ts";
-import { concatenated } from "./bytes.ts";
+import { joinBytes } from "./bytes.ts";
 import type { Database } from "./database.ts";
 import { blob } from "./database.ts";
 import type { Place } from "./locate.ts";
@@ -51,15 +51,15 @@ export const root: Entry = {
 };
 
 /** Makes a number that no other entry or version of this workspace has. */
-export function freshId(): number {
+export function createId(): number {
   const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
   return (high & 0xfffff) * 2 ** 32 + low + 1;
 }
 
-export const joined = (...segments: readonly string[]): string =>
+export const joinPath = (...segments: readonly string[]): string =>
   segments.filter((segment) => segment !== "" && segment !== ".").join("/") || ".";
 
-export function child(disk: Disk, folder: number, name: string): Entry | null {
+export function findChild(disk: Disk, folder: number, name: string): Entry | null {
   const [entry] = disk.database.all<Entry>(
     "SELECT * FROM entries WHERE parent = ? AND name = ?",
     folder,
@@ -69,7 +69,7 @@ export function child(disk: Disk, folder: number, name: string): Entry | null {
 }
 
 /** The entries of a folder, by name. */
-export const children = (disk: Disk, folder: number): Entry[] =>
+export const listChildren = (disk: Disk, folder: number): Entry[] =>
   disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
 
 /** A file's bytes, or a part of them from `offset`. */
@@ -113,7 +113,7 @@ export function grow(disk: Disk, bytes: number): void {
 }
 
 /** Runs a change of the tree as one transaction: all of it or nothing. */
-export function atomically<Result>(disk: Disk, change: () => Result): Result {
+export function runAtomically<Result>(disk: Disk, change: () => Result): Result {
   try {
     return disk.database.transaction(change);
   } catch (error) {
@@ -156,8 +156,8 @@ export function addEntry(
   name: string,
   fields: Pick<Entry, "type" | "mode" | "writer"> & Partial<Entry>,
 ): Entry {
-  const made = { parent: folder, name, id: freshId(), size: 0, sha256: null, target: null };
-  const entry = { ...made, mtime: disk.now(), version: freshId(), ...fields };
+  const made = { parent: folder, name, id: createId(), size: 0, sha256: null, target: null };
+  const entry = { ...made, mtime: disk.now(), version: createId(), ...fields };
   putEntry(disk, entry);
   return entry;
 }
@@ -173,7 +173,7 @@ export function checkClosed(disk: Disk, path: string, act: FileAct): void {
 export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
   const segments = path.split("/");
   return missing.slice(0, -1).reduce((parent, name, index) => {
-    checkClosed(disk, joined(...segments.slice(0, segments.length - missing.length + index + 1)), "write");
+    checkClosed(disk, joinPath(...segments.slice(0, segments.length - missing.length + index + 1)), "write");
     return addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id;
   }, folder);
 }
@@ -181,7 +181,7 @@ export function makeParents(disk: Disk, { path, folder, missing }: Place, writer
 function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: Partial<Entry>): Entry {
   const count = Math.ceil(bytes.length / chunkSize);
   disk.database.all("DELETE FROM chunks WHERE id = ? AND n >= ?", before.id, count);
-  const entry = { ...before, ...changed, mtime: disk.now(), version: freshId() };
+  const entry = { ...before, ...changed, mtime: disk.now(), version: createId() };
   putEntry(disk, entry);
   return entry;
 }
@@ -217,9 +217,9 @@ export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8A
   checkSpace(disk, path, size, entry.size);
   const first = Math.floor(entry.size / chunkSize);
   const tail = contentOf(disk, entry, first * chunkSize);
-  putChunks(disk, entry.id, concatenated([tail, bytes]), first);
+  putChunks(disk, entry.id, joinBytes([tail, bytes]), first);
   grow(disk, bytes.length);
-  putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: freshId(), writer });
+  putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: createId(), writer });
 }
 
 /** The hash of a file's content, computed at first use after a command wrote the file. */

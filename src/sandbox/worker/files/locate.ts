@@ -1,7 +1,7 @@
 import { workspaceRoot } from "../../paths.ts";
-import { fail, notFound } from "../errors.ts";
+import { fail, throwNotFound } from "../errors.ts";
 import type { Disk, Entry } from "./files.ts";
-import { child, joined, root } from "./files.ts";
+import { findChild, joinPath, root } from "./files.ts";
 
 const maxLinks = 40;
 
@@ -36,7 +36,7 @@ interface Walk {
 
 const currentEntry = (walk: Walk): Entry => walk.trail.at(-1) ?? root;
 
-const physical = (walk: Walk): string => joined(...walk.trail.map((entry) => entry.name));
+const physical = (walk: Walk): string => joinPath(...walk.trail.map((entry) => entry.name));
 
 function goUp(walk: Walk): void {
   if (walk.trail.length === 1) fail("path_outside", `${walk.path} leads out of the workspace`);
@@ -45,7 +45,7 @@ function goUp(walk: Walk): void {
 
 function goThrough(disk: Disk, walk: Walk, link: Entry): void {
   if (disk.isClosed !== undefined) {
-    const at = joined(physical(walk), link.name);
+    const at = joinPath(physical(walk), link.name);
     const why = `${walk.path} goes through the link ${at} to ${link.target}`;
     fail(
       "path_outside",
@@ -54,7 +54,7 @@ function goThrough(disk: Disk, walk: Walk, link: Entry): void {
   }
   walk.links += 1;
   if (walk.links > maxLinks) fail("conflict", `${walk.path} goes through too many links`);
-  const { fromRoot, segments } = linkSegments(joined(physical(walk), link.name), link.target ?? "");
+  const { fromRoot, segments } = linkSegments(joinPath(physical(walk), link.name), link.target ?? "");
   if (fromRoot) walk.trail = [root];
   walk.pending = [...segments, ...walk.pending];
 }
@@ -63,11 +63,11 @@ function goThrough(disk: Disk, walk: Walk, link: Entry): void {
 function step(disk: Disk, walk: Walk, segment: string): Place | null {
   const folder = currentEntry(walk);
   if (folder.type !== "directory") fail("conflict", `${physical(walk)} is a file, not a folder`);
-  const entry = child(disk, folder.id, segment);
+  const entry = findChild(disk, folder.id, segment);
   if (entry === null) {
     const missing = [segment, ...walk.pending];
-    if (missing.includes("..")) notFound(walk.path);
-    return { path: joined(physical(walk), ...missing), folder: folder.id, entry: null, missing };
+    if (missing.includes("..")) throwNotFound(walk.path);
+    return { path: joinPath(physical(walk), ...missing), folder: folder.id, entry: null, missing };
   }
   if (entry.type === "symlink" && (walk.follow || walk.pending.length > 0)) goThrough(disk, walk, entry);
   else walk.trail.push(entry);
@@ -92,13 +92,13 @@ export function locate(disk: Disk, path: string, follow = true): Place {
 }
 
 /** Finds the entry at a path, or throws `workspace_read_not_found`. */
-export function existing(disk: Disk, path: string, follow = true): Existing {
+export function requireEntry(disk: Disk, path: string, follow = true): Existing {
   const place = locate(disk, path, follow);
-  return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
+  return place.entry === null ? throwNotFound(path) : { ...place, entry: place.entry };
 }
 
 /** Finds the file at a path; a folder is a `conflict`. */
-export function existingFile(disk: Disk, path: string): Existing {
-  const place = existing(disk, path);
+export function requireFile(disk: Disk, path: string): Existing {
+  const place = requireEntry(disk, path);
   return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
 }

@@ -9,7 +9,7 @@ const seenVersion = (disk: Disk, actor: string, path: string): number | undefine
   )[0]?.version;
 
 /** Records that an actor knows this content now. */
-export function saw(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
+export function recordSeen(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
   if (actor === undefined || entry?.type !== "file") return;
   if (seenVersion(disk, actor, path) === entry.version) return;
   disk.database.all(

@@ -5,19 +5,19 @@ import type { Disk, Entry } from "./files.ts";
 import {
   addEntry,
   checkClosed,
-  children,
+  listChildren,
   contentOf,
-  freshId,
+  createId,
   grow,
-  joined,
+  joinPath,
   makeParents,
   putEntry,
   putFile,
   root,
 } from "./files.ts";
 import type { Existing, Place } from "./locate.ts";
-import { existing, locate } from "./locate.ts";
-import { checkUnseen, saw } from "./seen.ts";
+import { requireEntry, locate } from "./locate.ts";
+import { checkUnseen, recordSeen } from "./seen.ts";
 
 /** Who changes the tree, and where the writer may do so. */
 export interface Writer {
@@ -56,8 +56,8 @@ export function* walk(disk: Disk, path: string, entry: Entry): Generator<Found> 
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     yield next;
     if (next.entry.type !== "directory") continue;
-    const inside = children(disk, next.entry.id).reverse();
-    for (const entry of inside) open.push({ path: joined(next.path, entry.name), entry });
+    const inside = listChildren(disk, next.entry.id).reverse();
+    for (const entry of inside) open.push({ path: joinPath(next.path, entry.name), entry });
   }
 }
 
@@ -113,7 +113,7 @@ interface Transfer {
 }
 
 function checkedTransfer(disk: Disk, { source, destination }: Transfer): Existing {
-  const from = existing(disk, source, false);
+  const from = requireEntry(disk, source, false);
   if (from.entry.id === root.id) fail("invalid_request", "the workspace itself cannot be moved or copied");
   const to = locate(disk, destination, false);
   if (to.path === from.path) fail("invalid_request", `${source} and ${destination} are the same`);
@@ -138,10 +138,10 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
   const folder = makeParents(disk, to, writer.name);
   dropRow(disk, from.entry);
-  const changed = { version: freshId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
+  const changed = { version: createId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
   const moved = { ...from.entry, ...changed };
   putEntry(disk, moved);
-  for (const { path, entry } of walk(disk, to.path, moved)) saw(disk, writer.actor, path, entry);
+  for (const { path, entry } of walk(disk, to.path, moved)) recordSeen(disk, writer.actor, path, entry);
   return { from: from.path, to: to.path };
 }
 
@@ -164,7 +164,7 @@ export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): 
   if (item.entry.type === "file") {
     const written = putFile(disk, place, contentOf(disk, item.entry), writer.name, item.entry.sha256);
     putEntry(disk, { ...written, mode: item.entry.mode });
-    saw(disk, writer.actor, path, written);
+    recordSeen(disk, writer.actor, path, written);
     return;
   }
   const folder = makeParents(disk, place, writer.name);
@@ -213,7 +213,7 @@ export function touchEntry(
   path: string,
   fields: { readonly mode?: number; readonly mtime?: number },
 ): void {
-  const place = existing(disk, path);
+  const place = requireEntry(disk, path);
   checkWritable(writer, place.path);
   if (place.entry.id !== root.id) putEntry(disk, { ...place.entry, ...fields });
 }

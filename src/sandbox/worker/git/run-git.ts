@@ -1,10 +1,10 @@
 import { workspaceRoot } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import type { Disk } from "../files/files.ts";
-import { existing } from "../files/locate.ts";
+import { requireEntry } from "../files/locate.ts";
 import { createOutputLog } from "../shell/output-log.ts";
 import { runShell } from "../shell/shell.ts";
-import { concatenated } from "../files/bytes.ts";
+import { joinBytes } from "../files/bytes.ts";
 
 /** The workspace as a request on git sees it. */
 export interface Repository {
@@ -37,7 +37,7 @@ export async function runGit(
   { disk, env, actor }: Repository,
   { args, directory, writablePaths }: GitRun,
 ): Promise<string> {
-  if (existing(disk, directory).entry.type !== "directory")
+  if (requireEntry(disk, directory).entry.type !== "directory")
     fail("conflict", `${directory} is a file, not a folder`);
   const log = createOutputLog(Math.floor(disk.limits().output / 2));
   const timeoutMs = Math.min(longest, disk.limits().wall);
@@ -54,7 +54,7 @@ export async function runGit(
   });
   const told = (stream: "stdout" | "stderr"): string =>
     new TextDecoder().decode(
-      concatenated(
+      joinBytes(
         log
           .after(0)
           .filter((event) => event.stream === stream)

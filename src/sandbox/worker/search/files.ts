@@ -1,6 +1,6 @@
 import type { Disk, Entry } from "../files/files.ts";
-import { children, contentOf, joined } from "../files/files.ts";
-import { existing } from "../files/locate.ts";
+import { listChildren, contentOf, joinPath } from "../files/files.ts";
+import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { IgnoreFile } from "./ignore.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
@@ -22,10 +22,10 @@ function* filesBelow(
   inherited: readonly IgnoreFile[],
   passes: (entry: Entry) => boolean,
 ): Generator<Found> {
-  const entries = children(disk, folder.id);
+  const entries = listChildren(disk, folder.id);
   const rules = [...inherited, ...ignoreFilesIn(disk, path, entries)];
   for (const entry of entries) {
-    const at = joined(path, entry.name);
+    const at = joinPath(path, entry.name);
     if (!passes(entry) || isIgnored(rules, at, entry.type === "directory")) continue;
     if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
     if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules, passes);
@@ -37,13 +37,13 @@ function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   if (path === ".") return [];
   const segments = path.split("/");
   return segments.flatMap((_, index) => {
-    const folder = joined(...segments.slice(0, index));
-    return ignoreFilesIn(disk, folder, children(disk, existing(disk, folder).entry.id));
+    const folder = joinPath(...segments.slice(0, index));
+    return ignoreFilesIn(disk, folder, listChildren(disk, requireEntry(disk, folder).entry.id));
   });
 }
 
 /** The files below a folder that no ignore file excludes and that pass, in order; for a file, the file itself. */
-export function* searched(
+export function* walkFiles(
   disk: Disk,
   { path, entry }: Found,
   passes: (entry: Entry) => boolean = () => true,
@@ -53,7 +53,7 @@ export function* searched(
 }
 
 /** A file's text with whole characters of any script; null for binary content. */
-export function textIn(disk: Disk, entry: Entry): string | null {
+export function readText(disk: Disk, entry: Entry): string | null {
   const bytes = contentOf(disk, entry);
   if (bytes.subarray(0, 8192).includes(0)) return null;
   return new TextDecoder().decode(bytes);

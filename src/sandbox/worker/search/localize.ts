@@ -2,12 +2,12 @@ import type { LocalizedFile, LocalizeQuery } from "../../contract.ts";
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import type { Disk, Entry } from "../files/files.ts";
-import { existing } from "../files/locate.ts";
+import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { LocalizeSearch } from "../requests.ts";
-import { searched, textIn } from "./files.ts";
+import { walkFiles, readText } from "./files.ts";
 import type { SearchPace } from "./pace.ts";
-import { work } from "./pace.ts";
+import { countWork } from "./pace.ts";
 import { lineAt, shownContext } from "./text-lines.ts";
 
 /** This file finds the files that a text may be about, by their names and their words. */
@@ -114,7 +114,7 @@ const isBetter = (a: LocalizedFile, b: LocalizedFile): number =>
  * by path. At most 2000 files are looked at; a text is read if its path fits, and else of the first 200.
  */
 export async function localize(disk: Disk, query: LocalizeSearch): Promise<readonly LocalizedFile[]> {
-  const start = existing(disk, workspacePath(query.directory));
+  const start = requireEntry(disk, workspacePath(query.directory));
   if (start.entry.type !== "directory") fail("conflict", `${query.directory} is a file, not a folder`);
   const paths = small(query.paths);
   const words = { identifiers: small(query.identifiers), phrases: small(query.phrases) };
@@ -122,14 +122,14 @@ export async function localize(disk: Disk, query: LocalizeSearch): Promise<reado
   const found: LocalizedFile[] = [];
   let unread = maxUnnamed;
   let left = maxFiles;
-  for (const { path: at, entry } of searched(disk, start, passes)) {
+  for (const { path: at, entry } of walkFiles(disk, start, passes)) {
     const path = relativeTo(start, at);
     const byPath = scorePath(path, paths);
     const isRead = byPath > 0 || unread-- > 0;
-    const text = (isRead ? textIn(disk, entry) : null) ?? "";
+    const text = (isRead ? readText(disk, entry) : null) ?? "";
     const { score, ...rest } = scoreText(text, words);
     if (byPath + score > 0) found.push({ path, score: byPath + score, ...rest });
-    const going = work(disk, pace, at.length + text.length, 0);
+    const going = countWork(disk, pace, at.length + text.length, 0);
     if (--left === 0 || (going !== true && !(await going))) break;
   }
   return found.sort(isBetter).slice(0, maxFound);

@@ -13,7 +13,7 @@ export interface SearchPace {
 const stretch = { characters: 64 * 1024, steps: 1_000_000 };
 
 /** Counts work and yields from time to time, so that the clock moves. False once the time is up. */
-export function work(
+export function countWork(
   disk: Disk,
   pace: SearchPace,
   characters: number,

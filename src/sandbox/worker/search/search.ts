@@ -2,14 +2,14 @@ import type { ContentHits, SearchMatch } from "../../contract.ts";
 import { createGlobMatcher } from "../../glob.ts";
 import { folderOf, workspacePath } from "../../paths.ts";
 import type { Disk } from "../files/files.ts";
-import { existing } from "../files/locate.ts";
+import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { ContentSearch, FileSearch } from "../requests.ts";
-import { searched, textIn } from "./files.ts";
+import { walkFiles, readText } from "./files.ts";
 import type { LineTest } from "./line-test.ts";
 import { lineTest } from "./line-test.ts";
 import type { SearchPace } from "./pace.ts";
-import { work } from "./pace.ts";
+import { countWork } from "./pace.ts";
 import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 
 /** The limits of one search: milliseconds, bytes read, characters shown. */
@@ -65,7 +65,7 @@ async function searchText(
     const span = test.matches(text.slice(start, end))
       ? addMatch(progress, query, text, { path, line, start })
       : 0;
-    const going = work(disk, progress, looked + span + roundCost, looked * test.steps);
+    const going = countWork(disk, progress, looked + span + roundCost, looked * test.steps);
     if (going !== true && !(await going)) return false;
     start = next;
   }
@@ -81,8 +81,8 @@ async function searchFile(
   { path, entry }: Found,
 ): Promise<boolean> {
   progress.bytes += entry.size;
-  if (progress.bytes > maxBytes || !(await work(disk, progress, path.length, 0))) return false;
-  const text = textIn(disk, entry);
+  if (progress.bytes > maxBytes || !(await countWork(disk, progress, path.length, 0))) return false;
+  const text = readText(disk, entry);
   return text === null || searchText(disk, progress, query, test, { path, text });
 }
 
@@ -92,12 +92,12 @@ async function searchFile(
  */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
-  const start = existing(disk, workspacePath(query.directory));
+  const start = requireEntry(disk, workspacePath(query.directory));
   const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
   const matches: SearchMatch[] = [];
   const until = disk.now() + maxTime;
   const progress: Progress = { until, matches, total: 0, bytes: 0, shown: 0, characters: 0, steps: 0 };
-  for (const found of searched(disk, start)) {
+  for (const found of walkFiles(disk, start)) {
     if (found.entry.size > maxFileBytes || (wanted !== null && !wanted(found.path))) continue;
     if (!(await searchFile(disk, progress, query, test, found)))
       return { matches, total: progress.total, truncated: true };
@@ -118,9 +118,9 @@ export async function searchFiles(
   disk: Disk,
   { pattern, directory, max_results }: FileSearch,
 ): Promise<readonly string[]> {
-  const start = existing(disk, workspacePath(directory));
+  const start = requireEntry(disk, workspacePath(directory));
   const wanted = fileTest(pattern, start);
-  const found = [...searched(disk, start)].filter(({ path }) => wanted(path));
+  const found = [...walkFiles(disk, start)].filter(({ path }) => wanted(path));
   const newest = found.sort((a, b) => b.entry.mtime - a.entry.mtime || (a.path < b.path ? -1 : 1));
   return newest.slice(0, max_results).map(({ path }) => path);
 }

@@ -3,8 +3,8 @@ import { sha256Hex } from "../../sha256.ts";
 import { fail } from "../errors.ts";
 import { blob, metaOf, setMeta } from "../files/database.ts";
 import type { Disk } from "../files/files.ts";
-import { freshId } from "../files/files.ts";
-import { existing } from "../files/locate.ts";
+import { createId } from "../files/files.ts";
+import { requireEntry } from "../files/locate.ts";
 import { createGatherer } from "./gather.ts";
 import type { LoggedOutput, OutputLog } from "./output-log.ts";
 import { createOutputLog } from "./output-log.ts";
@@ -164,7 +164,7 @@ async function drive(host: CommandHost, request: CommandRequest, live: LiveComma
 function instanceOf(disk: Disk): string {
   const known = metaOf(disk.database, "instance");
   if (known !== null) return known;
-  const fresh = freshId().toString(36) + freshId().toString(36);
+  const fresh = createId().toString(36) + createId().toString(36);
   setMeta(disk.database, "instance", fresh);
   return fresh;
 }
@@ -178,7 +178,7 @@ function begin(
   const { disk } = host;
   const { processes, output } = disk.limits();
   if (live.size >= processes) fail("limit", `${processes} commands run already; wait for one or end it`);
-  if (existing(disk, request.cwd).entry.type !== "directory")
+  if (requireEntry(disk, request.cwd).entry.type !== "directory")
     fail("invalid_request", `cwd ${request.cwd} is a file`);
   const command: LiveCommand = {
     log: createOutputLog(Math.floor(output / 2)),

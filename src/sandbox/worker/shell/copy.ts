@@ -1,7 +1,7 @@
 import { fail } from "../errors.ts";
 import type { Disk } from "../files/files.ts";
-import { children, contentOf, joined } from "../files/files.ts";
-import { existing, locate } from "../files/locate.ts";
+import { listChildren, contentOf, joinPath } from "../files/files.ts";
+import { requireEntry, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { copyOne, moveTree, removeTree, staysInside, walk, writeFile } from "../files/tree.ts";
 
@@ -37,24 +37,25 @@ export function copyInto(
   writer: Writer,
   { source, destination, recursive }: { source: string; destination: string; recursive: boolean },
 ): void {
-  const from = existing(disk, source, !recursive);
+  const from = requireEntry(disk, source, !recursive);
   if (from.entry.type === "directory" && !recursive) fail("conflict", `${source} is a directory`);
   const to = locate(disk, destination).path;
   if (from.path === "." || to.startsWith(`${from.path}/`))
     fail("conflict", `${source} cannot be copied into itself`);
   for (const item of walk(disk, from.path, from.entry))
-    copies[item.entry.type](disk, writer, item, joined(to, item.path.slice(from.path.length + 1)));
+    copies[item.entry.type](disk, writer, item, joinPath(to, item.path.slice(from.path.length + 1)));
 }
 
 /** Moves; a folder may only replace an empty folder, a file only a file. */
 export function moveOver(disk: Disk, writer: Writer, source: string, destination: string): void {
-  const { entry } = existing(disk, source, false);
+  const { entry } = requireEntry(disk, source, false);
   const target = locate(disk, destination, false).entry;
   if (target !== null && target.id !== entry.id) {
     const isFolder = target.type === "directory";
     if (isFolder !== (entry.type === "directory"))
       fail("conflict", `${destination} is ${isFolder ? "a directory" : "not a directory"}`);
-    if (isFolder && children(disk, target.id).length > 0) fail("conflict", "ENOTEMPTY: directory not empty");
+    if (isFolder && listChildren(disk, target.id).length > 0)
+      fail("conflict", "ENOTEMPTY: directory not empty");
   }
   moveTree(disk, writer, { source, destination, overwrite: true });
 }

@@ -4,8 +4,8 @@ import { workspacePath, workspaceRoot } from "../../paths.ts";
 import { hexOf } from "../../sha256.ts";
 import { fail, posixName } from "../errors.ts";
 import type { Disk, Entry } from "../files/files.ts";
-import { atomically, children, contentOf, extendFile } from "../files/files.ts";
-import { existing, existingFile, locate } from "../files/locate.ts";
+import { runAtomically, listChildren, contentOf, extendFile } from "../files/files.ts";
+import { requireEntry, requireFile, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { checkWritable, makeFolder, makeLink, removeTree, touchEntry, writeFile } from "../files/tree.ts";
 import { meter } from "../meter.ts";
@@ -84,7 +84,7 @@ const operator =
   async (path, name, operation) => {
     await turn();
     try {
-      return atomically(disk, () => operation(within(path)));
+      return runAtomically(disk, () => operation(within(path)));
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
@@ -92,8 +92,10 @@ const operator =
   };
 
 function names(disk: Disk, path: string): Entry[] {
-  const { entry } = existing(disk, path);
-  return entry.type === "directory" ? children(disk, entry.id) : fail("conflict", `${path} is not a folder`);
+  const { entry } = requireEntry(disk, path);
+  return entry.type === "directory"
+    ? listChildren(disk, entry.id)
+    : fail("conflict", `${path} is not a folder`);
 }
 
 /** The stat that `[ -w ]` and `ls` see: files that this command may not change look read-only. */
@@ -109,13 +111,13 @@ function shown(writer: Writer, { path, entry }: Found): FsStat {
 function readers(disk: Disk, writer: Writer, run: Operator) {
   return {
     readFile: (path: string, options?: Encoding) =>
-      run(path, "open", (file) => textFrom(contentOf(disk, existingFile(disk, file).entry), options)),
+      run(path, "open", (file) => textFrom(contentOf(disk, requireFile(disk, file).entry), options)),
     readFileBuffer: (path: string) =>
-      run<Uint8Array>(path, "open", (file) => contentOf(disk, existingFile(disk, file).entry)),
+      run<Uint8Array>(path, "open", (file) => contentOf(disk, requireFile(disk, file).entry)),
     exists: (path: string) =>
       run(path, "access", (file) => locate(disk, file).entry !== null).catch(() => false),
-    stat: (path: string) => run(path, "stat", (file) => shown(writer, existing(disk, file))),
-    lstat: (path: string) => run(path, "lstat", (file) => shown(writer, existing(disk, file, false))),
+    stat: (path: string) => run(path, "stat", (file) => shown(writer, requireEntry(disk, file))),
+    lstat: (path: string) => run(path, "lstat", (file) => shown(writer, requireEntry(disk, file, false))),
     readdir: (path: string) =>
       run(path, "scandir", (folder) => names(disk, folder).map((entry) => entry.name)),
     readdirWithFileTypes: (path: string) =>
@@ -124,12 +126,12 @@ function readers(disk: Disk, writer: Writer, run: Operator) {
       ),
     readlink: (path: string) =>
       run(path, "readlink", (file) => {
-        const { entry } = existing(disk, file, false);
+        const { entry } = requireEntry(disk, file, false);
         return entry.target ?? fail("invalid_request", `${file} is not a link`);
       }),
     realpath: (path: string) =>
       run(path, "realpath", (file) => {
-        const physical = existing(disk, file).path;
+        const physical = requireEntry(disk, file).path;
         return physical === "." ? "/" : `/${physical}`;
       }),
   };
@@ -153,7 +155,7 @@ function removeAt(
     if (options.force !== true) fail("workspace_read_not_found", path);
     return;
   }
-  const filled = place.entry.type === "directory" && children(disk, place.entry.id).length > 0;
+  const filled = place.entry.type === "directory" && listChildren(disk, place.entry.id).length > 0;
   if (filled && options.recursive !== true) fail("conflict", "ENOTEMPTY: directory not empty");
   removeTree(disk, writer, place.path, place.entry);
 }
@@ -161,7 +163,7 @@ function removeAt(
 function writers(disk: Disk, writer: Writer, run: Operator) {
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
-    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry));
+    writeFile(disk, writer, newPath, contentOf(disk, requireFile(disk, existingPath).entry));
   };
   return {
     writeFile: (path: string, content: FileContent, options?: Encoding) =>

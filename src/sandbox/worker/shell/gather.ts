@@ -1,4 +1,4 @@
-import { concatenated } from "../files/bytes.ts";
+import { joinBytes } from "../files/bytes.ts";
 import { eventBytes } from "./output-log.ts";
 import type { Stream } from "./shell.ts";
 
@@ -16,7 +16,7 @@ export function createGatherer(emit: (stream: Stream, bytes: Uint8Array) => void
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    const bytes = concatenated(pieces);
+    const bytes = joinBytes(pieces);
     pieces = [];
     size = 0;
     if (bytes.length > 0) emit(current, bytes);
