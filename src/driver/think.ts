@@ -2,7 +2,6 @@ import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
 import { placeOf, validGrants } from "../agent/calls/judge.ts";
 import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
-import type { Delta, DeltaKind } from "../agent/state/delta.ts";
 import type { ModelCall } from "../agent/state/model-call.ts";
 import { attemptId } from "../agent/state/model-call.ts";
 import type { ContextSnapshot } from "../agent/state/records.ts";
@@ -11,15 +10,14 @@ import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { emit, runOf } from "../agent/transaction/draft.ts";
 import type { ThinkingPhase } from "../agent/transaction/targets.ts";
-import type { OpenedItem } from "../agent/turn/attempts.ts";
-import { failAttempt, handleUncoveredAttempt, itemId, openItems } from "../agent/turn/attempts.ts";
+import { failAttempt, handleUncoveredAttempt } from "../agent/turn/attempts.ts";
 import { applyReply } from "../agent/turn/replies.ts";
 import type { Part } from "../chat/message.ts";
-import { preview } from "../chat/text.ts";
 import { buildView } from "../chat/view.ts";
-import type { ItemDelta, ModelRequest } from "../model/completer.ts";
+import type { ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Host } from "./host.ts";
+import { openLiveText } from "./live-text.ts";
 import { makeModelCall } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
 
@@ -128,7 +126,7 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   if (messages === null) return;
   if (allowedOutput(target, phase.call.input, Infinity) < leastOutput)
     return settle((draft) => void failAttempt(draft, threadId, overflowFailure(target)));
-  const stream = openStream(host, threadId, run, phase.call.attempt);
+  const stream = openLiveText(host, threadId, run, phase.call.attempt);
   const sawOf = (call: ModelCall): ContextSnapshot =>
     createContextSnapshot(agent, thread, run, { from: phase.from, call });
   await makeModelCall(work, {
@@ -150,110 +148,6 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
     late: () =>
       host.late({ thread: threadId, run: run.id, step: attemptId(run, phase.call.attempt), code: "ok" }),
   });
-};
-
-/** Sends the live text of one attempt to the watchers: it merges many provider reads into one frame per item. */
-interface ItemStream {
-  readonly take: (deltas: readonly ItemDelta[]) => void;
-  /** Drops what was not sent, because the event that follows holds the whole text. */
-  readonly close: () => void;
-}
-
-interface StreamItem {
-  readonly id: string;
-  readonly kind: ItemDelta["kind"];
-  readonly call: { readonly id: string; readonly name: string } | null;
-  text: string;
-  sent: number;
-  opened: boolean;
-}
-
-/** Sets the milliseconds between frames: an item's first piece leaves at once, and later pieces are gathered. */
-const frameMs = 16;
-
-const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
-  text: "text_delta",
-  reasoning: "reasoning_delta",
-  tool_input: "tool_input_delta",
-};
-
-/** Adds a piece to its item; returns true if it is the item's first. */
-const addPiece = (items: Map<number, StreamItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
-  const { index, kind, data, call } = delta;
-  const known = items.get(index);
-  if (known !== undefined) known.text += data;
-  else
-    items.set(index, {
-      id: itemId(run, attempt, index),
-      kind,
-      call: call ?? null,
-      text: data,
-      sent: 0,
-      opened: false,
-    });
-  return known === undefined;
-};
-
-const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
-  id,
-  kind,
-  call,
-  preview: kind === "tool_input" ? "" : preview(text),
-});
-
-export const openStream = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
-  const items = new Map<number, StreamItem>();
-  let timer: { cancel(): void } | null = null;
-  let shownAt = Number.NEGATIVE_INFINITY;
-  let closed = false;
-
-  const openNew = (): void => {
-    const fresh = [...items.values()].filter(({ opened }) => !opened);
-    if (fresh.length === 0) return;
-    for (const item of fresh) item.opened = true;
-    host.update((draft) => {
-      const now = draft.state.threads[threadId]?.run;
-      if (now?.phase.at !== "thinking") return;
-      if (attemptId(now, now.phase.call.attempt) === attemptId(run, attempt))
-        openItems(draft, threadId, fresh.map(toOpenedItem));
-    });
-  };
-
-  const unsent = (item: StreamItem): readonly Delta[] => {
-    const { id, kind, text, sent } = item;
-    if (sent === text.length) return [];
-    item.sent = text.length;
-    host.itemGrew({ id, thread: threadId, kind, attempt, text });
-    const data = text.slice(sent);
-    return [{ type: "delta", kind: deltaKinds[kind], thread: threadId, item: id, attempt, off: sent, data }];
-  };
-
-  const flush = (): void => {
-    timer = null;
-    if (closed) return;
-    shownAt = host.now();
-    openNew();
-    host.show([...items.values()].flatMap(unsent));
-  };
-
-  const showAfter = (ms: number): void => {
-    timer?.cancel();
-    timer = host.after(ms, flush);
-  };
-
-  return {
-    take: (deltas) => {
-      if (closed) return;
-      const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
-      if (hasNew) showAfter(0);
-      else if (timer === null) showAfter(Math.max(0, shownAt + frameMs - host.now()));
-    },
-    close: () => {
-      closed = true;
-      timer?.cancel();
-      host.itemsClosed([...items.values()].map(({ id }) => id));
-    },
-  };
 };
 
 /** Reads the team's grants before a call asks a person or uses a grant, because they also change elsewhere. */

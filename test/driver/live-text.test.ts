@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Run } from "../../src/agent/state/run.ts";
 import type { Host } from "../../src/driver/host.ts";
-import { openStream } from "../../src/driver/think.ts";
+import { openLiveText } from "../../src/driver/live-text.ts";
 
 /** A host whose clock is moved by hand; it tells when which texts were shown. */
 const openHost = () => {
@@ -37,7 +37,7 @@ const piece = (index: number, data: string) => ({ index, kind: "text", off: 0, d
 
 test("AP-20: the first piece of an item is shown at once, what follows it every 16 ms, the end by its event", () => {
   const { host, moveTo, shown } = openHost();
-  const stream = openStream(host, "main", { id: "run_1", turn: 1 } as Run, 1);
+  const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
   for (let at = 0; at <= 40; at += 2) {
     moveTo(at);
     stream.take([piece(0, "x")]);
