@@ -234,6 +234,45 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
 });
 
+test("AP-54: files that were not sent are not lost without a word: leaving asks first, and the page says what it keeps", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hello");
+  await state("done");
+  /** The browser asks if the page holds this event up. */
+  const asks = () => page.evaluate("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+  expect(await asks()).toBe(false);
+  const held = Promise.withResolvers<void>();
+  await page.route("**/v1/sessions/*/files?*", async (route) => {
+    await held.promise;
+    await route.abort();
+  });
+  await page
+    .locator(".composer")
+    .getByLabel("Files to attach")
+    .setInputFiles({
+      name: "shells.txt",
+      mimeType: "text/plain",
+      buffer: Buffer.from("three limpets"),
+    });
+  await expect.poll(asks).toBe(true);
+  await page.locator("#composer").press("Enter");
+  await page.locator(".composer-files").waitFor({ state: "detached" });
+  expect(await asks(), "while it is on its way").toBe(true);
+  held.resolve();
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
+  await expect.poll(asks).toBe(true);
+  await page.unroute("**/v1/sessions/*/files?*");
+  await server.kill();
+  await page.getByText("What you type is kept, over a reload too; files are not.").waitFor();
+  await server.start();
+  await state("done");
+  await page.locator("#composer").press("Enter");
+  await state("done");
+  await page.locator(".log", { hasText: "shells.txt" }).waitFor();
+  await expect.poll(asks).toBe(false);
+  expect(textsOf(await api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
+});
+
 test("AP-54: a first message whose answer was lost, said again, creates one session", async () => {
   const { page, say, state } = shown;
   await page.goto(`${server.url}/console`);

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Menu } from "../parts/controls.tsx";
 import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
+import { askBeforeLeaving } from "../parts/hooks.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
@@ -267,12 +268,15 @@ export const Composer = ({
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
-      onSend(draft.text, mode, draft.files).catch(() => putBack(draft));
+      const sent = onSend(draft.text, mode, draft.files).catch(() => putBack(draft));
+      if (draft.files.length > 0) void sent.finally(askBeforeLeaving());
       setDraft(empty);
       setWanted(null);
     }
     document.getElementById("composer")?.focus();
   };
+  const hasFiles = draft.files.length > 0;
+  useEffect(() => (hasFiles ? askBeforeLeaving() : undefined), [hasFiles]);
   const isOver = useDroppedFiles(attach);
   return (
     <div class={classOf({ answers: isAnswer, tall, "takes-drop": isOver })}>

@@ -38,8 +38,8 @@ const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
     <p class="notice">
       <span class="dot quiet" />
       <span>
-        <strong>{lossWords[problem?.code ?? ""] ?? "Connection lost"}.</strong> Trying again {when}. Nothing
-        you type is lost.
+        <strong>{lossWords[problem?.code ?? ""] ?? "Connection lost"}.</strong> Trying again {when}. What you
+        type is kept, over a reload too; files are not.
       </span>
       <button type="button" class="plain" onClick={open.reconnect}>
         Try now

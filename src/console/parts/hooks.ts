@@ -131,3 +131,10 @@ export const useLoad = <T>(key: string, load: (signal: AbortSignal) => Promise<T
   }, [key]);
   return loaded;
 };
+
+/** Has the browser ask before the page is left, since something would be lost; returns how to stop it. */
+export const askBeforeLeaving = (): (() => void) => {
+  const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
+  addEventListener("beforeunload", ask);
+  return () => removeEventListener("beforeunload", ask);
+};
