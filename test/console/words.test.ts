@@ -59,7 +59,7 @@ test("AP-54: numbers as people read them", () => {
     "3 min 1 s",
     "2 h 5 min",
   ]);
-  expect([formatUsd(1.2), formatUsd(null)]).toEqual(["$1.20", "no price"]);
+  expect([1.2, 0.009, 0, null].map(formatUsd)).toEqual(["$1.20", "<$0.01", "$0.00", "no price"]);
 });
 
 test("AP-54: a call says what it did, does, or was kept from", () => {

@@ -97,7 +97,7 @@ const modesFor = (ask: TranscriptAsk | null, busy: boolean, online: boolean): re
 const placeholderFor = (agent: string, transcript: Transcript, ask: TranscriptAsk | null): string => {
   if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
   if (takesAnswer(ask)) return "Write your answer.";
-  if (ask !== null) return `Write to ${agent}. Waits until you have decided.`;
+  if (ask !== null) return `For ${agent}, after your decision.`;
   return transcript.session?.active_run == null
     ? `Write to ${agent}.`
     : `Write to ${agent}. It reads this before its next step.`;

@@ -23,9 +23,11 @@ export const formatTokens = (count: number): string => {
 export const formatSigned = (count: number): string =>
   `${count < 0 ? "−" : "+"}${grouped.format(Math.abs(Math.round(count)))}`;
 
-/** Formats USD with two digits; a price that nobody knows is said so. */
-export const formatUsd = (usd: number | null | undefined): string =>
-  usd === null || usd === undefined ? "no price" : `$${usd.toFixed(2)}`;
+/** Formats USD with two digits; a price that nobody knows is said so, and so is one of less than a cent. */
+export const formatUsd = (usd: number | null | undefined): string => {
+  if (usd === null || usd === undefined) return "no price";
+  return usd > 0 && usd < 0.01 ? "<$0.01" : `$${usd.toFixed(2)}`;
+};
 
 /** Formats a share of one: `36 %`. */
 export const formatShare = (share: number): string => `${Math.round(share * 100)} %`;

@@ -69,8 +69,7 @@ interface Uploaded {
 }
 
 const upload = async (api: Api, session: string, file: File) => {
-  const name = encodeURIComponent(file.name);
-  const address = `/sessions/${session}/files?name=${name}&path=uploads/${name}`;
+  const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
   const { id, media_type } = await api.read<Uploaded>(address, { method: "POST", body: file });
   const part = { file: id, name: file.name };
   return media_type.startsWith("image/")
