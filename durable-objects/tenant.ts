@@ -208,6 +208,11 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
       if (renewPin(this.#tables, revision, Date.now())) return;
       await this.#team().pinDefinition(this.ctx.id.toString(), revision, json);
       addPin(this.#tables, revision, Date.now());
+      recordAction(
+        this.#tables,
+        { who: "deployment", action: "use_revision", subject: revision },
+        Date.now(),
+      );
     });
   }
 

@@ -122,7 +122,7 @@ test("★ AP-3 AP-12 AP-13: a tenant of a jurisdiction has objects of that name,
   expect(await listed(key)).toEqual([]);
 });
 
-test("★ CF-33: a tenant pins a revision with the team before its first session, and lets it go with its last", async () => {
+test("★ CF-33 TB-11: a tenant pins a revision with the team before its first session, and lets it go with its last", async () => {
   const stub = tenantStub("pinning");
   const holders = (): Promise<readonly unknown[]> =>
     runInDurableObject(teamStub(), (_, { storage }) =>
@@ -137,6 +137,14 @@ test("★ CF-33: a tenant pins a revision with the team before its first session
   await stub.keepDefinition("r_old", "{}");
   await stub.keepDefinition("r_old", "{}");
   expect(await holders()).toEqual([stub.id.toString()]);
+  const reply = await stub.perform({
+    principal: of("pinning"),
+    op: "list_audit",
+    params: { action: "use_revision" },
+  });
+  expect(JSON.parse(reply.ok ? reply.json : "{}")).toMatchObject({
+    data: [{ who: "deployment", subject: "r_old" }],
+  });
   await stub.index(summary("a", { revision: "r_old" }));
   await age();
   await stub.keepDefinition("r_new", "[]");
