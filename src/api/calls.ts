@@ -12,7 +12,7 @@ import type { DirectoryReply, TeamOperation, TenantOperation } from "../engine/a
 import { requireAccepted } from "./answers.ts";
 import type { AcceptedReply } from "./answers.ts";
 import type { RequestFields } from "./body.ts";
-import type { AuthorizedContext, SessionRequestContext, SessionStub } from "./context.ts";
+import type { AuthorizedContext, RequestContext, SessionRequestContext, SessionStub } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 
 /** This file passes a request on to a session, its tenant or the team, as one RPC each. */
@@ -121,7 +121,10 @@ const auditOperation = async (
   await auditAction(context, { action: op, subject });
 };
 
-/** Performs one operation of the caller's tenant or of the team. */
+export const isRead = ({ request }: RequestContext): boolean =>
+  request.method === "GET" || request.method === "HEAD";
+
+/** Performs one operation of the caller's tenant or of the team; reads and calls with a key may be repeated. */
 export async function callDirectory(
   context: AuthorizedContext,
   op: TeamOperation | TenantOperation,
@@ -134,7 +137,7 @@ export async function callDirectory(
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
       : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
-  const reply = requireAccepted(await callWithRetry(perform, op !== "create_key" || key !== undefined));
+  const reply = requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
   if (!isTenantOperation(op)) await auditOperation(context, op, params, reply);
   return reply;
 }

@@ -7,7 +7,7 @@ import type { TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
 import { toResponse } from "./answers.ts";
 import { readBody, refuseEmptyBody } from "./body.ts";
 import type { RequestFields } from "./body.ts";
-import { callSession, callDirectory, readIdempotencyKey, mergeFields } from "./calls.ts";
+import { callSession, callDirectory, isRead, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, SessionRequestContext } from "./context.ts";
 import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
@@ -102,9 +102,6 @@ export const operationRoute = (
   handle: SessionRoute["handle"] = async (context) =>
     answerOperation(context, operation, await readParameters(context, operation)),
 ): SessionRoute => ({ on: "session", ...operationAddress(operation), handle });
-
-const isRead = ({ request }: RequestContext): boolean =>
-  request.method === "GET" || request.method === "HEAD";
 
 const directoryScopes = { ...teamOperationScopes, ...tenantOperationScopes };
 

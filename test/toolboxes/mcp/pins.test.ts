@@ -46,6 +46,9 @@ const bothBench = (
     ...(lock === undefined ? {} : { files: { "mcp.lock.json": JSON.stringify(lock) } }),
   });
 
+const approve = (shared: Shared, approval: Parameters<typeof approveServer>[1]) =>
+  shared.write((all) => approveServer(all, approval));
+
 const declared = (bench: Bench): readonly string[] =>
   (bench.requests.at(-1)?.tools ?? []).map(({ name }) => name).filter((name) => name.includes("__"));
 
@@ -77,7 +80,7 @@ test("TB-23: a description changed between lists: that tool is quarantined with 
   expect(eventsOf(bench, "mcp_status")).toHaveLength(2);
   const [row] = dataOf(shared);
   expect(row).toMatchObject({ name: "sea", state: "quarantined", tools: 2 });
-  expect(approveServer(shared, { name: "sea" })).toEqual({
+  expect(approve(shared, { name: "sea" })).toEqual({
     approved: [{ tool: "sea__look", hash: row?.changes[0]?.found }],
   });
   await say(bench, "And again");
@@ -123,7 +126,7 @@ test("TB-23: a lock that comes later decides over what the first list had, and a
   await say(bench);
   expect(declared(bench)).toEqual([]);
   const found = dataOf(shared)[0]?.changes[0]?.found ?? "";
-  approveServer(shared, { name: "sea", tools: { sea__keep: found } });
+  approve(shared, { name: "sea", tools: { sea__keep: found } });
   await say(bench, "Again");
   expect(declared(bench)).toEqual(["sea__keep"]);
 });
@@ -132,8 +135,8 @@ test("TB-23: only what was found is approved: another hash, an unknown server an
   const shared = tables();
   const sea = await changing();
   await say(await bothBench(sea, shared, { runs: 1 }));
-  expect(() => approveServer(shared, { name: "land" })).toThrow("No session of this tenant");
-  expect(() => approveServer(shared, { name: "sea", tools: { sea__look: "1".repeat(64) } })).toThrow(
+  expect(() => approve(shared, { name: "land" })).toThrow("No session of this tenant");
+  expect(() => approve(shared, { name: "sea", tools: { sea__look: "1".repeat(64) } })).toThrow(
     "does not offer sea__look with this hash",
   );
   expect(approveServerSchema.safeParse({ name: "sea", tools: { sea__look: "short" } }).success).toBe(false);

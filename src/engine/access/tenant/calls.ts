@@ -46,13 +46,19 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
       parseParams(listServersSchema, params);
       return createReply(200, listServers(tables));
     },
-    approve_mcp_server: (tables, { params }) =>
-      createReply(200, approveServer(tables, parseParams(approveServerSchema, params))),
-    forget_mcp_login: (tables, { params }) => {
+    approve_mcp_server: (_tables, { params }, _now, once) => {
+      const approval = parseParams(approveServerSchema, params);
+      const { value, replayed } = once((all) => approveServer(all, approval));
+      return createReply(200, value, replayed);
+    },
+    forget_mcp_login: (_tables, { params }, _now, once) => {
       const { name } = parseParams(serverReferenceSchema, params);
-      requireServer(tables, name);
-      forgetLogins(tables, name);
-      return createReply(204, null);
+      const { replayed } = once((all) => {
+        requireServer(all, name);
+        forgetLogins(all, name);
+        return null;
+      });
+      return createReply(204, null, replayed);
     },
     revoke_grant: (tables, { params }, _now, once) => {
       const { replayed } = revokeGrant(tables, parseParams(grantReferenceSchema, params).grant, once);

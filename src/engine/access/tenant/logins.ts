@@ -13,7 +13,7 @@ import type {
 import type { LoginSettlement } from "../../../session/rpc.ts";
 import type { Sealer } from "../../secrets/seal.ts";
 import type { ServerLogins } from "../../tools/server-login.ts";
-import type { TableDatabase, Tables } from "../database.ts";
+import type { RunQuery, Tables } from "../database.ts";
 import { tenantObjectName } from "../names.ts";
 import { recordAction } from "./audit.ts";
 
@@ -115,21 +115,20 @@ const takeLogin = (tables: Tables, id: string): boolean =>
 
 type SealedRow = readonly [issuer: string, sealed: string];
 
-const writeCredentials = (all: TableDatabase["all"], server: string, rows: readonly SealedRow[]): void => {
+const writeCredentials = (all: RunQuery, server: string, rows: readonly SealedRow[]): void => {
   all("DELETE FROM mcp_credentials WHERE server = ?", server);
   for (const [issuer, sealed] of rows)
     all("INSERT INTO mcp_credentials (server, issuer, sealed) VALUES (?, ?, ?)", server, issuer, sealed);
 };
 
-const holdsCredentials = (all: TableDatabase["all"], server: string): boolean =>
+const holdsCredentials = (all: RunQuery, server: string): boolean =>
   all("SELECT 1 FROM mcp_credentials WHERE server = ?", server).length > 0;
 
 /** Forgets what authorization servers gave for a server, and the logins there that are under way. */
-export const forgetLogins = (tables: Tables, server: string): void =>
-  tables.write((all) => {
-    all("DELETE FROM mcp_credentials WHERE server = ?", server);
-    all("DELETE FROM mcp_logins WHERE server = ?", server);
-  });
+export const forgetLogins = (all: RunQuery, server: string): void => {
+  all("DELETE FROM mcp_credentials WHERE server = ?", server);
+  all("DELETE FROM mcp_logins WHERE server = ?", server);
+};
 
 /** So many requests for tokens of one server wait at most; with 15 seconds each they would wait for minutes. */
 const mostWaiting = 20;

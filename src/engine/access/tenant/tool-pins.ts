@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ToolChange } from "../../../agent/hooks/servers.ts";
 import type { Json } from "../../../chat/message.ts";
 import { refuse } from "../../../session/problems.ts";
-import type { Tables } from "../database.ts";
+import type { RunQuery, Tables } from "../database.ts";
 
 /** This file keeps what was approved of the tools of MCP servers, so that a server cannot change them unseen. */
 
@@ -107,26 +107,26 @@ export const approveServerSchema = z.strictObject({
 export const serverReferenceSchema = approveServerSchema.pick({ name: true });
 
 /** Refuses a server that nobody of the tenant has asked. */
-export const requireServer = (tables: Tables, name: string): void => {
-  const known = tables.read("SELECT server FROM mcp_servers WHERE server = ?", name);
+export const requireServer = (all: RunQuery, name: string): void => {
+  const known = all("SELECT server FROM mcp_servers WHERE server = ?", name);
   if (known.length === 0) refuse("not_found", "No session of this tenant has used such an MCP server.");
 };
 
-const changesOf = (tables: Tables, server: string): readonly ToolChange[] =>
-  tables
-    .read("SELECT tool, pinned, found FROM tool_changes WHERE server = ? ORDER BY tool", server)
-    .map(({ tool, pinned, found }) => ({
+const changesOf = (all: RunQuery, server: string): readonly ToolChange[] =>
+  all("SELECT tool, pinned, found FROM tool_changes WHERE server = ? ORDER BY tool", server).map(
+    ({ tool, pinned, found }) => ({
       tool: String(tool),
       pinned: pinned === null ? null : String(pinned),
       found: String(found),
-    }));
+    }),
+  );
 
 /** Lists the servers that a tenant's sessions have asked, and what they found changed. */
 export const listServers = (tables: Tables): Json => ({
   data: tables
     .read("SELECT server, state, error, tools, at FROM mcp_servers ORDER BY server")
     .map(({ server, state, error, tools, at }) => {
-      const changes = changesOf(tables, String(server));
+      const changes = changesOf((...query) => tables.read(...query), String(server));
       const isQuarantined = state === "connected" && changes.length > 0;
       return {
         name: String(server),
@@ -140,28 +140,23 @@ export const listServers = (tables: Tables): Json => ({
 });
 
 /** Approves what was found changed; a hash that was not found is refused, since nobody can have looked at it. */
-export const approveServer = (
-  tables: Tables,
-  { name, tools }: z.output<typeof approveServerSchema>,
-): Json => {
-  requireServer(tables, name);
-  const changes = changesOf(tables, name);
+export const approveServer = (all: RunQuery, { name, tools }: z.output<typeof approveServerSchema>): Json => {
+  requireServer(all, name);
+  const changes = changesOf(all, name);
   const wrong = Object.entries(tools ?? {}).find(
     ([tool, wanted]) => !changes.some((each) => each.tool === tool && each.found === wanted),
   );
   if (wrong !== undefined)
     refuse("conflict", `The server does not offer ${wrong[0]} with this hash now; read GET /v1/mcp again.`);
   const approved = changes.filter(({ tool }) => tools === undefined || Object.hasOwn(tools, tool));
-  tables.write((all) => {
-    for (const { tool, found } of approved) {
-      all(
-        "INSERT OR REPLACE INTO tool_pins (server, tool, hash, approved) VALUES (?, ?, ?, 1)",
-        name,
-        tool,
-        found,
-      );
-      all("DELETE FROM tool_changes WHERE server = ? AND tool = ?", name, tool);
-    }
-  });
+  for (const { tool, found } of approved) {
+    all(
+      "INSERT OR REPLACE INTO tool_pins (server, tool, hash, approved) VALUES (?, ?, ?, 1)",
+      name,
+      tool,
+      found,
+    );
+    all("DELETE FROM tool_changes WHERE server = ? AND tool = ?", name, tool);
+  }
   return { approved: approved.map(({ tool, found }) => ({ tool, hash: found })) };
 };

@@ -196,7 +196,7 @@ test("TB-27: what is forgotten of a server takes its logins with it, and leaves 
   await end(desk, await begin(desk, "s1"));
   const state = await begin(desk, "s2");
   await begin(desk, "s3", { server: "lake" });
-  forgetLogins(desk.tables, "sea");
+  desk.tables.write((all) => forgetLogins(all, "sea"));
   expect(count(desk, "mcp_credentials")).toBe(0);
   expect(await end(desk, state)).toBe("unknown");
   expect(count(desk, "mcp_logins")).toBe(1);
@@ -205,7 +205,7 @@ test("TB-27: what is forgotten of a server takes its logins with it, and leaves 
 test("TB-27: what is forgotten while a token is renewed or a login ends is not stored again", async () => {
   let isForgotten = false;
   const forget = <T>(answer: T): T => {
-    if (isForgotten) forgetLogins(desk.tables, "sea");
+    if (isForgotten) desk.tables.write((all) => forgetLogins(all, "sea"));
     return answer;
   };
   const desk = open({
