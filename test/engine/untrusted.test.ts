@@ -66,9 +66,11 @@ test("TB-10: before it has read one, and where the team leaves it off, nothing a
   expect(asked((await play([[page], [fire, elsewhere]], { after: "off" })).bench)).toEqual([]);
 });
 
-test("TB-10: a fetch that was refused brings nothing foreign", async () => {
-  const { bench } = await play([[["http_fetch", { url: "https://127.0.0.1/" }]], [fire]]);
-  expect(asked(bench)).toEqual([]);
+test("TB-10: a fetch that is denied brings nothing foreign; one that fails may", async () => {
+  const denied = await play([[page], [fire]], { rules: "{ tool: http_fetch, action: deny }" });
+  expect(asked(denied.bench)).toEqual([]);
+  const failed = await play([[["http_fetch", { url: "https://127.0.0.1/" }]], [fire]]);
+  expect(asked(failed.bench)).toEqual([["fire", "after_untrusted"]]);
 });
 
 test("TB-10: an allow rule does not lift it, and a deny stays a deny", async () => {

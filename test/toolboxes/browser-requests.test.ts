@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { createEgress } from "../../src/tools/egress/egress.ts";
 import type { Egress } from "../../src/tools/egress/egress.ts";
 import { createReach } from "../../src/tools/reach.ts";
+import type { JsonObject } from "../../src/chat/json.ts";
+import type { DevtoolsEvent } from "../../src/toolboxes/browser/devtools.ts";
+import { followPage } from "../../src/toolboxes/browser/page-events.ts";
 import { createRequests } from "../../src/toolboxes/browser/requests.ts";
 import type { PageRequest } from "../../src/toolboxes/browser/requests.ts";
 
@@ -75,4 +78,43 @@ test("TB-18 TB-20: a public page reaches no private target that the operator ope
   expect(await request(inner, "about:blank")).toMatchObject({ ok: false, denied: true });
   expect(sent).toBe(0);
   expect(await request(inner, "http://127.0.0.1:8080/")).toMatchObject({ ok: true });
+});
+
+test("TB-7 TB-20: a rule that denies binds what a page loads, its frames and where it goes", async () => {
+  const asked: string[] = [];
+  const failed: unknown[] = [];
+  let listener: (event: DevtoolsEvent) => void = () => undefined;
+  const devtools = {
+    send: async (method: string, params: JsonObject) => {
+      if (method === "Fetch.failRequest") failed.push(params["errorReason"]);
+      return {};
+    },
+    listen: (given: typeof listener) => void (listener = given),
+    ended: new AbortController().signal,
+  };
+  const context = {
+    now: () => 0,
+    egress: async (url: string) => {
+      asked.push(url);
+      return new Response("x");
+    },
+  };
+  const mayLoad = (url: string, isMain: boolean): boolean =>
+    !url.includes("denied") && !(isMain && url.includes("asks"));
+  const followed = { devtools, context, url: page, target: "T", mayLoad };
+  const progress = followPage(followed as unknown as Parameters<typeof followPage>[0]);
+  const load = (resourceType: string, frameId: string, url: string): void =>
+    listener({
+      method: "Fetch.requestPaused",
+      session: "s",
+      params: { requestId: "1", resourceType, frameId, request: { url, method: "POST", headers: {} } },
+    });
+  load("Fetch", "T", "https://denied.example/script");
+  load("Document", "FRAME", "https://denied.example/frame");
+  load("Document", "T", "https://denied.example/");
+  load("Document", "T", "https://asks.example/");
+  load("Fetch", "T", "https://asks.example/script");
+  await expect.poll(() => asked).toEqual(["https://asks.example/script"]);
+  expect(failed).toEqual(["BlockedByClient", "BlockedByClient", "Aborted", "Aborted"]);
+  expect(progress.refused).toBe("https://asks.example/");
 });

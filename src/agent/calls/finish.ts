@@ -181,7 +181,8 @@ const recordWork = (draft: Draft, threadId: string, call: Call, settlement: Call
     changed: work.changed || mayHaveChanged(tool, settlement),
   };
   if (isEdit) recordEdit(draft, threadId);
-  if (call.plan.foreign === true && settlement.result.status === "ok") run.counters.untrusted = true;
+  // An error may hold words from outside as well as a result.
+  if (call.plan.foreign === true) run.counters.untrusted = true;
 };
 
 /** The chat keeps a call's result in this form, whether a tool, a person or a client gave it. */

@@ -8,8 +8,8 @@ import type { AnswerRequest } from "./requests.ts";
 
 /** Follows what a page does while a call is connected with it, and makes its requests. */
 
-/** Whether a page may go to an address. */
-export type MayOpen = (url: string) => boolean;
+/** Whether a page may make a request: `isMain` is that for the document which a person would see as the page. */
+export type MayLoad = (url: string, isMain: boolean) => boolean;
 
 export interface Progress {
   loading: boolean;
@@ -40,7 +40,7 @@ interface Parts {
   readonly answer: AnswerRequest;
   /** The id of the page, which is also that of its main frame. */
   readonly target: string;
-  readonly mayOpen: MayOpen;
+  readonly mayLoad: MayLoad;
   readonly progress: Progress;
 }
 
@@ -61,15 +61,15 @@ const noteDocument = (progress: Progress, url: string, status: number): void => 
 
 /** Makes a paused request, or lets it fail; a document that may not be opened is as if nobody had asked for it. */
 const handleRequest = async (parts: Parts, { params, session }: DevtoolsEvent): Promise<void> => {
-  const { devtools, target, mayOpen, progress } = parts;
+  const { devtools, target, mayLoad, progress } = parts;
   const requestId = textIn(params, "requestId");
   const isMain = params["resourceType"] === "Document" && params["frameId"] === target;
   const fail = (errorReason: string) =>
     devtools.send("Fetch.failRequest", { requestId, errorReason: isMain ? "Aborted" : errorReason }, session);
   const request = readRequest(params);
-  if (isMain && !mayOpen(request.url)) {
-    progress.refused = request.url;
-    await fail("Aborted");
+  if (!mayLoad(request.url, isMain)) {
+    if (isMain) progress.refused = request.url;
+    await fail("BlockedByClient");
     return;
   }
   const from = isMain ? sourceOf(progress, params, request.url) : progress.from;
@@ -148,7 +148,7 @@ const followed = new Set([
   "Page.frameStoppedLoading",
 ]);
 
-interface FollowedPage extends Pick<Parts, "devtools" | "target" | "mayOpen"> {
+interface FollowedPage extends Pick<Parts, "devtools" | "target" | "mayLoad"> {
   readonly context: ToolContext;
   /** The address of its document. */
   readonly url: string;

@@ -6,7 +6,7 @@ import { textIn } from "./devtools.ts";
 import type { Devtools } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 import { attachFrames, followPage, withoutPeers } from "./page-events.ts";
-import type { MayOpen, Progress } from "./page-events.ts";
+import type { MayLoad, Progress } from "./page-events.ts";
 
 /** One page of a browser, while a call is connected with it. */
 export interface AttachedPage {
@@ -64,7 +64,7 @@ export const attachPage = async (
   devtools: Devtools,
   target: string,
   context: ToolContext,
-  mayOpen: MayOpen,
+  mayLoad: MayLoad,
 ): Promise<AttachedPage> => {
   const attached = await devtools.send("Target.attachToTarget", { targetId: target, flatten: true });
   const session = textIn(attached, "sessionId");
@@ -74,7 +74,7 @@ export const attachPage = async (
   // Between two calls a page stands still: nobody follows what it does, like opening frames that were given no means.
   await send("Page.setWebLifecycleState", { state: "active" });
   devtools.sendAtEnd("Page.setWebLifecycleState", { state: "frozen" }, session);
-  const progress = followPage({ devtools, target, context, mayOpen, url });
+  const progress = followPage({ devtools, target, context, mayLoad, url });
   await send("Fetch.enable");
   await send("Page.enable");
   await send("Page.addScriptToEvaluateOnNewDocument", withoutPeers);

@@ -10,7 +10,7 @@ import type { Devtools } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 import { attachPage } from "./page.ts";
 import type { AttachedPage } from "./page.ts";
-import type { MayOpen } from "./page-events.ts";
+import type { MayLoad } from "./page-events.ts";
 import { requireArrival, shortAddress } from "./page-text.ts";
 
 /** Connects a call with the page of its session, which is opened, or opened again, where needed. */
@@ -82,12 +82,12 @@ const reconnect = async ({ context, life }: BrowserCall, browser: string): Promi
 const connectStored = async (
   { browser, target }: BrowserPage,
   call: BrowserCall,
-  mayOpen: MayOpen,
+  mayLoad: MayLoad,
 ): Promise<Connected | Devtools | null> => {
   const devtools = await connectBrowser(call.context, browser, call.life);
   if (devtools === null || target === "") return devtools;
   try {
-    const page = await withinReason(attachPage(devtools, target, call.context, mayOpen));
+    const page = await withinReason(attachPage(devtools, target, call.context, mayLoad));
     await withinReason(page.evaluate("1"));
     return { devtools, page };
   } catch {
@@ -144,16 +144,19 @@ type Opened = Connected & { readonly note: string | null };
 const connectPage = async (call: BrowserCall, use: Use): Promise<Opened> => {
   const { context } = call;
   if (use.isOpen) requirePage(context, use);
-  const mayOpen: MayOpen = (url) => {
+  // Nobody can be asked about what a page loads, so only a rule that denies keeps it from that.
+  const mayLoad: MayLoad = (url, isMain) => {
     const verdict = use.judge(url);
-    return verdict === "allow" || (verdict === "ask" && originOf(url) === use.origin);
+    return isMain
+      ? verdict === "allow" || (verdict === "ask" && originOf(url) === use.origin)
+      : verdict !== "deny";
   };
   const stored = context.page.get();
-  const found = stored === null ? null : await connectStored(stored, call, mayOpen);
+  const found = stored === null ? null : await connectStored(stored, call, mayLoad);
   if (found !== null && "page" in found) return { ...found, note: null };
   const { url = blank } = stored ?? {};
   const devtools = found ?? (await openBrowser(call, url));
-  const opened = { devtools, page: await attachPage(devtools, await createPage(devtools), context, mayOpen) };
+  const opened = { devtools, page: await attachPage(devtools, await createPage(devtools), context, mayLoad) };
   if (!use.isOpen) return { ...opened, note: null };
   await opened.page.open(url);
   await opened.page.settle();
@@ -254,8 +257,8 @@ export const openBriefly = (
     const found = stored === null ? null : await connectBrowser(context, stored.browser, call.life);
     const devtools = found ?? (await openBrowser(call, stored?.url ?? blank));
     const target = await createPage(devtools);
-    const mayOpen: MayOpen = (other) => originOf(other) === originOf(url);
-    const output = await work(await attachPage(devtools, target, context, mayOpen));
+    const mayLoad: MayLoad = (other, isMain) => !isMain || originOf(other) === originOf(url);
+    const output = await work(await attachPage(devtools, target, context, mayLoad));
     await devtools.send("Target.closeTarget", { targetId: target });
     return output;
   });
