@@ -103,6 +103,33 @@ test("TB-23: a tool that appears later, a renamed one above all, waits for appro
   }
 });
 
+test("TB-23: a first list without tools is a first list: what the server shows later waits", async () => {
+  const shared = tables();
+  const sea = await changing();
+  const { tools } = sea;
+  sea.tools = [];
+  await say(await bothBench(sea, shared, { runs: 1 }));
+  sea.tools = tools;
+  const bench = await bothBench(sea, shared, { runs: 1 });
+  await say(bench);
+  expect(declared(bench)).toEqual([]);
+  expect(dataOf(shared)[0]).toMatchObject({ state: "quarantined" });
+  expect(dataOf(shared)[0]?.changes).toHaveLength(2);
+});
+
+test("TB-23: a server that could not be listed at first has its first list later", async () => {
+  const shared = tables();
+  const sea = await changing();
+  const { server, tools } = sea;
+  const dead = await serverOf({ tools: () => [], call: () => textResult("") });
+  await dead.close();
+  await say(await bothBench({ server: dead, tools }, shared, { runs: 1 }));
+  expect(dataOf(shared)[0]).toMatchObject({ state: "failed" });
+  const bench = await bothBench({ server, tools }, shared, { runs: 1 });
+  await say(bench);
+  expect(declared(bench)).toEqual(["sea__look", "sea__keep"]);
+});
+
 test("TB-23: a lock decides from the first list on, for every tenant; what it does not name waits", async () => {
   const sea = await changing();
   const shared = tables();

@@ -31,21 +31,22 @@ const pinsOf = (tables: Tables, { server, lock }: ServerSighting): ReadonlyMap<s
       .map(({ tool, hash }) => [String(tool), String(hash)]),
   );
 
+/** Tells whether any session of the tenant has read the server's list, be it one without tools. */
+const isListed = (tables: Tables, server: string): boolean =>
+  tables.read("SELECT server FROM mcp_servers WHERE server = ? AND tools >= 0", server).length > 0;
+
 const findChanges = (
   tools: NonNullable<ServerSighting["tools"]>,
   pins: ReadonlyMap<string, string>,
   { lock, allowNew }: ServerSighting,
-): readonly ToolChange[] => {
-  const isFirst = lock === null && pins.size === 0;
-  if (isFirst) return [];
-  return tools.flatMap(({ name, hash }): ToolChange[] => {
+): readonly ToolChange[] =>
+  tools.flatMap(({ name, hash }): ToolChange[] => {
     const own = pins.get(name);
     const locked = lock === null || !Object.hasOwn(lock, name) ? undefined : lock[name];
     if (hash === own || hash === locked) return [];
     if (own === undefined && locked === undefined && allowNew) return [];
     return [{ tool: name, pinned: locked ?? own ?? null, found: hash }];
   });
-};
 
 /** Records what a session saw of a server; returns the tools that nobody has approved as they are now. */
 export const recordSighting = (
@@ -55,7 +56,8 @@ export const recordSighting = (
 ): readonly ToolChange[] => {
   const { server, tools, state, error, lock } = sighting;
   const pins = pinsOf(tables, sighting);
-  const changes = tools === null ? [] : findChanges(tools, pins, sighting);
+  const isFirst = lock === null && !isListed(tables, server);
+  const changes = tools === null || isFirst ? [] : findChanges(tools, pins, sighting);
   const changed = new Set(changes.map(({ tool }) => tool));
   const fresh =
     lock === null ? (tools ?? []).filter(({ name }) => !pins.has(name) && !changed.has(name)) : [];
