@@ -28,6 +28,8 @@ test("TB-27 CF-28: a deployed team whose people sign in without access.hosts is 
 test("CF-12: keys of a server that do not go together are one mistake each, at their place", async () => {
   const cases: readonly (readonly [string, string])[] = [
     [`${url}, credentials: { ${client} }`, "exclusive_keys mcp_servers[0].credentials"],
+    [`${url}, transport: sse, protocol: "2026"`, "exclusive_keys mcp_servers[0].protocol"],
+    [`${url}, transport: sse, protocol: "2026", auth: oauth`, "exclusive_keys mcp_servers[0].protocol"],
     [`command: sea, auth: oauth`, "exclusive_keys mcp_servers[0].auth"],
     [
       `${url}, auth: oauth, headers: { authorization: "\${T}" }`,

@@ -1,14 +1,18 @@
 import type { Path } from "../document/diagnostics.ts";
 import type { TeamDraft } from "../draft.ts";
 
-/** This file checks how a team signs in at its MCP servers. */
+/** This file checks how a team reaches its MCP servers and signs in at them. */
 
 type ServerShape = TeamDraft["servers"][number]["value"];
 
 const isAuthorization = (name: string): boolean => name.toLowerCase() === "authorization";
 
-/** Says which of a server's keys do not go together; null if all do. */
-const findConflict = ({ auth, url, headers, credentials }: ServerShape): readonly [Path, string] | null => {
+const findAuthConflict = ({
+  auth,
+  url,
+  headers,
+  credentials,
+}: ServerShape): readonly [Path, string] | null => {
   if (auth === "none")
     return credentials === undefined
       ? null
@@ -22,6 +26,12 @@ const findConflict = ({ auth, url, headers, credentials }: ServerShape): readonl
     return [["credentials", "private_key"], "a client has a client_secret or a private_key, not both"];
   return null;
 };
+
+/** Says which of a server's keys do not go together; null if all do. */
+const findConflict = (server: ServerShape): readonly [Path, string] | null =>
+  server.protocol === "2026" && server.transport === "sse"
+    ? [["protocol"], 'protocol: "2026" has no transport: sse; leave out one of the two']
+    : findAuthConflict(server);
 
 /** What a server's tokens and its client's secret need to reach nobody else. */
 const checkSecrecy = (

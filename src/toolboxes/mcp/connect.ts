@@ -260,12 +260,14 @@ export const connect = async (
   wire: McpWire,
   signal: AbortSignal,
 ): Promise<OpenClient> => {
-  const { transport } = endpoint;
+  const { transport, protocol } = endpoint;
   if (transport === "sse") return connectSse(endpoint, wire, signal);
   try {
     return await connectStreamable(endpoint, wire, signal);
   } catch (error) {
     if (transport !== "auto" || signal.aborted || wire.refusal() !== null) throw error;
+    // The 2026 revision has no SSE transport.
+    if (protocol === "2026") throw error;
     if (!otherTransport.has(wire.lastStatus())) throw error;
     return connectSse(endpoint, wire, signal);
   }
