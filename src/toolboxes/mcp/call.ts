@@ -74,6 +74,11 @@ const isUnsent = (error: unknown): boolean => {
   return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "egress_denied", "unavailable"].includes(String(found));
 };
 
+/** Statuses by which an edge in front of a server says that it did not reach it, so that nothing was carried out. */
+const edgeStatuses: ReadonlySet<number> = new Set([521, 523, 525, 526, 530]);
+
+const isUnreached = (error: unknown): boolean => edgeStatuses.has(statusOf(error) ?? 0) || isUnsent(error);
+
 /** Codes by which the library says that an answer came and is not what it has to be. */
 const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
 
@@ -103,7 +108,7 @@ const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpC
   if (refusal !== null) return refusedEnd(refusal);
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
-  const isUnreachable = isAuthFailure(error) || isUnsent(error);
+  const isUnreachable = isAuthFailure(error) || isUnreached(error);
   return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
 };
 

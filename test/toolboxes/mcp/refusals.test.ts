@@ -104,6 +104,53 @@ test("TB-25: a status that refuses one call pauses no server; one that fails doe
   }
 });
 
+test("TB-25: a status by which an edge says that it did not reach the server leaves no doubt: the call was not made", async () => {
+  for (const [status, reached] of [
+    [521, false],
+    [523, false],
+    [525, false],
+    [526, false],
+    [530, false],
+    [502, true],
+    [520, true],
+    [522, true],
+    [524, true],
+  ] as const) {
+    const { bench } = await looking({
+      before: ({ rpc }, response) => {
+        if (rpc === "tools/call") response.writeHead(status).end();
+        return rpc === "tools/call";
+      },
+    });
+    await say(bench);
+    expect([status, output(bench)]).toEqual([
+      status,
+      expect.stringMatching(reached ? /^unknown: / : /^unavailable: /),
+    ]);
+  }
+});
+
+test("TB-21: protocol 2026 asks no server by the older transport, whatever it answers", async () => {
+  for (const protocol of ["auto", "2026"]) {
+    const { server, bench } = await looking(
+      {
+        before: (_seen, response) => {
+          response.writeHead(404).end();
+          return true;
+        },
+      },
+      { keys: `, protocol: "${protocol}"` },
+    );
+    await say(bench);
+    expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "failed" });
+    expect([protocol, server.seen.some(({ http }) => http === "GET")]).toEqual([
+      protocol,
+      protocol === "auto",
+    ]);
+    expect([protocol, server.methods().includes("initialize")]).toEqual([protocol, protocol === "auto"]);
+  }
+});
+
 test("TB-24 TB-26: an answer that is no result was an answer: the outcome is known, and a trusted read is not sent twice", async () => {
   for (const trust of [false, true]) {
     const { server, bench } = await looking(
