@@ -131,7 +131,7 @@ const endpointOf = async (
   return { url: shown.href, transport, protocol, send, authorize, redact };
 };
 
-/** Lists names in the team's file that a server does not offer. */
+/** Lists names in the team's file that are not among the tools offered. */
 const findMissing = (
   { team }: ServerParts,
   { name, tools = [] }: McpServer,
@@ -141,7 +141,7 @@ const findMissing = (
   const wanted = new Set([...tools, ...entries.flatMap((entry) => entry.tools ?? [])]);
   return [...wanted]
     .filter((tool) => !found.includes(tool) && !found.includes(serverToolName(name, tool)))
-    .map((tool) => `the server has no tool "${tool}" that the team's file names`);
+    .map((tool) => `"${tool}" is named in the team's file and is not among the tools offered`);
 };
 
 interface NamedTools {
@@ -170,8 +170,9 @@ const describeProgram = async ({ name }: McpServer, sandbox: () => Sandbox): Pro
   return `the server ${name} is a program, and ${driver} runs no MCP servers; give the server a url`;
 };
 
-const isOffered = ({ name, tools }: McpServer, tool: ServerTool): boolean =>
-  tools === undefined || tools.some((each) => each === tool.name || serverToolName(name, each) === tool.name);
+/** Tells whether the team's whitelist, if there is one, has a tool of this name. */
+const isOffered = ({ name, tools }: McpServer, tool: string): boolean =>
+  tools === undefined || tools.some((each) => each === tool || serverToolName(name, each) === tool);
 
 /** Whitelists of a server's tools may use the server's own names. */
 export const withServerNames = (
@@ -191,16 +192,16 @@ const listServer = async (
 ): Promise<NamedTools & { readonly connection: Json }> => {
   if (parts.client === null) throw new Error("this deployment contains no MCP client; build it again");
   const endpoint = await endpointOf(parts, server, authorize);
-  const listing = endpoint.redact(await parts.client.list(endpoint, connection, signal));
+  const hasPlace = (remote: string): boolean => isOffered(server, serverToolName(server.name, remote));
+  const listing = endpoint.redact(await parts.client.list(endpoint, connection, hasPlace, signal));
   const { tools, omitted } = nameTools(server.name, listing.tools);
   const missing = findMissing(
     parts,
     server,
     tools.map(({ name }) => name),
   );
-  const offered = tools.filter((tool) => isOffered(server, tool));
   return {
-    tools: offered,
+    tools,
     omitted: [...listing.omitted, ...omitted, ...missing],
     connection: listing.connection,
   };
@@ -216,7 +217,7 @@ export const createServers = (parts: ServerParts): Servers => {
         name: server.name,
         description: `The MCP server ${server.name}.`,
         tools: (lists[server.name] ?? [])
-          .filter((tool) => isOffered(server, tool))
+          .filter((tool) => isOffered(server, tool.name))
           .map((tool) =>
             createServerTool(server, tool, client, (authorize) => endpointOf(parts, server, authorize)),
           ),

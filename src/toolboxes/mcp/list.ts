@@ -20,13 +20,14 @@ type ReadTool = ReturnType<typeof readListedTool>;
 const readPages = async (
   client: Client,
   { redact }: McpEndpoint,
+  isOffered: (name: string) => boolean,
   signal: AbortSignal,
 ): Promise<readonly ReadTool[]> => {
   const tools: ReadTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < mostPages && tools.length <= mostTools; page++) {
     const found = await client.listTools(cursor === undefined ? {} : { cursor }, { signal });
-    const wanted = found.tools.slice(0, mostTools + 1 - tools.length);
+    const wanted = found.tools.filter(({ name }) => isOffered(name)).slice(0, mostTools + 1 - tools.length);
     tools.push(...wanted.map((tool) => readListedTool(tool, redact)));
     if (found.nextCursor === undefined || found.nextCursor === cursor) break;
     cursor = found.nextCursor;
@@ -61,13 +62,13 @@ export const endSession: McpClient["end"] = async (endpoint, connection, asked) 
 };
 
 /** Lists by a client of its own, since only a handshake tells what the server can do by now; its session takes over. */
-export const listTools: McpClient["list"] = async (endpoint, connection, signal) => {
+export const listTools: McpClient["list"] = async (endpoint, connection, isOffered, signal) => {
   const wire = createWire(endpoint);
   void endSession(endpoint, connection, signal).catch(() => undefined);
   let open: OpenClient | null = null;
   try {
     open = await connect(endpoint, wire, signal);
-    return listingOf(await readPages(open.client, endpoint, signal), open);
+    return listingOf(await readPages(open.client, endpoint, isOffered, signal), open);
   } catch (error) {
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {

@@ -120,8 +120,13 @@ export type AuthorizeOutcome =
 
 /** Speaks to MCP servers; a client lives for one listing or one call. */
 export interface McpClient {
-  /** Rejects with an `McpFailure` if the server cannot be listed. */
-  readonly list: (endpoint: McpEndpoint, connection: Json, signal: AbortSignal) => Promise<McpListing>;
+  /** Lists the tools whose names at the server `isOffered` takes; rejects with an `McpFailure` if it cannot be listed. */
+  readonly list: (
+    endpoint: McpEndpoint,
+    connection: Json,
+    isOffered: (name: string) => boolean,
+    signal: AbortSignal,
+  ) => Promise<McpListing>;
   readonly call: (endpoint: McpEndpoint, connection: Json, call: McpCall) => Promise<McpCallReport>;
   /** Returns what of a connection ends the session that its server keeps; null if it keeps none. */
   readonly sessionOf: (connection: Json) => Json;

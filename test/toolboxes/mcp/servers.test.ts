@@ -223,7 +223,7 @@ test("TB-22 RE-T21: what cannot be offered is left out and named; what nobody se
     expect(error).toContain(part);
 });
 
-test("TB-22: of more than 128 tools the first 128 are offered, and the status says so", async () => {
+test("TB-22: of more than 128 tools the first 128 are offered, and the status says so; a whitelist reaches them all", async () => {
   const server = await serverOf({
     tools: () => ["look", ...Array.from({ length: 150 }, (_, at) => `t${at}`)].map((name) => textTool(name)),
     call: () => textResult("seen"),
@@ -233,6 +233,10 @@ test("TB-22: of more than 128 tools the first 128 are offered, and the status sa
   await say(bench);
   expect(declared(bench)).toHaveLength(128);
   expect(lastEvent(bench, "mcp_status")["error"]).toContain("128");
+  const named = await lookingBench(server, 1, { keys: ", tools: [look, t149]" });
+  await say(named);
+  expect(declared(named)).toEqual(["sea__look", "sea__t149"]);
+  expect(lastEvent(named, "mcp_status")).not.toHaveProperty("error");
 });
 
 test("TB-22: whitelists of the server and of the agent take bare names; a name that the server lacks is named", async () => {
@@ -246,7 +250,7 @@ test("TB-22: whitelists of the server and of the agent take bare names; a name t
   });
   await say(bench);
   expect(declared(bench)).toEqual(["sea__look", "sea__go_now"]);
-  expect(lastEvent(bench, "mcp_status")["error"]).toContain('no tool "missing"');
+  expect(lastEvent(bench, "mcp_status")["error"]).toContain('"missing" is named');
   const all = await lookingBench(server, 1);
   await say(all);
   expect(declared(all).every((name) => /^[A-Za-z][\w-]{0,63}$/.test(name))).toBe(true);
