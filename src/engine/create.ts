@@ -34,7 +34,7 @@ import { declaredSecrets, withReach } from "./tools/reach.ts";
 import { redactCompleter } from "./secrets/redact-completer.ts";
 import { rulesOf } from "./rules.ts";
 import { sandboxesOf, unavailableIn, workspacesOf } from "./sandboxes.ts";
-import { createServers } from "./tools/servers.ts";
+import { createServers, unseenServerTool } from "./tools/servers.ts";
 import { resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
@@ -149,7 +149,12 @@ const listingsOf = (
     judgeCall: (name, { tool, input }, grants) => {
       if (configOf(name) === undefined) return null;
       const call = { name: tool, args: JSON.stringify(input) };
-      return agentOf(name, newSession).judge(call, grants, { depth: 0, untrusted: false, page: null });
+      const serverTools = unseenServerTool(team, tool);
+      return agentOf(name, { ...newSession, serverTools }).judge(call, grants, {
+        depth: 0,
+        untrusted: false,
+        page: null,
+      });
     },
     callsOf: (name) => {
       const agent = configOf(name);

@@ -184,6 +184,15 @@ export const withServerNames = (
   return { ...entry, tools: entry.tools.flatMap((tool) => [tool, serverToolName(entry.name, tool)]) };
 };
 
+/** Lists a tool that no session has seen yet: whatever its server will say of it, it may do anything. */
+export const unseenServerTool = ({ mcp_servers }: Pick<Team, "mcp_servers">, name: string): ServerTools => {
+  const server = mcp_servers.find((each) => name.startsWith(`${each.name}__`));
+  if (server === undefined) return {};
+  const hints = { readOnly: false, idempotent: false };
+  const remote = name.slice(server.name.length + 2);
+  return { [server.name]: [{ name, remote, description: "", schema: {}, hints, hash: "" }] };
+};
+
 const listServer = async (
   parts: ServerParts,
   server: McpServer,
