@@ -109,9 +109,8 @@ export const wantedServers = (
   find(threadId)
     .servers.filter(({ name, required }) => {
       const link = serverLinkOf(state, name);
-      if (link.listedAt === null && link.failures === 0) return true;
-      if (isInUse(state, threadId, name, find)) return false;
-      return (required && link.failures > 0) || isListDue(link, toolsOf(state, name), now);
+      if (link.failures > 0 ? required : link.listedAt === null) return true;
+      return !isInUse(state, threadId, name, find) && isListDue(link, toolsOf(state, name), now);
     })
     .map(({ name }) => name);
 
@@ -159,7 +158,12 @@ const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer,
   const link = serverLinkOf(draft.state, server);
   const before = toolsOf(draft.state, server);
   const isKnown = link.listedAt !== null;
-  if (isKnown && isInUse(draft.state, threadId, server, (id) => agentOf(draft, id))) return;
+  if (isKnown && isInUse(draft.state, threadId, server, (id) => agentOf(draft, id))) {
+    const listChanged = !isSameList(before, tools);
+    if (link.failures > 0)
+      applyServerReport(draft, threadId, server, { connection, listChanged, failure: null });
+    return;
+  }
   setLink(draft, server, { ...newLink, connection, listedAt: now });
   const isSame = isKnown && isSameList(before, tools);
   if (!isSame) draft.state.serverTools = { ...draft.state.serverTools, [server]: tools };
