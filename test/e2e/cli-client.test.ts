@@ -163,7 +163,7 @@ test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people a
     text.test((await limpet(command)).said) || null;
   await until("the ask in the list", () => listed("asks", new RegExp(open.id)));
   await until("the session in the list", () => listed("sessions", new RegExp(`^${session} {2}waiting`, "m")));
-  expect(await limpet("answer", session, open.id, "answer", "Back to its scar")).toMatchObject({
+  expect(await limpet("answer", session, open.id, "answer", "2")).toMatchObject({
     code: 0,
     said: `${open.id} is resolved\n`,
   });

@@ -97,25 +97,45 @@ const valueOf = (text: string): string | number | boolean | null | object => {
   }
 };
 
-const answerAsk = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
+type Decision = (typeof decisions)[number];
+
+/** Returns the option of an open question that a number stands for. */
+const optionAt = async ({ client, names }: RemoteContext, number: string): Promise<string | undefined> => {
+  const [session = "", ask = ""] = names;
+  if (!/^\d+$/.test(number)) return undefined;
+  const { data } = await client.call("asks", { session, status: "open" });
+  return data.find(({ id }) => id === ask)?.question?.options[Number(number) - 1];
+};
+
+/** Puts what was written after the decision into its field. */
+const saidFields = async (context: RemoteContext, decision: Decision, text: string): Promise<object> => {
+  switch (decision) {
+    case "answer": {
+      const option = await optionAt(context, text);
+      return option === undefined ? { text } : { selections: [option] };
+    }
+    case "edit":
+      return { input: valueOf(text) };
+    case "result":
+      return { output: valueOf(text) };
+    case "approve":
+    case "deny":
+    case "cancel":
+      return { message: text };
+  }
+};
+
+const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
+  const { client, names, flags, show } = context;
   const [session = "", ask = "", given, text] = names;
   const decision = decisions.find((each) => each === given);
   if (decision === undefined)
     throw new UsageError(`${String(given)} is no decision; take ${decisions.join(", ")}`);
-  const field = {
-    approve: "message",
-    deny: "message",
-    edit: "input",
-    answer: "text",
-    result: "output",
-    cancel: "message",
-  }[decision];
-  const isValue = field === "input" || field === "output";
   const answered = await client.call("answer", {
     session,
     ask,
     decision,
-    ...(text === undefined ? {} : { [field]: isValue ? valueOf(text) : text }),
+    ...(text === undefined ? {} : await saidFields(context, decision, text)),
     ...(flags.limit === undefined ? {} : { limit: Number(flags.limit) }),
     ...(flags.remember === "session" || flags.remember === "agent" ? { remember: flags.remember } : {}),
   });
@@ -132,6 +152,10 @@ const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined
   return mode;
 };
 
+/** Returns the answer of a run, or why it has none. */
+const endText = (result: { readonly text: string; readonly error: string | null } | null) =>
+  result?.error ?? result?.text;
+
 const sendInput = async ({ client, names, flags, show, person }: RemoteContext): Promise<ExitCode> => {
   const [given = "", content = ""] = names;
   const mode = modeOf(flags);
@@ -142,7 +166,7 @@ const sendInput = async ({ client, names, flags, show, person }: RemoteContext):
   const waits = flags.wait === true;
   // The answer to who waits is the run where it has ended in time, otherwise the receipt.
   const answer = await client.call("send", waits ? { ...input, wait: 300 } : input);
-  const said = "result" in answer ? answer.result?.text : undefined;
+  const said = "result" in answer ? endText(answer.result) : undefined;
   show({ session, ...answer }, () => [
     "input" in answer && !waits
       ? `${answer.input} ${answer.status} in ${session}`

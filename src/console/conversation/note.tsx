@@ -27,12 +27,14 @@ const Mark = ({ children }: { readonly children: ComponentChildren }) => (
 );
 
 const attemptWords: Readonly<Record<string, string>> = {
-  provider_overloaded: "The model is overloaded",
-  provider_rate_limited: "The model takes no more requests for now",
-  provider_timeout: "The model did not answer in time",
-  provider_auth: "The model refused the key",
+  overloaded: "The model is overloaded",
+  rate_limited: "The model takes no more requests for now",
+  timeout: "The model did not answer in time",
+  auth: "The model refused the key",
   truncated_stream: "The reply broke off",
-  interrupted: "The reply broke off",
+  network: "The model could not be reached",
+  server_error: "The model failed",
+  cancelled: "The reply was stopped",
 };
 
 const verifyWords: Readonly<Record<string, string>> = {
@@ -193,7 +195,7 @@ type Sentences = { readonly [T in NoteEvent["type"]]?: (event: EventOf<T>) => st
 /** The sentences of notes that are no more than one. */
 const sentences: Sentences = {
   attempt_aborted: ({ data }) =>
-    `${attemptWords[data.code] ?? "The reply broke off"}. Tried again by itself.`,
+    `${attemptWords[data.code] ?? "The reply broke off"}.${data.retry_at === null ? "" : " Tried again by itself."}`,
   provider_failover: ({ data }) => `${data.from} did not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,

@@ -85,10 +85,9 @@ const known: Readonly<Record<string, Verbs>> = {
   fs_read_lines: {
     ...read,
     subject: path,
-    result: (output, { input }) => {
-      const from = numberOf(fieldsOf(input)["offset"]);
-      const count = countLines(output);
-      return from === null || count === 0 ? lines(output) : `lines ${from}–${from + count - 1}`;
+    result: (output) => {
+      const [, from, to] = /^\[Lines (\d+)-(\d+) of/.exec(output) ?? [];
+      return from === undefined ? lines(output) : `lines ${from}–${to}`;
     },
   },
   fs_list: {
@@ -318,9 +317,11 @@ const outcomeWords: Readonly<Record<string, string>> = {
   error: "failed",
 };
 
-const deniedWords = ({ permission }: CallEntry): string => {
-  const by = permission?.by ?? "";
-  return /^(?:rule|on_)/.test(by) || by === "" ? "denied by a rule" : "denied by you";
+/** A call that nothing forbade and nobody denied was held back by a guard. */
+const deniedWords = ({ ask, permission }: CallEntry): string => {
+  if (ask?.status === "expired") return "denied, since nobody decided in time";
+  if (ask !== null) return "denied by you";
+  return permission === null || permission.verdict === "deny" ? "denied by a rule" : "denied by a guard";
 };
 
 const mediaWords = (output: Json): string | null => {

@@ -31,11 +31,15 @@ export interface Lane {
 /** Waiting for a person is folded to a stub of this share of the work. */
 const stub = 0.06;
 
+/** Somebody ended the reply: that is no failure. */
+const isStopped = ({ failure }: ModelCallFacts): boolean => failure === "cancelled";
+
 const modelSegment = (
   { purpose, failure, started_at: from, ended_at: to }: ModelCallFacts,
   now: number,
 ): Segment => ({
-  kind: failure !== null ? "failed" : purpose === "compaction" ? "smaller" : "model",
+  kind:
+    failure !== null && failure !== "cancelled" ? "failed" : purpose === "compaction" ? "smaller" : "model",
   from,
   to: to ?? now,
 });
@@ -77,7 +81,7 @@ const titleOf = (
   if (calls.length > 0) return joinNames(calls);
   const last = models.at(-1);
   if (last === undefined) return isOpen ? "Begins" : "Nothing";
-  if (last.failure !== null) return "Model failed";
+  if (last.failure !== null) return isStopped(last) ? "Stopped" : "Model failed";
   return last.ended_at === null ? "Thinking" : "Answered";
 };
 
@@ -97,7 +101,7 @@ const turnLane = (
     ...calls.flatMap((call) => callSegments(call, now)),
   ],
   spent: turnSpent(facts),
-  failed: facts.model_calls.at(-1)?.failure != null,
+  failed: facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
 });
 
 const addUp = (spent: readonly Spent[]): Spent =>
