@@ -43,6 +43,26 @@ const call = (fields: Partial<CallEntry>): CallEntry => ({
   ...fields,
 });
 
+test("AP-54: who denied a call, and which lines were read", () => {
+  const ask = (decision: string) => ({ resolution: { decision, by: "ada" } }) as unknown as CallEntry["ask"];
+  const denied = (fields: Partial<CallEntry>): string => resultOf(call({ outcome: "denied", ...fields }));
+  expect([
+    denied({ ask: ask("deny"), permission: { verdict: "deny", by: "ada" } }),
+    denied({ ask: ask("expired"), permission: { verdict: "deny", by: "clock" } }),
+    denied({ permission: { verdict: "deny", by: "rule 1" } }),
+    denied({ permission: { verdict: "allow", by: "preset open" } }),
+    denied({ ask: ask("approve"), permission: { verdict: "approved", by: "ada" } }),
+  ]).toEqual([
+    "denied by you",
+    "denied, since nobody decided in time",
+    "denied by a rule",
+    "denied by a guard",
+    "denied by a guard",
+  ]);
+  const output = "[Lines 71-72 of 450]\none\ntwo\n";
+  expect(resultOf(call({ tool: "fs_read_lines", output }))).toBe("lines 71–72");
+});
+
 test("AP-54: numbers as people read them", () => {
   expect([0, 950, 30_702, 512_400, 1_240_000].map(formatTokens)).toEqual([
     "0",

@@ -174,8 +174,14 @@ test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people a
   const exported = await limpet("export", session);
   const events = await api.events(session);
   expect(exported.said.trimEnd().split("\n")).toEqual(events.map((event) => JSON.stringify(event)));
+  const ended = events.find(({ type }) => type === "tool_call_end");
+  expect(JSON.stringify(ended)).toContain("It follows the sea");
   expect((await limpet("cancel", session)).said).toBe("No run is active.\n");
   expect((await limpet("send", session, "hello", "--wait")).said.length).toBeGreaterThan(20);
+  expect(await limpet("send", "new", "budget", "--wait")).toMatchObject({
+    code: 1,
+    said: expect.stringContaining("max_cost_usd") as string,
+  });
 });
 
 test("AP-53: tail prints one line an event, at most 120 characters, inputs reduced to command or path", async () => {

@@ -1,4 +1,4 @@
-import type { LimpetClient } from "../../client/index.ts";
+import type { LimpetClient, ParamsOf } from "../../client/index.ts";
 import { allScopes } from "../../session/rpc.ts";
 import type { CommandArguments, ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
@@ -88,10 +88,12 @@ const listAsks = async ({ client, names, show }: RemoteContext): Promise<ExitCod
 
 const decisions = ["approve", "deny", "edit", "answer", "result", "cancel"] as const;
 
+type JsonValue = Exclude<ParamsOf<"answer">["input"], undefined>;
+
 /** A text that is JSON is taken as JSON where a value is needed. */
-const valueOf = (text: string): string | number | boolean | null | object => {
+const valueOf = (text: string): JsonValue => {
   try {
-    return JSON.parse(text) as object;
+    return JSON.parse(text) as JsonValue;
   } catch {
     return text;
   }
@@ -108,7 +110,11 @@ const optionAt = async ({ client, names }: RemoteContext, number: string): Promi
 };
 
 /** Puts what was written after the decision into its field. */
-const saidFields = async (context: RemoteContext, decision: Decision, text: string): Promise<object> => {
+const saidFields = async (
+  context: RemoteContext,
+  decision: Decision,
+  text: string,
+): Promise<Partial<ParamsOf<"answer">>> => {
   switch (decision) {
     case "answer": {
       const option = await optionAt(context, text);

@@ -319,8 +319,9 @@ const outcomeWords: Readonly<Record<string, string>> = {
 
 /** A call that nothing forbade and nobody denied was held back by a guard. */
 const deniedWords = ({ ask, permission }: CallEntry): string => {
-  if (ask?.status === "expired") return "denied, since nobody decided in time";
-  if (ask !== null) return "denied by you";
+  const decision = ask?.resolution?.decision;
+  if (decision === "expired") return "denied, since nobody decided in time";
+  if (decision === "deny") return "denied by you";
   return permission === null || permission.verdict === "deny" ? "denied by a rule" : "denied by a guard";
 };
 
