@@ -4,7 +4,7 @@ import { keepReflection } from "../memory/reflections.ts";
 import { notifyOfChildEnd } from "../run/announce.ts";
 import { cancelSubtree } from "../run/cancel.ts";
 import { finishRun } from "../run/runs.ts";
-import { leaveSlotQueue } from "../run/wait.ts";
+import { leaveSlotQueue } from "../run/slots.ts";
 import type { Child, EndedChild } from "../state/child.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";

@@ -10,16 +10,9 @@ import { resumePreparing } from "../hooks/preparing.ts";
 import { deferToVerification, startVerification } from "../hooks/verification.ts";
 import { stopChild } from "../run/cancel.ts";
 import { finishRun, startNextRun } from "../run/runs.ts";
-import type { Slots } from "../run/wait.ts";
-import {
-  missingAgentLimitMs,
-  markRunResumed,
-  leaveSlotQueue,
-  queueForSlot,
-  createSlots,
-  markRunWaiting,
-  waitsForPeople,
-} from "../run/wait.ts";
+import type { Slots } from "../run/slots.ts";
+import { createSlots, leaveSlotQueue, queueForSlot } from "../run/slots.ts";
+import { markRunResumed, markRunWaiting, missingAgentLimitMs, waitsForPeople } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";

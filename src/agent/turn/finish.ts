@@ -136,7 +136,7 @@ const handleCutText = (draft: Draft, threadId: string): void => {
 };
 
 /** It lists what of the answer does not fit the run's schema. */
-export const findMisfits = (draft: Draft, threadId: string): readonly string[] => {
+export const findOutputProblems = (draft: Draft, threadId: string): readonly string[] => {
   const run = runOf(draft, threadId);
   const text = answerOf(threadOf(draft, threadId).chat, run)
     .map(({ parts }) => textOf(parts))
@@ -147,7 +147,7 @@ export const findMisfits = (draft: Draft, threadId: string): readonly string[] =
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn. */
 const checkFinalText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const problems = findMisfits(draft, threadId);
+  const problems = findOutputProblems(draft, threadId);
   if (problems.length === 0) {
     concludeRun(draft, threadId, "end_turn");
     return;

@@ -5,7 +5,7 @@ import type { AfterVerification, VerificationWork } from "../state/verification.
 import { limitOutput } from "../../tools/output.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendNote, emit, keepForRecall, runOf } from "../transaction/draft.ts";
-import { concludeRun, findMisfits } from "./finish.ts";
+import { concludeRun, findOutputProblems } from "./finish.ts";
 import { startRepair } from "./turns.ts";
 
 /** The outcome of a check decides whether the run goes on, ends, or is repaired first. */
@@ -59,7 +59,7 @@ const endBreachedRun = (draft: Draft, threadId: string, passed: boolean): void =
 
 /** No turn is left to mend a refused text in, so it is withheld; only a hook that threw fails the run. */
 const guardLastText = (draft: Draft, threadId: string): Run["ending"] => {
-  const fits = findMisfits(draft, threadId).length === 0;
+  const fits = findOutputProblems(draft, threadId).length === 0;
   const end = guardAnswer(draft, threadId, "terminal_tool");
   if (!fits || end.do === "retry") runOf(draft, threadId).counters.withheld = true;
   if (end.do !== "fail" || end.reason !== "effect_failed") return null;
