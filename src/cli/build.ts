@@ -5,7 +5,9 @@ import { listTeams, findMisnamedTeams, writeBuild } from "../config/build/files.
 import { writeConsole } from "./build-console.ts";
 import { writeDocuments } from "./build-documents.ts";
 import { writeShell } from "./build-shell.ts";
+import type { CompiledFolder } from "./compile.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
+import { bundleExtensions } from "./extensions/bundle.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
@@ -16,6 +18,22 @@ const compileLocked = async (terminal: Terminal, name: string, locks: boolean) =
   const { lockServers } = await import("./lock-mcp.ts");
   const isLocked = await lockServers(terminal, compiled.team);
   return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked };
+};
+
+/** The files of a team's build, its bundled extensions included; null if there are errors, which are printed. */
+const collectFiles = async (
+  terminal: Terminal,
+  name: string,
+  compiled: CompiledFolder,
+  json: boolean,
+): Promise<ReadonlyMap<string, string> | null> => {
+  const isExtended = compiled.extensions !== undefined;
+  const files = buildFiles(compiled, isExtended);
+  if (files === null || !isExtended) return files;
+  const bundled = await bundleExtensions(terminal.root, name, join(terminal.root, ".limpet", name));
+  if ("files" in bundled) return new Map([...files, ...bundled.files]);
+  printDiagnostics(terminal, bundled.diagnostics, json);
+  return null;
 };
 
 /**
@@ -31,7 +49,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
     const { compiled, isLocked } = await compileLocked(terminal, name, flags["lock-mcp"] === true);
     failed ||= !isLocked;
     printDiagnostics(terminal, compiled.diagnostics, flags.json === true);
-    const files = buildFiles(compiled, compiled.extensions !== undefined);
+    const files = await collectFiles(terminal, name, compiled, flags.json === true);
     if (files === null) {
       const kept = terminal.serving === true && existsSync(join(terminal.root, ".limpet", name, "worker.js"));
       if (kept) terminal.print(`${name} has errors; its last good build goes on serving`);

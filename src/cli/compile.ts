@@ -10,13 +10,13 @@ import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { readTeamFiles, teamFolder } from "../config/build/files.ts";
 import { findEnvironment, readDeclaredNames } from "./bindings.ts";
-import { placeInExtensions } from "./extension-places.ts";
-import { loadExtensions } from "./load-extensions.ts";
+import { placeInExtensions } from "./extensions/places.ts";
+import { loadExtensions } from "./extensions/load.ts";
 import type { Terminal } from "./usage.ts";
 
 /** This file compiles a team folder of the disk and prints what was found. */
 
-interface CompiledFolder extends CompiledTeam {
+export interface CompiledFolder extends CompiledTeam {
   /** Is undefined if the team has none. */
   readonly extensions: ExtensionModule | undefined;
 }

@@ -9,6 +9,7 @@ import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import { errorMessageOf } from "../tools/errors.ts";
+import { findUnknownKey } from "../tools/suggest.ts";
 import type { ErrorCode } from "./document/diagnostics.ts";
 import type { Located } from "./document/document.ts";
 import { readAgents } from "./extension-agents.ts";
@@ -84,6 +85,11 @@ const toolProblem = (tool: unknown): string | null => {
 
 const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): string[] => {
   const tools = exportField(toolbox, "tools");
+  const unknown = findUnknownKey(fieldsOf(toolbox), ["name", "description", "tools"]);
+  if (unknown !== null) {
+    problem("extension_invalid", path, `a toolbox: ${unknown}`);
+    return [];
+  }
   if (!Array.isArray(tools)) {
     problem("extension_invalid", path, "a toolbox needs a list of tools");
     return [];
@@ -220,6 +226,7 @@ interface KindList {
   readonly article: string;
   readonly maker: string;
   readonly taken: readonly string[];
+  readonly keys: readonly string[];
   readonly isOne: (value: unknown) => boolean;
 }
 
@@ -229,6 +236,7 @@ const effectList: KindList = {
   article: "an ",
   maker: "defineEffect",
   taken: effectKinds,
+  keys: ["kind", "description", "phase", "order", "params", "state", "run"] satisfies (keyof Effect)[],
   isOne: isEffect,
 };
 
@@ -238,6 +246,7 @@ const guardList: KindList = {
   article: "a ",
   maker: "defineGuard",
   taken: [...guardKeys, ...guardKinds],
+  keys: ["kind", "description", "params", "state", "history", "before", "after"] satisfies (keyof Guard)[],
   isOne: (value) => typeof exportField(value, "before") === "function",
 };
 
@@ -247,6 +256,7 @@ const middlewareList: KindList = {
   article: "",
   maker: "defineMiddleware",
   taken: middlewareKinds,
+  keys: ["kind", "description", "params", "start", "finish"] satisfies (keyof Middleware)[],
   isOne: (value) => {
     const hooks = [exportField(value, "start"), exportField(value, "finish")].filter(
       (hook) => hook !== undefined,
@@ -257,13 +267,18 @@ const middlewareList: KindList = {
 
 const readKinds = <Kind extends Effect | Guard | Middleware>(
   value: readonly unknown[],
-  { list, what, article, maker, taken, isOne }: KindList,
+  { list, what, article, maker, taken, keys, isOne }: KindList,
   problem: ReportProblem,
 ): Kind[] => {
   const kinds = new Set<string>(taken);
   return value.flatMap((each, index) => {
     const path = `${list}[${index}]`;
     const kind = exportField(each, "kind");
+    const unknown = findUnknownKey(fieldsOf(each), keys);
+    if (unknown !== null) {
+      problem("extension_invalid", path, `the ${what} ${textOf(kind)}: ${unknown}`);
+      return [];
+    }
     if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isOne(each)) {
       problem("extension_invalid", path, `this is no ${what}; make it with ${maker}`);
       return [];

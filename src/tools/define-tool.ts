@@ -8,6 +8,7 @@ import type { DeclaredReach, ToolReach } from "./reach.ts";
 import type { AuthorizeServer } from "./egress/server-authorization.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest, StartChildren } from "./session-request.ts";
+import { findUnknownKey } from "./suggest.ts";
 
 /** How a call may be repeated after a crash interrupted it. */
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
@@ -257,6 +258,12 @@ const wordProblem = ({
   return null;
 };
 
+const toolKeys: readonly string[] = [
+  ...(["name", "description", "params", "aliases", "safety", "workspace", "cache", "terminal"] as const),
+  ...(["pinned", "poll", "progress", "volatile", "aliasOf", "replaces", "timeout", "limit"] as const),
+  ...(["subject", "acts", "does", "subtree", "request", "run", "hosts", "secrets"] as const),
+] satisfies (keyof ToolDefinition)[];
+
 /** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const {
@@ -276,7 +283,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
-  const problem = reachProblem(definition) ?? wordProblem(definition);
+  const problem = findUnknownKey(definition, toolKeys) ?? reachProblem(definition) ?? wordProblem(definition);
   if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
   if ((run === undefined) === (request === undefined))
     throw new Error(`tool ${name}: give either run or request`);

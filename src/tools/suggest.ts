@@ -31,3 +31,11 @@ export const findNearestName = (name: string, known: readonly string[]): string 
     .sort((a, b) => a.distance - b.distance);
   return ranked[0]?.candidate ?? null;
 };
+
+/** Says which key of an object is not known, and which is meant; null if all are known. */
+export const findUnknownKey = (given: object, known: readonly string[]): string | null => {
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown === undefined) return null;
+  const near = findNearestName(unknown, known);
+  return `unknown key "${unknown}"; ${near === null ? `known: ${known.join(", ")}` : `did you mean "${near}"?`}`;
+};

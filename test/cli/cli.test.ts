@@ -237,7 +237,14 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     `${imports}\nexport const toolboxes = [{ name: "tides" as string, description: "", tools: [${tool}] }];\n`,
   );
   expect(await call("build", "acme")).toEqual({ code: 0, lines: ["built acme into .limpet/acme/"] });
-  expect(read(".limpet/acme/worker.js")).toContain("../../config/acme/extensions.ts");
+  expect(read(".limpet/acme/worker.js")).toContain('"./extensions.js"');
+  const snapshot = read(".limpet/acme/extensions.js");
+  expect(snapshot, "the product's modules are imported, not copied").toMatch(
+    /^import \{ defineTool \} from ".*\/src\/tools\/define-tool\.ts"/m,
+  );
+  expect(JSON.parse(read(".limpet/acme/extensions.js.map"))).toMatchObject({
+    sources: ["../../config/acme/extensions.ts"],
+  });
   write("config/bad/team.yaml", team());
   write("config/bad/extensions.ts", "throw new Error('no tides today');\n");
   expect((await call("validate", "bad")).lines).toEqual([

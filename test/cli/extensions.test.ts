@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { team } from "../config/support.ts";
 
@@ -42,7 +42,10 @@ const validate = (
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "team.yaml"), yaml);
   writeFileSync(join(folder, "extensions.ts"), [...imports, ...lines, ""].join("\n"));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
   const program = [
     'import { enableCompileCache } from "node:module";',
     "enableCompileCache();",
@@ -93,6 +96,18 @@ describe("CF-6: a file that cannot be loaded is one finding, at its place", () =
     ]);
   });
 
+  test("what a file in a subfolder throws, and what a Worker does not have yet while it starts", () => {
+    expect(
+      validate(['import "./tides/low.ts";'], { files: { "tides/low.ts": "\nthrow new Error('ebb');\n" } }),
+    ).toEqual([notLoaded("4:8", "ebb (config/acme/tides/low.ts:2:7)")]);
+    for (const call of ["setTimeout(() => 5, 1)", "crypto.randomUUID()", "fetch('https://sea.example')"])
+      expect(validate([`export const checks = [${call}];`])).toEqual([
+        expect.stringMatching(
+          /^config\/acme\/extensions\.ts:4:\d+ error extension_invalid: .* a Worker has no \w+ while its modules are loaded/,
+        ) as string,
+      ]);
+  });
+
   test("★ a safety that there is not, at the tool that says it", () => {
     expect(validate([box(tool('safety: "reed", '))])).toEqual([
       notLoaded(
@@ -130,6 +145,24 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
       found(["export const middleware = [{ kind: 'sign', params: z.strictObject({}), finish: 5 }];"]),
     ).toEqual([
       "4:28 error extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+    ]);
+  });
+
+  test("a key that nobody knows is told with the one that was meant", () => {
+    const misspelt = tool().replace("params:", "param:");
+    expect(validate([box(misspelt)])[0]).toContain(
+      'tool tide_table: unknown key "param"; did you mean "params"?',
+    );
+    expect(
+      found([
+        'export const effects = [defineEffect({ kind: "remind", phase: "before_complete", order: "inject",',
+        "  param: z.strictObject({}), run: () => ({}) })];",
+      ]),
+    ).toEqual([
+      '4:25 error extension_invalid effects[0]: the effect remind: unknown key "param"; did you mean "params"?',
+    ]);
+    expect(found(['export const toolboxes = [{ name: "tides", tool: [] }];'])).toEqual([
+      '4:27 error extension_invalid toolboxes[0]: a toolbox: unknown key "tool"; did you mean "tools"?',
     ]);
   });
 

@@ -487,7 +487,7 @@ test("CF-2: the worker names its team's extensions only if there are some", asyn
   const extended = buildFiles(await compile(team()), true)?.get("worker.js") ?? "";
   expect(simple).toContain('from "../../src/index.ts"');
   expect(simple).not.toContain("extensions");
-  expect(extended).toContain('import * as extensions from "../../config/acme/extensions.ts"');
+  expect(extended).toContain('import * as extensions from "./extensions.js"');
   expect(extended).toContain("createLimpet(team, extensions)");
 });
 

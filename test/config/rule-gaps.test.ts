@@ -9,7 +9,7 @@ import type { Args } from "../support/guarded.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
 import { listTeams, readTeamFiles } from "../../src/config/build/files.ts";
-import { loadExtensions } from "../../src/cli/load-extensions.ts";
+import { loadExtensions } from "../../src/cli/extensions/load.ts";
 import { pages } from "../support/readme.ts";
 import { shippedTeams } from "../support/shipped.ts";
 import { compile } from "./support.ts";

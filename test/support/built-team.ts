@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
+import { bundleExtensions } from "../../src/cli/extensions/bundle.ts";
 import { buildFiles } from "../../src/config/build/emit.ts";
 import { root, runWrangler } from "./dev-server.ts";
 
@@ -35,12 +36,15 @@ const compiled = async (
 ): Promise<string> => {
   const place = join(root, homes[home]);
   const result = await compileFolder(place, team);
-  const files = buildFiles(result, existsSync(join(place, "config", team, "extensions.ts")));
+  const isExtended = result.extensions !== undefined;
+  const files = buildFiles(result, isExtended);
   if (files === null) throw new Error(JSON.stringify(result.diagnostics, null, 2));
   mkdirSync(join(root, ".limpet"), { recursive: true });
   const folder = mkdtempSync(join(root, ".limpet", `e2e-${team}-`));
-  for (const [name, content] of files) {
-    writeFileSync(join(folder, name), edit(content.replace("../../config/", `../../${homes[home]}/config/`)));
+  const bundled = isExtended ? await bundleExtensions(place, team, folder) : { files: [] };
+  if (!("files" in bundled)) throw new Error(JSON.stringify(bundled.diagnostics, null, 2));
+  for (const [name, content] of [...files, ...bundled.files]) {
+    writeFileSync(join(folder, name), edit(content));
   }
   writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js", ""));
   return folder;

@@ -8,7 +8,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { awaitFirstBuild } from "./first-build.ts";
+import { awaitChange, awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { relayOutput } from "./output.ts";
@@ -103,9 +103,6 @@ const startWrangler = (
     env: { ...memory, ...process.env },
   });
   const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show));
-  // A terminal sends its interrupt to wrangler as well, which ends in its own time.
-  process.on("SIGINT", () => undefined);
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
   return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
 };
 
@@ -162,7 +159,36 @@ const printReady = (team: string, port: number, { missing_secrets, sandbox }: Re
   print("stop          Ctrl-C");
 };
 
-/** Serves the team until wrangler ends. */
+/** Keeps wrangler running: where it ends because of a change, it starts again after the next one. */
+const keepRunning = (start: () => ReturnType<typeof startWrangler>): (() => void) => {
+  let isReady = false;
+  let isStopping = false;
+  let running: ChildProcess | null = null;
+  const run = (): void => {
+    const { child, lastLines } = start();
+    running = child;
+    child.once("exit", (code) => {
+      running = null;
+      if (!isReady) for (const line of lastLines()) print(line);
+      if (!isReady || isStopping || code === 0 || code === null) process.exit(code ?? 1);
+      print("Mend it: the server starts again after the next change below config/.");
+      void awaitChange(join(root, "config")).then(run);
+    });
+  };
+  const stop = (signal: NodeJS.Signals): void => {
+    isStopping = true;
+    if (running === null) process.exit(1);
+    // A terminal sends its interrupt to wrangler as well, which ends in its own time.
+    else if (signal !== "SIGINT") running.kill(signal);
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  run();
+  return () => {
+    isReady = true;
+  };
+};
+
+/** Serves the team until wrangler is stopped. */
 const serve = async (): Promise<void> => {
   const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
   const { value: wanted, rest: args } = takeOption(others, "--port");
@@ -174,20 +200,15 @@ const serve = async (): Promise<void> => {
   }
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const { child, lastLines } = startWrangler(args, options, port, print);
-  let isReady = false;
-  child.once("exit", (code) => {
-    if (!isReady) for (const line of lastLines()) print(line);
-    process.exit(code ?? 1);
-  });
+  const markReady = keepRunning(() => startWrangler(args, options, port, print));
   const readiness = await waitUntilReady(options);
-  isReady = true;
   try {
     const opened = await openFronts(host ?? "localhost", port, options);
+    markReady();
     printReady(team, opened, readiness);
   } catch (fault) {
     print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
-    child.kill();
+    process.kill(process.pid, "SIGTERM");
   }
 };
 

@@ -39,11 +39,15 @@ const usedFiles = [
   /^[^/]+\.test\.ts$/,
 ];
 
+/** What `extensions.ts` may import. */
+const importable = /\.(?:[cm]?[jt]s|json)$/;
+
 /** Says why a file of the team folder has no use; null if it has one. */
 const unusedText = (path: string, files: TeamFiles): string | null => {
   const folder = /^skills\/[^/]+\//.exec(path)?.[0];
   if (folder !== undefined && !files.has(`${folder}SKILL.md`))
     return `${folder} has no SKILL.md, so this file is not used`;
+  if (files.has("extensions.ts") && importable.test(path)) return null;
   return usedFiles.some((pattern) => pattern.test(path)) ? null : "nothing reads this file";
 };
 

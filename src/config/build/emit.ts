@@ -49,7 +49,7 @@ const workerModule = (name: string, extended: boolean, servers: boolean): string
     `// Made by "limpet build ${name}". Do not edit.\n`,
     importLine("{ createLimpet }", "../../src/index.ts"),
     importLine("team", "./team.js"),
-    extended ? importLine("* as extensions", `../../config/${name}/extensions.ts`) : "",
+    extended ? importLine("* as extensions", "./extensions.js") : "",
     servers ? importLine("{ mcp }", "../../src/toolboxes/mcp/index.ts") : "",
     `\nconst limpet = createLimpet(${parts.join(", ")});\n`,
     "\nexport default limpet.router;\n",
@@ -75,7 +75,7 @@ const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\
 /** Writes the product's `team.schema.json`: it has the built-in provider kinds, but no team's names. */
 export const productSchema = (): string => jsonText(teamJsonSchema({ provider_kinds: providerKinds }));
 
-/** Maps the file names of `.limpet/<team>/` to their content; null if the team has errors. */
+/** Maps the file names of `.limpet/<team>/` to their content; null if the team has errors. An extended team's have `extensions.js` besides. */
 export const buildFiles = (compiled: CompiledTeam, extended: boolean): ReadonlyMap<string, string> | null => {
   const { draft, team, secrets } = compiled;
   if (draft === null || team === null) return null;

@@ -18,7 +18,8 @@ const shapeMistakes: ReadonlySet<string> = new Set([
 ]);
 
 /** What follows where definitions are missing: names are unknown, and what they would use seems unused. */
-const ofExtensions: IsFollowUp = ({ code, path }) =>
+const ofExtensions: IsFollowUp = ({ code, path, message }) =>
+  (code === "script_invalid" && message.startsWith("unknown tool")) ||
   /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/.test(code) ||
   /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { Diagnostic } from "../config/document/diagnostics.ts";
-import { arrangeDiagnostics } from "../config/document/diagnostics.ts";
-import { createPlacer } from "../config/document/place.ts";
-import type { Node } from "./syntax.ts";
-import { isNode, nameOf, nodesIn } from "./syntax.ts";
+import type { Diagnostic } from "../../config/document/diagnostics.ts";
+import { arrangeDiagnostics } from "../../config/document/diagnostics.ts";
+import { createPlacer } from "../../config/document/place.ts";
+import type { Node } from "../syntax.ts";
+import { isNode, nameOf, nodesIn } from "../syntax.ts";
 
 /** This file finds where in `extensions.ts` the definition stands that a diagnostic is about. */
 
