@@ -66,7 +66,7 @@ const readArguments = (name: string, raw: string): { readonly value: unknown } |
   );
 };
 
-const refuseMisfits = (name: string, problems: readonly string[]): ParsedArguments =>
+const refuseProblems = (name: string, problems: readonly string[]): ParsedArguments =>
   refuseArguments(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
 
 /** Checks a value against the tool's schema; what the tool's own checks throw becomes an error result. */
@@ -89,7 +89,7 @@ const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   const problems = result.error.issues
     .slice(0, 5)
     .map(({ path, message }) => `${path.length === 0 ? "arguments" : path.join(".")}: ${message}`);
-  return refuseMisfits(tool.name, problems);
+  return refuseProblems(tool.name, problems);
 };
 
 /** The newest parsed arguments of each tool, since a call is read when it is granted, judged and run. */
@@ -116,5 +116,5 @@ export const parseForeignArguments = (name: string, schema: Json, raw: string): 
   const read = readArguments(name, raw);
   if ("ok" in read) return read;
   const problems = findSchemaErrors(schema, read.value as Json, "arguments");
-  return problems.length === 0 ? { ok: true, args: read.value } : refuseMisfits(name, problems);
+  return problems.length === 0 ? { ok: true, args: read.value } : refuseProblems(name, problems);
 };

@@ -60,6 +60,24 @@ test("SE-14: every keyword accepts what fits and names what does not", () => {
   }
 });
 
+test("SE-14: what only a keyword decides that is not run counts as fitting, also under not, oneOf, if and contains", () => {
+  const texts = [{ pattern: "^a" }, { pattern: "^b" }];
+  const closed = [{ unevaluatedProperties: false }, { unevaluatedProperties: false }];
+  const fitting: readonly (readonly [object, unknown])[] = [
+    [{ not: { pattern: "^x" } }, "a"],
+    [{ oneOf: texts }, "a"],
+    [{ oneOf: [{ format: "ipv4" }, { format: "ipv6" }] }, "::1"],
+    [{ oneOf: closed }, { a: 1 }],
+    [{ not: { patternProperties: { "^x": false } } }, { x: 1 }],
+    [{ contains: { pattern: "^a" }, maxContains: 1 }, ["a", "b"]],
+    [JSON.parse('{"if":{"pattern":"^a"},"then":false,"else":{"minLength":5}}') as object, "b"],
+  ];
+  for (const [schema, value] of fitting) expect(misfits(schema, value), JSON.stringify(schema)).toEqual([]);
+  expect(misfits({ oneOf: [{ type: "number" }, { pattern: "^b", minLength: 5 }] }, "a")).toHaveLength(1);
+  expect(misfits({ oneOf: texts }, 1)).toHaveLength(1);
+  expect(misfits({ not: { format: "ipv4" } }, 1)).toHaveLength(1);
+});
+
 test("★ SE-14: a required field that properties do not mention is missed", () => {
   expect(misfits({ type: "object", required: ["s"] }, { n: 4 })).toEqual(["s: is required"]);
 });
@@ -109,10 +127,12 @@ test("CF-25, T28: a schema that is not one, or holds what would be passed over, 
 
 test("CF-9, CF-25: a schema may be 16 levels deep; at any greater depth it is refused, and nothing is thrown", () => {
   const nested = (levels: number): Json =>
-    JSON.parse(`${'{"x":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`) as Json;
+    JSON.parse(`${'{"not":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`) as Json;
   expect(schemaProblem(nested(16))).toBeNull();
   for (const levels of [17, 3_000, 30_000])
     expect(schemaProblem(nested(levels))).toBe("the schema is nested deeper than 16 levels");
+  const list = JSON.parse(`{"default":${"[".repeat(30_000)}${"]".repeat(30_000)}}`) as Json;
+  expect(schemaProblem(list)).toBe("the schema is nested deeper than 16 levels");
 });
 
 test("T28: references that chase each other, and schemas that multiply, end in a misfit and not in a crash", async () => {

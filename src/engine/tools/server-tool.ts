@@ -9,7 +9,7 @@ import type { Parked, Safety, Tool, ToolContext, ToolOutput } from "../../tools/
 import { parkCallOn } from "../../tools/define-tool.ts";
 import { errorMessageOf, errorText, toolError } from "../../tools/errors.ts";
 import type { AuthorizeServer } from "../../tools/egress/server-authorization.ts";
-import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
+import { findMisfits } from "../../tools/schema/json-schema.ts";
 import type { NextQuestion, ServerWait } from "./server-question.ts";
 import { continueQuestions, startQuestions, waitSchema } from "./server-question.ts";
 
@@ -30,14 +30,14 @@ const withoutNulls = (schema: Json, args: JsonObject): JsonObject => {
   const isKept = ([name, value]: readonly [string, Json]): boolean =>
     value !== null ||
     isRequired(name) ||
-    findSchemaErrors(fieldsOf(properties)[name] ?? {}, value, name).length === 0;
+    findMisfits(fieldsOf(properties)[name] ?? {}, value, schema).length === 0;
   return Object.fromEntries(Object.entries(args).filter(isKept));
 };
 
 const paramsOf = (schema: Json): z.ZodObject =>
   z.looseObject({}).superRefine((value, context) => {
-    for (const message of findSchemaErrors(schema, withoutNulls(schema, value as JsonObject), "arguments"))
-      context.addIssue({ code: "custom", message });
+    for (const { path, rule } of findMisfits(schema, withoutNulls(schema, value as JsonObject)))
+      context.addIssue({ code: "custom", path: [...path], message: rule });
   });
 
 const unknownText =

@@ -1,6 +1,6 @@
 import { fieldsOf } from "../../chat/json.ts";
 import type { Tool, Toolbox } from "../../tools/define-tool.ts";
-import { isList } from "../../tools/schema/json-schema.ts";
+import { isList } from "../../tools/schema/keywords.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { answerChild } from "./answer-child.ts";
 import { cancelChild } from "./cancel-child.ts";

@@ -1,10 +1,12 @@
 import type { Json } from "../../chat/message.ts";
-import { isJsonObject } from "../../chat/json.ts";
+import { fieldsOf, isJsonObject, isShallow } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
-import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
+import { depthProblem, mendedSchemaProblem } from "../../tools/schema/json-schema-check.ts";
+import { mendSchema } from "../../tools/schema/mend-schema.ts";
 import type { ListedTool, McpEndpoint } from "./port.ts";
 
 /** This file reads what a server says of a tool, and says why a tool cannot be offered. */
@@ -22,6 +24,12 @@ interface DescribedTool {
 const longestDescription = 1_024;
 
 const longestSchema = 32_768;
+
+/** Schemas of a tool nest in each other at most so deep; a reference counts nothing. */
+const deepestSchema = 8;
+
+/** Beyond so many levels of JSON, which no schema within the limit needs, a schema is not read. */
+const deepestJson = 64;
 
 /** Characters that nobody sees and a model reads: controls, marks of writing direction, tags. */
 const hiddenCharacters =
@@ -52,21 +60,27 @@ const cleanSchema = (schema: Json): Json => {
 const hint = (annotations: object | undefined, name: string): boolean =>
   (annotations as Readonly<Record<string, unknown>> | undefined)?.[name] === true;
 
-/** Says why a tool cannot be offered; null if it can. */
-const problemOf = ({ execution }: DescribedTool, schema: Json): string | null => {
-  if (execution?.taskSupport === "required") return "it runs as a task only";
-  if (utf8Length(JSON.stringify(schema)) > longestSchema) return "its schema is longer than 32 KiB";
-  const problem = schemaProblem(schema);
-  return problem === null ? null : `its schema cannot be used: ${problem}`;
+const tooDeep = `its schema is nested deeper than ${deepestSchema} levels`;
+
+/** Returns a tool's schema as models get it and calls are checked by it, or says why it cannot be used. */
+const readSchema = (raw: Json, redact: McpEndpoint["redact"]): JsonObject | string => {
+  if (!isShallow(raw, deepestJson)) return tooDeep;
+  const given = fieldsOf(cleanSchema(redact(raw)));
+  if (utf8Length(JSON.stringify(given)) > longestSchema) return "its schema is longer than 32 KiB";
+  const schema = mendSchema(given);
+  if (typeof schema === "string") return `its schema cannot be used: ${schema}`;
+  if (depthProblem(schema, deepestSchema) !== null) return tooDeep;
+  const problem = mendedSchemaProblem(schema);
+  return problem === null ? { ...schema, type: "object" } : `its schema cannot be used: ${problem}`;
 };
 
 /** Returns a tool within our limits, or the sentence about why it is left out. */
 export const readListedTool = (tool: DescribedTool, redact: McpEndpoint["redact"]): ListedTool | string => {
   const { name, description = "", inputSchema, outputSchema, annotations } = tool;
-  const schema = cleanSchema(redact(inputSchema as Json));
   const shownName = firstCharacters(cleanDescription(redact(name)), 100);
-  const problem = problemOf(tool, schema);
-  if (problem !== null) return `${shownName}: ${problem}`;
+  if (tool.execution?.taskSupport === "required") return `${shownName}: it runs as a task only`;
+  const schema = readSchema(inputSchema as Json, redact);
+  if (typeof schema === "string") return `${shownName}: ${cleanDescription(schema)}`;
   const described = { name, description, inputSchema, outputSchema, annotations };
   return {
     remote: name,

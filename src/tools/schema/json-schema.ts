@@ -2,16 +2,20 @@ import type { JsonObject } from "../../chat/json.ts";
 import { fieldsOf, isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { canonicalJson } from "../canonical.ts";
+import { isList, resolveReference } from "./keywords.ts";
 
 /**
  * Checks values against JSON Schemas that come from callers, with the 2020-12 assertions that
- * `schemaProblem` accepts. Time is bounded, `$ref` may recurse; `pattern` and `format` are never run.
+ * `schemaProblem` accepts. Time is bounded, `$ref` may recurse. Some keywords are never run, like `pattern` and `format`:
+ * what only they decide counts as fitting, also where a schema says what must not fit.
  */
 
 interface CheckWork {
   readonly root: Json;
   /** Effort that may still be spent: about one unit for each schema applied to a small value. */
   left: number;
+  /** Counts the keywords so far that could have refused the value and were not run. */
+  skipped: number;
 }
 
 interface CheckPlace {
@@ -29,8 +33,6 @@ interface Misfit {
 const maxEffort = 400_000;
 
 const maxCheckDepth = 200;
-
-export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
 
 const listOf = (value: Json | undefined): readonly Json[] => (isList(value) ? value : []);
 
@@ -52,24 +54,6 @@ const stepInto = (place: CheckPlace, key: string | number): CheckPlace => ({
   ...place,
   path: [...place.path, key],
 });
-
-const decodeStep = (step: string): string => {
-  const plain = step.replaceAll("~1", "/").replaceAll("~0", "~");
-  return /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(plain) ? decodeURIComponent(plain) : plain;
-};
-
-/** Resolves a reference within `root`; undefined if there is no such schema. */
-export const resolveReference = (root: Json, reference: string): Json | undefined => {
-  if (reference === "#") return root;
-  if (!reference.startsWith("#/")) return undefined;
-  let found: Json | undefined = root;
-  for (const step of reference.slice(2).split("/")) {
-    const key = decodeStep(step);
-    if (isList(found)) found = found[Number(key)];
-    else found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
-  }
-  return found;
-};
 
 type Keyword = (rule: Json, value: Json, place: CheckPlace, schema: JsonObject) => readonly Misfit[];
 
@@ -161,12 +145,31 @@ const checkAdditional = forObjects((rule, value, place, schema) => {
     );
 });
 
+/** How many of some checks fit, and how many of these for certain, with no keyword skipped. */
+interface FitCount {
+  readonly fitting: number;
+  readonly certain: number;
+}
+
+const countFits = ({ work }: CheckPlace, checks: readonly (() => readonly Misfit[])[]): FitCount => {
+  let fitting = 0;
+  let certain = 0;
+  for (const check of checks) {
+    const before = work.skipped;
+    if (check().length > 0) continue;
+    fitting += 1;
+    if (work.skipped === before) certain += 1;
+  }
+  return { fitting, certain };
+};
+
 const checkContains = forLists((rule, value, place, schema) => {
   const least = numberOf(schema["minContains"] ?? 1) ?? 1;
   const most = numberOf(schema["maxContains"] ?? null) ?? Infinity;
-  const count = value.filter((item, at) => applySchema(rule, item, stepInto(place, at)).length === 0).length;
+  const checks = value.map((item, at) => () => applySchema(rule, item, stepInto(place, at)));
+  const { fitting, certain } = countFits(place, checks);
   return misfitUnless(
-    count >= least && count <= most,
+    fitting >= least && certain <= most,
     place,
     () => `must contain ${least} to ${most} items that fit`,
   );
@@ -182,8 +185,23 @@ const checkItems = forLists((rule, value, place, schema) => {
   });
 });
 
-const countFitting = (rule: Json, value: Json, place: CheckPlace): number =>
-  listOf(rule).filter((each) => applySchema(each, value, place).length === 0).length;
+const countForms = (rule: Json, value: Json, place: CheckPlace): FitCount =>
+  countFits(
+    place,
+    listOf(rule).map((each) => () => applySchema(each, value, place)),
+  );
+
+const countForm = (rule: Json, value: Json, place: CheckPlace): FitCount => countForms([rule], value, place);
+
+/** Makes a keyword that is not run on values to which it applies. */
+const skipFor =
+  (applies: (value: Json) => boolean): Keyword =>
+  (_rule, value, { work }) => {
+    if (applies(value)) work.skipped += 1;
+    return [];
+  };
+
+const isText = (value: Json): boolean => typeof value === "string";
 
 const keywordTable: Readonly<Record<string, Keyword>> = {
   type: checkType,
@@ -253,19 +271,28 @@ const keywordTable: Readonly<Record<string, Keyword>> = {
   ),
   allOf: (rule, value, place) => listOf(rule).flatMap((each) => applySchema(each, value, place)),
   anyOf: (rule, value, place) =>
-    misfitUnless(countFitting(rule, value, place) > 0, place, () => "fits none of the allowed forms"),
-  oneOf: (rule, value, place) =>
-    misfitUnless(
-      countFitting(rule, value, place) === 1,
+    misfitUnless(countForms(rule, value, place).fitting > 0, place, () => "fits none of the allowed forms"),
+  oneOf: (rule, value, place) => {
+    const { fitting, certain } = countForms(rule, value, place);
+    return misfitUnless(
+      fitting > 0 && certain <= 1,
       place,
       () => "must fit exactly one of the allowed forms",
-    ),
+    );
+  },
   not: (rule, value, place) =>
-    misfitUnless(applySchema(rule, value, place).length > 0, place, () => "has a form that is not allowed"),
+    misfitUnless(countForm(rule, value, place).certain === 0, place, () => "has a form that is not allowed"),
   if: (rule, value, place, schema) => {
-    const branch = applySchema(rule, value, place).length === 0 ? schema["then"] : schema["else"];
+    const { fitting, certain } = countForm(rule, value, place);
+    if (fitting !== certain) return [];
+    const branch = fitting > 0 ? schema["then"] : schema["else"];
     return branch === undefined ? [] : applySchema(branch, value, place);
   },
+  format: skipFor(isText),
+  pattern: skipFor(isText),
+  patternProperties: skipFor(isJsonObject),
+  unevaluatedItems: skipFor(isList),
+  unevaluatedProperties: skipFor(isJsonObject),
   $ref: (rule, value, place) => {
     const found = typeof rule === "string" ? resolveReference(place.work.root, rule) : undefined;
     return found === undefined ? [] : applySchema(found, value, place);
@@ -291,10 +318,15 @@ function applySchema(schema: Json, value: Json, at: CheckPlace): readonly Misfit
   );
 }
 
-/** Lists what does not fit, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
-export const findSchemaErrors = (schema: Json, value: Json, whole: string): readonly string[] => {
-  const work = { root: schema, left: maxEffort };
+/** Finds what does not fit `schema`, which is `root` or stands in it: at most five misfits, with paths from the value. */
+export const findMisfits = (schema: Json, value: Json, root: Json = schema): readonly Misfit[] => {
+  const work = { root, left: maxEffort, skipped: 0 };
   const found = applySchema(schema, value, { work, path: [], depth: 0 });
-  if (work.left < 0) return [`${whole}: ${tooMuch}`];
-  return found.slice(0, 5).map(({ path, rule }) => `${path.length === 0 ? whole : path.join(".")}: ${rule}`);
+  return work.left < 0 ? [{ path: [], rule: tooMuch }] : found.slice(0, 5);
 };
+
+/** Lists what does not fit, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
+export const findSchemaErrors = (schema: Json, value: Json, whole: string): readonly string[] =>
+  findMisfits(schema, value).map(
+    ({ path, rule }) => `${path.length === 0 ? whole : path.join(".")}: ${rule}`,
+  );

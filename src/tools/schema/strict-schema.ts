@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../chat/json.ts";
 import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import { isList } from "./json-schema.ts";
+import { isList } from "./keywords.ts";
 
 const strictKeys = new Set(
   "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
