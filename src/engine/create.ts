@@ -167,7 +167,7 @@ const listingsOf = (
   };
 };
 
-/** Builds the engine of a team. Nothing here uses the network; completers load their SDK at the first call. */
+/** Builds the engine of a team. Nothing here uses the network. */
 export const createEngine = (options: EngineOptions): Engine => {
   const { env, profiles = [] } = options;
   const now = options.now ?? (() => Date.now());

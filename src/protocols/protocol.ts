@@ -85,7 +85,7 @@ export interface Protocol {
     faults: Faults,
     requestId?: string,
   ) => Decoder;
-  /** Posts a body to a URL, as the vendor's SDK would; error statuses do not throw. Loads the SDK at first use. */
+  /** Posts a body to a URL with the headers of the vendor's SDK; error statuses do not throw. */
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 

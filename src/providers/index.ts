@@ -40,7 +40,7 @@ export interface CompleterOptions {
 }
 
 /**
- * Creates the completer of a provider section and model. It is cheap and, but for the SDK client, stateless: each model
+ * Creates the completer of a provider section and model. It is cheap and stateless: each model
  * target can keep one. Throws for an unknown kind and a scripted provider without script; the build checks for both.
  */
 export const createCompleter = (options: CompleterOptions): Completer => {

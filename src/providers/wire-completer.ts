@@ -45,14 +45,13 @@ type CredentialMap = ReturnType<typeof readCredentials>;
 const areSameKeys = (some: CredentialMap, others: CredentialMap): boolean =>
   some.size === others.size && [...some].every(([name, value]) => others.get(name) === value);
 
-/** Adds the keys to the headers that the SDK built; the result is cached until either changes. */
+/** Adds the keys to the protocol's headers; the result is cached until either changes. */
 const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers) => {
   let known: { readonly built: Headers; readonly keys: CredentialMap; readonly headers: Headers } | null =
     null;
   return (built, keys) => {
     if (known?.built === built && areSameKeys(known.keys, keys)) return known.headers;
     const headers = new Headers(built);
-    headers.delete("authorization");
     for (const [name, value] of keys) headers.set(name, value);
     known = { built, keys, headers };
     return headers;

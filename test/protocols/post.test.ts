@@ -31,7 +31,7 @@ const protocols: readonly (readonly [string, Protocol])[] = [
 ];
 
 test.each(protocols)(
-  "MO-6: %s builds an address once, and each post has its own body",
+  "MO-6: %s sends the same headers to every address, and each post has its own body",
   async (_, protocol) => {
     const { sent, fetch } = recorder(stream);
     const { signal } = new AbortController();
@@ -91,8 +91,10 @@ test.each(protocols)(
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
     await client.post("https://one.example/v1/x", { body: "{}", headers });
     const [mine, sdk] = [own.sent[0]?.headers, theirs.sent[0]?.headers];
-    const told = Object.entries(sdk ?? {}).filter(([header]) => !header.startsWith("x-stainless-"));
-    expect(told.length).toBeLessThan(Object.keys(sdk ?? {}).length);
+    const told = Object.entries(sdk ?? {}).filter(
+      ([header]) => header !== "authorization" && !header.startsWith("x-stainless-"),
+    );
+    expect(told.length).toBeLessThan(Object.keys(sdk ?? {}).length - 1);
     expect(mine).toEqual(Object.fromEntries(told));
     expect(Object.keys(mine ?? {})).toContain("user-agent");
   },
