@@ -4,7 +4,7 @@ import type { Session } from "../src/agent/state/session.ts";
 import type { Draft, TransactionContext } from "../src/agent/transaction/draft.ts";
 import { createDraft } from "../src/agent/transaction/draft.ts";
 import type { Engine } from "../src/engine/engine.ts";
-import { mayDecide } from "../src/session/decisions.ts";
+import { hasDecision } from "../src/session/decisions.ts";
 import type { EventTexts } from "../src/session/event-lines.ts";
 import { eventLinesOf, eventTextsOf } from "../src/session/event-lines.ts";
 import { runLines, stepLines } from "../src/session/log-lines.ts";
@@ -90,7 +90,7 @@ export const createCommitter = (
       const found = state;
       const next = { ...draft.state, head: state.head + told.events.length };
       place = storage.transactionSync(() => {
-        const decided = draft.events.some(({ type }) => mayDecide(type));
+        const decided = draft.events.some(hasDecision);
         committing(draft.ledger.length, found.head, decided);
         const { sql } = storage;
         const written = writeTransition(sql, before, next, draft, told, place ?? findLogPlace(sql));

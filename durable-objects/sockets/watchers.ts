@@ -1,7 +1,7 @@
 import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { eventFrame, eventsMessage, joinFrames, matchesFilter } from "../../src/session/frames.ts";
-import { isShownToAll, showEvents } from "../../src/session/operations/login-address.ts";
+import { isShownToAll, showEvents } from "../../src/session/operations/shown-asks.ts";
 import { takeFitting } from "../../src/session/paging.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";

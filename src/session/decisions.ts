@@ -118,6 +118,13 @@ const readerOf = (type: string): ((data: never, askOf: AskReader) => Outcome | n
 /** Returns whether events of this type may tell of a decision. */
 export const mayDecide = (type: string): boolean => readerOf(type) !== undefined;
 
+/** Returns whether an event may tell of a decision: most calls are allowed by the preset alone. */
+export const hasDecision = ({ type, data }: SessionEvent): boolean => {
+  if (type === "tool_call_start") return data.permission !== undefined && !isAllowedByPreset(data.permission);
+  if (type === "tool_call_end") return data.permission?.verdict === "deny";
+  return mayDecide(type);
+};
+
 /** Holds the fields of an event that say where it happened. */
 interface EventPlace {
   readonly thread: string;

@@ -24,9 +24,7 @@ export const pageQueryFields = {
 
 type KeysetValue = string | number | null;
 
-type KeysetRow = Readonly<Record<string, KeysetValue>>;
-
-interface PagePosition {
+export interface PagePosition {
   readonly at: KeysetValue;
   readonly id: string;
   readonly direction: "next" | "prev";
@@ -67,7 +65,7 @@ export interface PageStart {
 }
 
 /** Returns whether places fall while the page is read, in the order of its list or against it. */
-const isReadDescending = (position: PagePosition | null, descending: boolean): boolean =>
+export const isReadDescending = (position: PagePosition | null, descending: boolean): boolean =>
   (position?.direction === "prev") !== descending;
 
 /** Selects live rows as `pageClause` selects stored ones; `from.limit` holds for both together. */
@@ -131,25 +129,39 @@ export function pageClause(
   };
 }
 
-/** Builds a page from the rows that `pageClause` selected. */
-export function pageOf<T>(
-  rows: readonly KeysetRow[],
-  query: { position: PagePosition | null; column: string; limit: number; binding: string },
-  show: (row: KeysetRow) => T,
+/**
+ * Builds a page from rows in the order in which they were read, one more than fits if there are more. If reading stopped
+ * before the end of the list, `end` is the last row that was read, shown or not: the page may be short, even empty, and
+ * its cursor goes on from there.
+ */
+export function pageOf<Row extends Readonly<Record<string, unknown>>, T>(
+  rows: readonly Row[],
+  query: {
+    position: PagePosition | null;
+    column: string;
+    limit: number;
+    binding: string;
+    end?: Row | undefined;
+  },
+  show: (row: Row) => T,
 ): Page<T> {
-  const { position, column, limit, binding } = query;
+  const { position, column, limit, binding, end } = query;
   const backwards = position?.direction === "prev";
-  const more = rows.length > limit;
   const cut = rows.slice(0, limit);
-  const shown = backwards ? cut.reverse() : cut;
-  const place = (row: KeysetRow | undefined, direction: PagePosition["direction"]): string | null =>
-    row === undefined
-      ? null
-      : writeCursor({ at: row[column] ?? null, id: String(row["id"]), direction }, binding);
+  const more = rows.length > limit ? cut.at(-1) : end;
+  const shown = backwards ? cut.toReversed() : cut;
+  const place = (row: Row | undefined, direction: PagePosition["direction"]): string | null => {
+    const at = row?.[column];
+    if (row === undefined) return null;
+    return writeCursor(
+      { at: typeof at === "number" || typeof at === "string" ? at : null, id: String(row["id"]), direction },
+      binding,
+    );
+  };
   return {
     data: shown.map(show),
-    next_cursor: more || backwards ? place(shown.at(-1), "next") : null,
-    prev_cursor: (backwards ? more : position !== null) ? place(shown[0], "prev") : null,
+    next_cursor: place(backwards ? (shown.at(-1) ?? end) : more, "next"),
+    prev_cursor: place(backwards ? more : position === null ? undefined : (shown[0] ?? end), "prev"),
   };
 }
 
@@ -169,5 +181,5 @@ export function pageOfList<T>(
   const named = new Map(items.map((item) => [idOf(item), item]));
   const all = [...named.keys()].map((id): PagedRow => ({ at: 0, id, json: () => "" }));
   const rows = pageRows(all, { position, limit: limit + 1 }, false).map(({ at, id }) => ({ at, id }));
-  return pageOf(rows, { position, column: "at", limit, binding }, ({ id }) => named.get(String(id)) as T);
+  return pageOf(rows, { position, column: "at", limit, binding }, ({ id }) => named.get(id) as T);
 }

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { openTables } from "../../src/engine/access/database.ts";
-import type { DatabaseRow, TableDatabase } from "../../src/engine/access/database.ts";
+import type { DatabaseRow, TableDatabase, Tables } from "../../src/engine/access/database.ts";
 import { listAudit, listAuditSchema } from "../../src/engine/access/tenant/audit.ts";
 import { tenantMigrations } from "../../src/engine/access/tenant/tables.ts";
 import { replaceMethod, tenantStub } from "../support/worker/directories.ts";
@@ -111,9 +111,12 @@ test("★ TB-11: a decision is audited once, whether its report was lost, came t
   expect(shortOf(await decisionsOf(deleted))).toEqual(all);
 });
 
-/** Reads 5 000 reports of 50 sessions page by page; returns how many rows the most expensive page cost. */
-const costOfPages = (query: object): Promise<readonly [read: number, listed: number]> =>
-  runInDurableObject(tenantStub(`audited ${JSON.stringify(query)}`), (_instance, { storage }) => {
+/** Gives a tenant 5 000 reports of 50 sessions, and its tables with a count of the rows that are read. */
+const withReports = <T>(
+  tenant: string,
+  look: (tables: Tables, now: number, rowsRead: () => number) => T,
+): Promise<T> =>
+  runInDurableObject(tenantStub(tenant), (_instance, { storage }) => {
     let read = 0;
     const all: TableDatabase["all"] = (text, ...values) => {
       const cursor = storage.sql.exec<DatabaseRow>(text, ...values);
@@ -129,30 +132,98 @@ const costOfPages = (query: object): Promise<readonly [read: number, listed: num
     tables.write((run) => {
       run(
         `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4999)
-          INSERT OR IGNORE INTO audit SELECT ?1 - i, 's_' || (i % 50), i, json_array(json_object('seq', i, 'agent', 'a')) FROM n`,
+          INSERT OR IGNORE INTO audit SELECT ?1 - i, 's_' || (i % 50), i, json_array(
+            json_object('seq', i, 'agent', iif(i % 1900 = 1899, 'rare', 'a')), json_object('seq', i + 5000, 'agent', 'b')) FROM n`,
         now,
       );
     });
-    const seen = new Set<string>();
-    const costs: number[] = [];
-    for (let next: string | null | undefined; next !== null;) {
-      read = 0;
-      const asked = { limit: 20, ...query, ...(next === undefined ? {} : { cursor: next }) };
-      const { data, next_cursor } = listAudit(tables, "audited", listAuditSchema.parse(asked), now);
-      for (const { id } of data) seen.add(id);
-      costs.push(read);
-      next = next_cursor;
+    return look(tables, now, () => read);
+  });
+
+/** Reads the pages of a list from its beginning; returns the ids of each and the most rows that one cost. */
+const pagesOf = (
+  query: object,
+): Promise<{ readonly pages: readonly (readonly string[])[]; readonly cost: number }> =>
+  withReports(`audited ${JSON.stringify(query)}`, (tables, now, rowsRead) => {
+    const pages: string[][] = [];
+    let cost = 0;
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const before = rowsRead();
+      const asked = listAuditSchema.parse({
+        limit: 20,
+        ...query,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      const { data, next_cursor } = listAudit(tables, "audited", asked, now);
+      pages.push(data.map(({ id }) => id));
+      cost = Math.max(cost, rowsRead() - before);
+      cursor = next_cursor;
     }
-    return [Math.max(...costs), seen.size] as const;
+    return { pages, cost };
   });
 
 test.each([
-  [{}, 5_000],
-  [{ session: "s_7" }, 100],
+  [{}, 10_000],
+  [{ session: "s_7" }, 200],
+  [{ session: "s_7", agent: "a" }, 100],
 ])("★ TB-11 AP-7: each page of the audit costs its rows, not those of 90 days: %j", async (query, count) => {
-  const [read, listed] = await costOfPages(query);
-  expect(listed).toBe(count);
-  expect(read).toBeLessThan(200);
+  const { pages, cost } = await pagesOf(query);
+  expect(new Set(pages.flat()).size).toBe(count);
+  expect(pages.flat()).toHaveLength(count);
+  expect(cost).toBeLessThan(200);
+});
+
+test("★ TB-11 AP-7: a filter that matches little reads a bounded part of the audit, and its cursors lead on to all it matches", async () => {
+  const { pages, cost } = await pagesOf({ agent: "rare" });
+  expect(pages).toEqual([[], ["s_49:1899"], [], ["s_49:3799"], [], []]);
+  expect(cost).toBeLessThan(1_100);
+  const none = await pagesOf({ tool: "none", limit: 200 });
+  expect(none.pages.flat()).toEqual([]);
+  expect(none.cost).toBeLessThan(1_100);
+});
+
+test("TB-11 AP-7: from any page of a filtered audit the way back shows the same decisions, none twice", async () => {
+  await withReports("audited backwards", (tables, now) => {
+    const pageAt = (query: object) =>
+      listAudit(tables, "audited", listAuditSchema.parse({ limit: 1, ...query }), now);
+    for (const query of [{ agent: "rare" }, { agent: "b", session: "s_3" }, {}]) {
+      const forward = [pageAt(query)];
+      for (let page = forward[0]; page?.next_cursor && forward.length < 6;) {
+        page = pageAt({ ...query, cursor: page.next_cursor });
+        forward.push(page);
+      }
+      const start = forward.findLast((page) => page.prev_cursor !== null);
+      const back = [];
+      for (let cursor = start?.prev_cursor ?? null; cursor !== null;) {
+        const page = pageAt({ ...query, cursor });
+        back.unshift(...page.data);
+        cursor = page.prev_cursor;
+      }
+      const before = forward
+        .slice(0, start === undefined ? 0 : forward.indexOf(start))
+        .flatMap(({ data }) => data);
+      expect(back, JSON.stringify(query)).toEqual(before);
+      expect(before.length).toBeGreaterThan(1);
+    }
+  });
+});
+
+test("TB-11 AP-7: GET /audit answers a filter that matches little with an empty page, whose cursor leads on to the match", async () => {
+  await create("tools", "Go");
+  await runInDurableObject(tenantStub(), (_instance, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+        INSERT INTO audit SELECT ?1 - i, 's_' || printf('%026d', i), 1,
+          json_array(json_object('seq', 1, 'at', ?1 - i, 'thread', 'main', 'run', null, 'call', null, 'agent', iif(i = 1500, 'seldom', 'often'))) FROM n`,
+      Date.now() - 3_600_000,
+    );
+  });
+  const first = await api("GET", "/audit?agent=seldom");
+  expect(first).toMatchObject({ status: 200, body: { data: [], prev_cursor: null } });
+  const second = await api("GET", `/audit?agent=seldom&cursor=${first.body["next_cursor"]}`);
+  expect(second.body).toMatchObject({ data: [{ agent: "seldom", tool: null }], next_cursor: null });
+  const other = await api("GET", `/audit?agent=often&cursor=${first.body["next_cursor"]}`);
+  expect(other).toMatchObject({ status: 400, body: { code: "invalid_cursor" } });
 });
 
 test("TB-11: what is done to keys, tokens and grants is audited with who did it and to what, beside the decisions of sessions", async () => {

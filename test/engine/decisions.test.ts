@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hasDecision } from "../../src/session/decisions.ts";
 import { digestJson } from "../../src/tools/canonical.ts";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
@@ -54,4 +55,20 @@ test("TB-11 TB-6: a deny that came after an approval is what the audit says of t
   bench.ok("answer", { ask: ask?.id, decision: "approve" });
   await bench.idle();
   expect(bench.decisions()).toMatchObject([{ verdict: "ask" }, { answer: "approve" }, denied]);
+});
+
+test("TB-11: a commit knows whether its events decided, so that a call that the preset allows costs no look at the log", async () => {
+  const seqs = (bench: Bench): readonly number[] =>
+    bench
+      .events()
+      .filter(hasDecision)
+      .map(({ seq }) => seq);
+  for (const action of ["allow", "ask", "deny"]) {
+    const bench = await started(fire("a", `{ tool: fire, action: ${action} }`));
+    expect(bench.decisions().length).toBeGreaterThan(0);
+    expect(seqs(bench)).toEqual(bench.decisions().map(({ seq }) => seq));
+  }
+  const bench = await started(fire("a", ""));
+  expect(eventsOf(bench, "tool_call_start")).toMatchObject([{ permission: { verdict: "allow" } }]);
+  expect([seqs(bench), bench.decisions()]).toEqual([[], []]);
 });

@@ -157,7 +157,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "GET /v1/audit": entry(
     "list_audit",
-    "Lists what was decided about calls, by whom or by which rule, the newest first.",
+    "Lists what was decided about calls, by whom or by which rule, the newest first; where a filter matches little, a page may be short or empty, and its `next_cursor` goes on.",
     { 200: pageOf(decisionRowSchema) },
     { query: listAuditSchema },
   ),

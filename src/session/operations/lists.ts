@@ -12,7 +12,7 @@ import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { showAsk } from "./login-address.ts";
+import { showAsk } from "./shown-asks.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 
@@ -47,7 +47,7 @@ const readPage = (
       .map(({ json: read }) => read()),
   );
   const shown = rows.map(({ at, id }, place) => ({ at, id, text: texts[place] ?? "" }));
-  return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => String(text));
+  return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => text);
 };
 
 export const pageAnswer = (

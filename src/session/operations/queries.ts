@@ -6,7 +6,7 @@ import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { showEvents } from "./login-address.ts";
+import { showEvents } from "./shown-asks.ts";
 import { limitSchema, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";

@@ -1,9 +1,15 @@
 import * as z from "zod";
 import { chunkDecisions, noOutcome } from "../../../session/decisions.ts";
 import type { Decision } from "../../../session/decisions.ts";
-import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
-import type { Page } from "../../../session/paging.ts";
-import type { DatabaseRow, RunQuery, Tables } from "../database.ts";
+import {
+  cursorBindingOf,
+  isReadDescending,
+  pageOf,
+  pageQueryFields,
+  readCursor,
+} from "../../../session/paging.ts";
+import type { Page, PagePosition } from "../../../session/paging.ts";
+import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
 import type { SessionSummary } from "../rpc.ts";
 import { dayMs } from "./days.ts";
 
@@ -63,16 +69,79 @@ export const recordAction = (tables: Tables, { who, action, subject }: AuditedAc
     );
   });
 
-const toListedDecision = (row: DatabaseRow): ListedDecision => {
-  const session = String(row["session"]);
-  const decision = JSON.parse(String(row["json"])) as Decision;
-  return { id: `${session}:${decision.seq}`, session, ...noOutcome, ...decision };
+/** Holds a decision with its place in the list: under the time of the last of its report, those of a session by number. */
+type ListedRow = Readonly<{ at: number; id: string; shown: ListedDecision }>;
+
+const rowsOf = (report: DatabaseRow, down: boolean): readonly ListedRow[] => {
+  const [at, session] = [Number(report["at"]), String(report["session"])];
+  const decisions = JSON.parse(String(report["decisions"])) as readonly Decision[];
+  const rows = decisions.map((decision) => ({
+    at,
+    id: `${session}:${String(decision.seq).padStart(15, "0")}`,
+    shown: { id: `${session}:${decision.seq}`, session, ...noOutcome, ...decision },
+  }));
+  return down ? rows.toReversed() : rows;
 };
 
-/** Selects decisions under the time of the last of their report, and an id that orders those of a session. */
-const decisionRows = `SELECT audit.at AS at, audit.session AS session, each.value AS json,
-    audit.session || ':' || substr('00000000000000' || (each.value ->> 'seq'), -15) AS id
-  FROM audit, json_each(audit.decisions) AS each WHERE audit.at >= ?`;
+const isBeyond = ({ at, id }: ListedRow, position: PagePosition | null, down: boolean): boolean =>
+  position === null || at !== position.at || (down ? id < position.id : id > position.id);
+
+type ReportPlace = readonly [at: DatabaseValue, session: DatabaseValue, first: DatabaseValue];
+
+/** Returns the first report in the direction of reading that may hold a decision beyond a position. */
+const placeOf = ({ at, id }: PagePosition, down: boolean): ReportPlace => {
+  const colon = id.lastIndexOf(":");
+  return [at, id.slice(0, colon), down ? Number(id.slice(colon + 1)) : 0];
+};
+
+interface Reading {
+  readonly since: number;
+  readonly session: string | undefined;
+  readonly down: boolean;
+}
+
+/** Selects the next reports from a place, with the one that is there or beyond it. */
+function selectReports(
+  tables: Tables,
+  { since, session, down }: Reading,
+  { place, beyond, limit }: { place: ReportPlace | null; beyond: boolean; limit: number },
+): readonly DatabaseRow[] {
+  const order = down ? "DESC" : "ASC";
+  const compare = `${down ? "<" : ">"}${beyond ? "" : "="}`;
+  return tables.read(
+    `SELECT at, session, first, decisions FROM audit WHERE at >= ?
+      ${session === undefined ? "" : "AND session = ?"}
+      ${place === null ? "" : `AND (at, session, first) ${compare} (?, ?, ?)`}
+      ORDER BY at ${order}, session ${order}, first ${order} LIMIT ${limit}`,
+    since,
+    ...(session === undefined ? [] : [session]),
+    ...(place ?? []),
+  );
+}
+
+/** One request reads no more reports than this, however few of their decisions its filters let through. */
+const mostReports = 1_000;
+
+/** Reads reports from a place on, so many at once. */
+function* readReports(
+  tables: Tables,
+  reading: Reading,
+  from: ReportPlace | null,
+  piece: number,
+): Generator<DatabaseRow> {
+  let place = from;
+  for (let read = 0; read < mostReports; read += piece) {
+    const limit = Math.min(piece, mostReports - read);
+    const reports = selectReports(tables, reading, { place, beyond: read > 0, limit });
+    yield* reports;
+    const last = reports.at(-1);
+    if (last === undefined || reports.length < limit) return;
+    place = [last["at"] ?? null, last["session"] ?? null, last["first"] ?? null];
+  }
+}
+
+/** Reports are read in pieces of at least this many. */
+const leastPiece = 100;
 
 /** Lists the decisions of a tenant, those of the newest report first. */
 export function listAudit(
@@ -81,23 +150,26 @@ export function listAudit(
   query: z.output<typeof listAuditSchema>,
   now: number,
 ): Page<ListedDecision> {
-  const { cursor, limit, ...filters } = query;
-  const binding = cursorBindingOf({ audit: tenant, ...filters });
+  const { cursor, limit, session, tool, agent, verdict, action } = query;
+  const binding = cursorBindingOf({ audit: tenant, session, agent, tool, verdict, action });
   const position = readCursor(cursor, binding);
-  const page = pageClause(position, "at", true, limit);
-  const { session, agent, tool, verdict, action } = filters;
-  const wanted = [
-    ["session", session],
-    ["json ->> 'agent'", agent],
-    ["json ->> 'tool'", tool],
-    ["json ->> 'verdict'", verdict],
-    ["json ->> 'action'", action],
-  ].flatMap(([column, value]) => (value === undefined ? [] : [[`AND ${column} = ?`, value] as const]));
-  const rows = tables.read(
-    `SELECT * FROM (${decisionRows}) WHERE true ${wanted.map(([term]) => term).join(" ")} ${page.where} ${page.tail}`,
-    now - auditLifeMs,
-    ...wanted.map(([, value]) => value),
-    ...page.values,
-  );
-  return pageOf(rows, { position, column: "at", limit, binding }, toListedDecision);
+  const down = isReadDescending(position, true);
+  const isWanted = ({ shown }: ListedRow): boolean =>
+    (["agent", "tool", "verdict", "action"] as const).every(
+      (field) => query[field] === undefined || query[field] === shown[field],
+    );
+  const place = position === null ? null : placeOf(position, down);
+  const reading = { since: now - auditLifeMs, session, down };
+  const found: ListedRow[] = [];
+  let read = 0;
+  let end: ListedRow | undefined;
+  for (const report of readReports(tables, reading, place, Math.max(limit + 1, leastPiece))) {
+    const rows = rowsOf(report, down).filter((row) => isBeyond(row, position, down));
+    found.push(...rows.filter(isWanted));
+    read += 1;
+    end = rows.at(-1) ?? end;
+    if (found.length > limit) break;
+  }
+  const stop = read === mostReports ? { end } : {};
+  return pageOf(found, { position, column: "at", limit, binding, ...stop }, ({ shown }) => shown);
 }

@@ -12,7 +12,7 @@ const address = { tenant: "acme", jurisdiction: null };
 const sealer = sealerOf({ LIMPET_ADMIN_KEY: "canary-admin-key-0123456789" });
 const stored = [{ issuer: "https://login.example", value: { tokens: "t" } }];
 
-interface Desk {
+interface Harness {
   readonly tenant: TenantLogins;
   readonly tables: ReturnType<typeof memoryTables>["tables"];
   readonly waiting: Set<string>;
@@ -23,9 +23,9 @@ interface Desk {
   now: number;
 }
 
-const open = (servers: Partial<ServerLogins> = {}): Desk => {
+const open = (servers: Partial<ServerLogins> = {}): Harness => {
   const { tables } = memoryTables();
-  const desk: Desk = {
+  const harness: Harness = {
     tables,
     waiting: new Set(),
     heard: [],
@@ -36,128 +36,129 @@ const open = (servers: Partial<ServerLogins> = {}): Desk => {
     tenant: createTenantLogins({
       tables,
       sealer,
-      now: () => desk.now,
+      now: () => harness.now,
       redactor: { text: (text) => text },
       sessions: {
-        awaitsLogin: async (_, session) => desk.waiting.has(session),
+        awaitsLogin: async (_, session) => harness.waiting.has(session),
         settleLogin: async (_, session, settlement) => {
-          if (desk.broken) throw new Error("the session's object is being replaced");
-          desk.heard.push({ session, ...settlement });
-          desk.waiting.delete(session);
+          if (harness.broken) throw new Error("the session's object is being replaced");
+          harness.heard.push({ session, ...settlement });
+          harness.waiting.delete(session);
         },
       },
       logins: {
         authorize: async (_server, _stored, { state }) => {
           const made = await state();
-          desk.states.push(made);
+          harness.states.push(made);
           return {
             outcome: { kind: "login", login: { url: "https://login.example/a", state: made, value: null } },
             stored: [],
           };
         },
         finish: async (_server, _stored, { query }) => {
-          desk.exchanged.push(query);
+          harness.exchanged.push(query);
           return query.includes("error=") ? null : stored;
         },
         ...servers,
       },
     }),
   };
-  return desk;
+  return harness;
 };
 
 const begin = async (
-  desk: Desk,
+  harness: Harness,
   session: string | null,
   more: Partial<ServerAuthorization> = {},
 ): Promise<string> => {
   const request = { challenge: null, refused: null };
-  await desk.tenant.authorize({ address, server: "sea", session, interactive: true, request, ...more });
-  if (session !== null) desk.waiting.add(session);
-  return desk.states.at(-1) ?? "";
+  await harness.tenant.authorize({ address, server: "sea", session, interactive: true, request, ...more });
+  if (session !== null) harness.waiting.add(session);
+  return harness.states.at(-1) ?? "";
 };
 
-const end = (desk: Desk, state: string, query = "code=c") => desk.tenant.finish({ address, state, query });
+const end = (harness: Harness, state: string, query = "code=c") =>
+  harness.tenant.finish({ address, state, query });
 
-const count = ({ tables }: Desk, table: string): number => tables.read(`SELECT 1 FROM ${table}`).length;
+const count = ({ tables }: Harness, table: string): number => tables.read(`SELECT 1 FROM ${table}`).length;
 
 test("TB-27: an address whose ask was denied signs nobody in: no code is exchanged and nothing is stored", async () => {
-  const desk = open();
-  const state = await begin(desk, "s1");
-  desk.waiting.delete("s1");
-  expect(await end(desk, state)).toBe("unknown");
-  expect(desk.exchanged).toEqual([]);
-  expect(count(desk, "mcp_credentials")).toBe(0);
-  const admin = await begin(desk, null);
-  expect(await end(desk, admin)).toBe("signed_in");
+  const harness = open();
+  const state = await begin(harness, "s1");
+  harness.waiting.delete("s1");
+  expect(await end(harness, state)).toBe("unknown");
+  expect(harness.exchanged).toEqual([]);
+  expect(count(harness, "mcp_credentials")).toBe(0);
+  const admin = await begin(harness, null);
+  expect(await end(harness, admin)).toBe("signed_in");
 });
 
 test("TB-27: a login answers every session that waits for the server, also one whose own address is too old", async () => {
-  const desk = open();
-  await begin(desk, "old");
-  desk.now += 3_600_000;
-  await begin(desk, "other");
-  await begin(desk, "lake", { server: "lake" });
-  const state = await begin(desk, "own");
-  expect(await end(desk, state)).toBe("signed_in");
+  const harness = open();
+  await begin(harness, "old");
+  harness.now += 3_600_000;
+  await begin(harness, "other");
+  await begin(harness, "lake", { server: "lake" });
+  const state = await begin(harness, "own");
+  expect(await end(harness, state)).toBe("signed_in");
   expect(
-    desk.heard.map(({ session, server, granted }) => `${session} ${server} ${granted}`).toSorted(),
+    harness.heard.map(({ session, server, granted }) => `${session} ${server} ${granted}`).toSorted(),
   ).toEqual(["old sea true", "other sea true", "own sea true"]);
-  expect(desk.waiting).toEqual(new Set(["lake"]));
-  expect(await end(desk, state)).toBe("unknown");
-  expect(count(desk, "mcp_logins")).toBe(1);
+  expect(harness.waiting).toEqual(new Set(["lake"]));
+  expect(await end(harness, state)).toBe("unknown");
+  expect(count(harness, "mcp_logins")).toBe(1);
 });
 
 test("TB-27: a login whose sessions could not be told is told by the next visit to its page, and exchanged once", async () => {
-  const desk = open();
-  const refused = await begin(desk, "no");
-  const state = await begin(desk, "yes");
-  desk.broken = true;
-  await expect(end(desk, refused, "error=access_denied")).rejects.toThrow("replaced");
-  await expect(end(desk, state)).rejects.toThrow("replaced");
-  desk.broken = false;
-  expect(await end(desk, refused, "error=access_denied")).toBe("refused");
-  expect(await end(desk, state)).toBe("signed_in");
-  expect(desk.exchanged).toHaveLength(2);
-  expect(desk.heard).toEqual([
+  const harness = open();
+  const refused = await begin(harness, "no");
+  const state = await begin(harness, "yes");
+  harness.broken = true;
+  await expect(end(harness, refused, "error=access_denied")).rejects.toThrow("replaced");
+  await expect(end(harness, state)).rejects.toThrow("replaced");
+  harness.broken = false;
+  expect(await end(harness, refused, "error=access_denied")).toBe("refused");
+  expect(await end(harness, state)).toBe("signed_in");
+  expect(harness.exchanged).toHaveLength(2);
+  expect(harness.heard).toEqual([
     { session: "no", server: "sea", granted: false },
     { session: "yes", server: "sea", granted: true },
   ]);
-  expect(count(desk, "mcp_logins")).toBe(0);
+  expect(count(harness, "mcp_logins")).toBe(0);
 });
 
 test("TB-27: one state in two requests at once is exchanged once; that of another tenant counts nothing here", async () => {
-  const desk = open();
-  const state = await begin(desk, "s1");
-  const ends = await Promise.all([end(desk, state), end(desk, state)]);
-  expect(desk.exchanged).toHaveLength(1);
+  const harness = open();
+  const state = await begin(harness, "s1");
+  const ends = await Promise.all([end(harness, state), end(harness, state)]);
+  expect(harness.exchanged).toHaveLength(1);
   expect(ends).toContain("signed_in");
   const other = open();
   const foreign = await begin(other, "s1");
-  expect(await end(desk, foreign)).toBe("unknown");
+  expect(await end(harness, foreign)).toBe("unknown");
   expect(await readState(sealer, foreign)).toEqual(address);
 });
 
 test("TB-27: at most 100 logins are under way, the oldest go; where nobody can be asked none begins", async () => {
-  const desk = open();
-  const first = await begin(desk, "s0");
+  const harness = open();
+  const first = await begin(harness, "s0");
   for (let at = 1; at <= 100; at++) {
-    desk.now += 1;
-    await begin(desk, `s${at}`);
+    harness.now += 1;
+    await begin(harness, `s${at}`);
   }
-  expect(count(desk, "mcp_logins")).toBe(100);
-  expect(await end(desk, first)).toBe("unknown");
+  expect(count(harness, "mcp_logins")).toBe(100);
+  expect(await end(harness, first)).toBe("unknown");
   const request = { challenge: null, refused: null };
   const asked = { address, server: "sea", session: "alone", interactive: false, request };
-  expect(await desk.tenant.authorize(asked)).toEqual({ kind: "login", url: null });
-  expect(desk.tables.read("SELECT 1 FROM mcp_logins WHERE session = 'alone'")).toEqual([]);
+  expect(await harness.tenant.authorize(asked)).toEqual({ kind: "login", url: null });
+  expect(harness.tables.read("SELECT 1 FROM mcp_logins WHERE session = 'alone'")).toEqual([]);
 });
 
 test("TB-27: at most 20 requests wait for a server's tokens, and a login that ends goes before them", async () => {
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const desk = open();
-  const state = await begin(desk, "s1");
+  const harness = open();
+  const state = await begin(harness, "s1");
   const busy = open({
     authorize: async () => {
       order.push("token");
@@ -170,7 +171,7 @@ test("TB-27: at most 20 requests wait for a server's tokens, and a login that en
     },
   });
   busy.waiting.add("s1");
-  const [row] = desk.tables.read("SELECT * FROM mcp_logins");
+  const [row] = harness.tables.read("SELECT * FROM mcp_logins");
   busy.tables.write((all) =>
     all(
       "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
@@ -192,35 +193,35 @@ test("TB-27: at most 20 requests wait for a server's tokens, and a login that en
 });
 
 test("TB-27: what is forgotten of a server takes its logins with it, and leaves other servers alone", async () => {
-  const desk = open();
-  await end(desk, await begin(desk, "s1"));
-  const state = await begin(desk, "s2");
-  await begin(desk, "s3", { server: "lake" });
-  desk.tables.write((all) => forgetLogins(all, "sea"));
-  expect(count(desk, "mcp_credentials")).toBe(0);
-  expect(await end(desk, state)).toBe("unknown");
-  expect(count(desk, "mcp_logins")).toBe(1);
+  const harness = open();
+  await end(harness, await begin(harness, "s1"));
+  const state = await begin(harness, "s2");
+  await begin(harness, "s3", { server: "lake" });
+  harness.tables.write((all) => forgetLogins(all, "sea"));
+  expect(count(harness, "mcp_credentials")).toBe(0);
+  expect(await end(harness, state)).toBe("unknown");
+  expect(count(harness, "mcp_logins")).toBe(1);
 });
 
 test("TB-27: what is forgotten while a token is renewed or a login ends is not stored again", async () => {
   let isForgotten = false;
   const forget = <T>(answer: T): T => {
-    if (isForgotten) desk.tables.write((all) => forgetLogins(all, "sea"));
+    if (isForgotten) harness.tables.write((all) => forgetLogins(all, "sea"));
     return answer;
   };
-  const desk = open({
+  const harness = open({
     authorize: async (_server, given, { state }) => {
       if (given.length > 0) return forget({ outcome: { kind: "token", token: "t" }, stored: [...stored] });
-      desk.states.push(await state());
-      const login = { url: "https://login.example/a", state: desk.states.at(-1) ?? "", value: null };
+      harness.states.push(await state());
+      const login = { url: "https://login.example/a", state: harness.states.at(-1) ?? "", value: null };
       return { outcome: { kind: "login", login }, stored: given };
     },
     finish: async () => forget(stored),
   });
-  expect(await end(desk, await begin(desk, "s1"))).toBe("signed_in");
+  expect(await end(harness, await begin(harness, "s1"))).toBe("signed_in");
   isForgotten = true;
-  await begin(desk, null);
-  expect(count(desk, "mcp_credentials")).toBe(0);
-  expect(await end(desk, await begin(desk, "s2"))).toBe("failed");
-  expect(count(desk, "mcp_credentials")).toBe(0);
+  await begin(harness, null);
+  expect(count(harness, "mcp_credentials")).toBe(0);
+  expect(await end(harness, await begin(harness, "s2"))).toBe("failed");
+  expect(count(harness, "mcp_credentials")).toBe(0);
 });
