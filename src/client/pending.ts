@@ -16,8 +16,8 @@ export interface PendingInputs {
   readonly add: (input: TranscriptInput) => PendingInput;
   /** No try follows: the log has the input up to this event; null if it did not get there. */
   readonly settle: (pending: PendingInput, seq: number | null) => void;
-  /** Takes an input out, if it is here; resolves when no try is under way, to whether it was here. */
-  readonly take: (id: string) => Promise<boolean>;
+  /** Takes an input out, if it is here; resolves when no try is under way. */
+  readonly take: (id: string) => Promise<void>;
   /** An input whose acceptance has come is no longer on its way. */
   readonly see: (frames: readonly FoldFrame[]) => void;
   /** Lists what a transcript up to `seq` does not hold. */
@@ -42,11 +42,10 @@ export const createPendingInputs = (): PendingInputs => {
     },
     take: async (id) => {
       const [pending] = inputs.get(id) ?? [];
-      if (pending === undefined) return false;
+      if (pending === undefined) return;
       inputs.delete(id);
       pending.stop.abort();
       await pending.ended.promise;
-      return true;
     },
     see: (frames) => {
       for (const frame of frames)

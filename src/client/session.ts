@@ -30,8 +30,8 @@ export interface SessionClient {
     options?: CallOptions,
   ) => Promise<AnswerSchemas["Receipt"]>;
   /**
-   * Takes a message back by its id, also one that is on its way, whose `send` is rejected as `withdrawn`. It is
-   * rejected as `input_already_applied` if the message came first.
+   * Takes a message back by its id, also one that is on its way, whose `send` is rejected as `withdrawn`: if it comes
+   * later it is refused. The withdrawal is rejected as `input_already_applied` if an agent had the message first.
    */
   readonly withdraw: (input: string, options?: CallOptions) => Promise<void>;
   /** Answers an ask; the first valid answer wins. */
@@ -109,13 +109,9 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
   const withdraw = async (input: string, options?: CallOptions): Promise<void> => {
     const taken = pending.take(input);
     refresh();
-    const wasPending = await taken;
-    try {
-      await commands.perform("withdraw", { input }, options);
-    } catch (fault) {
-      // What was on its way may never have got there.
-      if (!wasPending || !(fault instanceof LimpetError) || fault.problem.code !== "not_found") throw fault;
-    }
+    await taken;
+    // What was cut off on its way and comes after this is refused.
+    await commands.perform("withdraw", { input }, { key: input, ...options });
   };
   return { send, withdraw };
 };

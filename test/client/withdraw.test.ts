@@ -54,7 +54,7 @@ test("AP-52 SE-23: a message withdrawn between two tries is never sent again, an
   const withdrawn = session.withdraw("m1");
   const request = await next();
   expect(request.method).toBe("DELETE");
-  request.answer(refusal(404, "not_found"));
+  request.answer(Response.json({ input: "m1", status: "withdrawn", seq: 1 }));
   await withdrawn;
   await outcome;
   await rest();
@@ -87,9 +87,19 @@ test("AP-52 SE-23: a message that a run had taken up is said to be sent, not wit
   expect(await sent).toEqual(receipt);
 });
 
-test("AP-52: what the server does not know and nobody sent from here cannot be withdrawn", async () => {
+test("AP-52 SE-23: a withdrawal that is made again, by another page too, is the same command", async () => {
   const { session, next } = play();
-  const withdrawn = session.withdraw("m2");
-  (await next()).answer(refusal(404, "not_found"));
-  await expect(withdrawn).rejects.toMatchObject({ problem: { code: "not_found" } });
+  const withdrawn = session.withdraw("m1");
+  const first = await next();
+  first.answer(new TypeError("no network"));
+  const again = await next();
+  expect([again.method, again.key]).toEqual(["DELETE", first.key]);
+  again.answer(Response.json({ input: "m1", status: "withdrawn", seq: 4 }));
+  await withdrawn;
+  const other = play();
+  const made = other.session.withdraw("m1");
+  const request = await other.next();
+  expect(request.key).toBe(first.key);
+  request.answer(Response.json({ input: "m1", status: "withdrawn", seq: 4 }));
+  await made;
 });

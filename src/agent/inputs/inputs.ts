@@ -89,6 +89,22 @@ export const withdrawInput = (draft: Draft, input: Input): void => {
   emit(draft, input.thread, "input_withdrawn", { input: input.id });
 };
 
+/** A withdrawal may overtake its input, whose request is still on its way: the id is taken, so that it is refused. */
+export const closeInputId = (draft: Draft, id: string): void => {
+  draft.inputs.push({
+    id,
+    thread: "main",
+    content: [],
+    on_busy: "reject",
+    sender: null,
+    origin: "human",
+    status: "withdrawn",
+    at: draft.context.now,
+    version: 1,
+  });
+  emit(draft, "main", "input_withdrawn", { input: id });
+};
+
 export const returnInput = (
   draft: Draft,
   input: Input,

@@ -520,7 +520,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** Its sender took the message back before it was applied. */
+  /** Its sender took the message back before it was applied, or before it came. */
   readonly InputWithdrawnEvent: EventEnvelope & {
     readonly type: "input_withdrawn";
     readonly data: {
@@ -1156,7 +1156,7 @@ export interface AnswerSchemas {
       readonly cost_usd: number | null;
       readonly estimated: boolean;
     };
-    /** Of each kind the limit with the least left; null if there is none. */
+    /** Of each kind the limit with the least left now; null if there is none. Between runs, a limit of runs is that of the next one, unspent. */
     readonly budget: { readonly max_tokens: AnswerSchemas["Limit"] | null; readonly max_cost_usd: AnswerSchemas["Limit"] | null; readonly max_duration: AnswerSchemas["Limit"] | null; readonly max_tool_calls: AnswerSchemas["Limit"] | null; };
     /** The newest event. */
     readonly head_seq: number;

@@ -162,7 +162,7 @@ export interface OperationParams {
     /** Lets it join the run instead of waiting for its end. */
     readonly on_busy?: "steer";
   };
-  /** Takes back an input that waits. */
+  /** Takes back an input that waits; one that has not come yet is refused when it comes. */
   readonly withdraw: { readonly session: string; readonly input: string; };
   /** Lists the runs: those under way, then ended ones, the newest first. */
   readonly runs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };

@@ -6,6 +6,8 @@ export interface KeptInput {
   readonly id: string;
   readonly content: string;
   readonly mode: "queue" | "steer" | "interrupt";
+  /** It is taken back, and the server has not said so yet. */
+  readonly withdrawn?: true;
 }
 
 const name = "limpet-kept";
@@ -41,5 +43,9 @@ export const readKeptInputs = (session: string): readonly KeptInput[] =>
 
 export const keepInput = (input: KeptInput): void =>
   writeAll([...readAll().filter(({ id }) => id !== input.id), input]);
+
+/** Notes that an input is to be taken back, if it is kept. */
+export const keepWithdrawal = (id: string): void =>
+  writeAll(readAll().map((each) => (each.id === id ? { ...each, withdrawn: true } : each)));
 
 export const dropInput = (id: string): void => writeAll(readAll().filter((each) => each.id !== id));

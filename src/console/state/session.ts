@@ -3,7 +3,7 @@ import { LimpetError } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import type { Api } from "./api.ts";
-import { dropInput, keepInput, readKeptInputs } from "./kept.ts";
+import { dropInput, keepInput, keepWithdrawal, readKeptInputs } from "./kept.ts";
 import type { KeptInput } from "./kept.ts";
 
 /** The session that is shown, and all that the page does to it. */
@@ -97,8 +97,19 @@ const createOutbox = (session: SessionClient): Outbox => {
       if (!hasCode(fault, "withdrawn")) throw fault;
     }
   };
+  const withdraw: Outbox["withdraw"] = async (id) => {
+    keepWithdrawal(id);
+    try {
+      await session.withdraw(id);
+      dropInput(id);
+    } catch (fault) {
+      if (hasCode(fault, "input_already_applied")) dropInput(id);
+      throw fault;
+    }
+  };
   // What is refused stays kept, for a page with another key.
-  for (const kept of readKeptInputs(session.id)) void send(kept).catch(() => undefined);
+  for (const kept of readKeptInputs(session.id))
+    void (kept.withdrawn === true ? withdraw(kept.id) : send(kept)).catch(() => undefined);
   return {
     send: async (input) => {
       try {
@@ -109,10 +120,7 @@ const createOutbox = (session: SessionClient): Outbox => {
         throw fault;
       }
     },
-    withdraw: (id) => {
-      dropInput(id);
-      return session.withdraw(id);
-    },
+    withdraw,
     close: () => {
       isClosed = true;
     },

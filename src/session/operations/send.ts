@@ -7,6 +7,7 @@ import {
   appendAgentResult,
   returnInputs,
   changeInput,
+  closeInputId,
   assignInputId,
   withdrawInput,
   inboxLimits,
@@ -50,12 +51,10 @@ const takeContent = (
 /** Accepts any JSON value. */
 export const jsonSchema: z.ZodType<Json> = z.json();
 
+const inputIdSchema = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
+
 export const inputSchema = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters")
-    .optional()
-    .describe("Yours: sent again with the same id, it is stored once."),
+  id: inputIdSchema.optional().describe("Yours: sent again with the same id, it is stored once."),
   content: contentSchema.describe(
     "A text, or parts of type text, image or document; the latter have one of data, url and file.",
   ),
@@ -210,27 +209,38 @@ export const sendOperation = defineWrite({
   },
 });
 
-const requireWaitingInput = ({ draft, archive }: WriteContext, id: string): Input => {
-  for (const thread of Object.values(draft.state.threads)) {
-    const found = thread.inbox.find((input) => input.id === id);
-    if (found !== undefined) return found;
-  }
-  return archive.input(id) === null
-    ? refuse("not_found", "no such input")
-    : refuse("input_already_applied", "the input was applied, withdrawn or returned already");
+const findWaitingInput = ({ draft }: WriteContext, id: string): Input | undefined =>
+  Object.values(draft.state.threads)
+    .flatMap(({ inbox }) => inbox)
+    .find((input) => input.id === id);
+
+const refuseAppliedInput = (): never =>
+  refuse("input_already_applied", "the input was applied, withdrawn or returned already");
+
+const requireWaitingInput = (context: WriteContext, id: string): Input => {
+  const found = findWaitingInput(context, id);
+  if (found !== undefined) return found;
+  return context.archive.input(id) === null ? refuse("not_found", "no such input") : refuseAppliedInput();
 };
 
 export const withdrawOperation = defineWrite({
   name: "withdraw",
-  summary: "Takes back an input that waits.",
+  summary: "Takes back an input that waits; one that has not come yet is refused when it comes.",
   scopes: ["sessions:write"],
   method: "DELETE",
   path: "/v1/sessions/:session/inputs/:input",
-  params: z.strictObject({ input: z.string() }),
+  params: z.strictObject({ input: inputIdSchema }),
   frame: { body: null },
   run: (context, { input }) => {
-    withdrawInput(context.draft, requireWaitingInput(context, input));
-    return acceptedAnswer(context.draft, { input, status: "withdrawn" });
+    const { draft, archive } = context;
+    const waiting = findWaitingInput(context, input);
+    if (waiting !== undefined) withdrawInput(draft, waiting);
+    else if (archive.input(input) !== null) refuseAppliedInput();
+    else {
+      requireStorage(context);
+      closeInputId(draft, input);
+    }
+    return acceptedAnswer(draft, { input, status: "withdrawn" });
   },
 });
 

@@ -382,11 +382,34 @@ describe("SE-27: while an input is accepted", () => {
     expect(bench.ok("input", { input: "q2" })).toMatchObject({ status: "withdrawn" });
   });
 
-  test("SE-27: an applied input can be neither withdrawn nor edited; an unknown one is not found", async () => {
+  test("SE-27: an applied input can be neither withdrawn nor edited; an unknown one cannot be edited", async () => {
     const { bench } = await queued();
     expect(refused(bench, "withdraw", { input: "first" })).toBe("input_already_applied");
     expect(refused(bench, "edit_input", { input: "first", content: "x" })).toBe("input_already_applied");
-    expect(refused(bench, "withdraw", { input: "nope" })).toBe("not_found");
+    expect(refused(bench, "edit_input", { input: "nope", content: "x" })).toBe("not_found");
+  });
+
+  test("SE-23 SE-27: a withdrawal that overtakes its input closes the id: what comes under it later is refused, after a crash, too", async () => {
+    const played = await queued();
+    const { bench } = played;
+    const before = headOf(bench);
+    expect(bench.ok("withdraw", { input: "late" }, "k")).toMatchObject({ status: "withdrawn" });
+    expect(typesAfter(bench, before)).toEqual(["input_withdrawn"]);
+    bench.ok("withdraw", { input: "late" }, "k");
+    expect(headOf(bench)).toBe(before + 1);
+    bench.crash();
+    const late = { id: "late", content: "Too late", on_busy: "queue" };
+    expect(refused(bench, "send", late)).toBe("idempotency_key_reused");
+    expect(bench.ok("input", { input: "late" })).toMatchObject({ status: "withdrawn", content: [] });
+    expect(bench.ok("get")).toMatchObject({ queued_inputs: ["q1", "q2", "q3"] });
+    expect(refused(bench, "withdraw", { input: "no id" })).toBe("invalid_request");
+  });
+
+  test("SE-23: an id that was withdrawn in advance is never given to an input without one", async () => {
+    const { bench } = await queued();
+    bench.ok("withdraw", { input: "in_5" });
+    bench.send("More", { on_busy: "queue" });
+    expect(bench.ok("get")).toMatchObject({ queued_inputs: ["q1", "q2", "q3", "in_6"] });
   });
 
   test("SE-27: it can be edited and moved", async () => {

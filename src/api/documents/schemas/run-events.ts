@@ -73,7 +73,7 @@ export const inputEvents = {
     data: dataOf<"input_applied">()(z.strictObject({ input: z.string(), message: z.string() })),
   },
   input_withdrawn: {
-    says: "Its sender took the message back before it was applied.",
+    says: "Its sender took the message back before it was applied, or before it came.",
     data: dataOf<"input_withdrawn">()(z.strictObject({ input: z.string() })),
   },
   input_returned: {

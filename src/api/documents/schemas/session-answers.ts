@@ -81,7 +81,9 @@ const sessionSchema = nameSchema(
         max_duration: heldLimit,
         max_tool_calls: heldLimit,
       })
-      .describe("Of each kind the limit with the least left; null if there is none."),
+      .describe(
+        "Of each kind the limit with the least left now; null if there is none. Between runs, a limit of runs is that of the next one, unspent.",
+      ),
     head_seq: z.int().describe("The newest event."),
     open_asks: z.array(z.string()),
     queued_inputs: z.array(z.string()),
