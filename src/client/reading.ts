@@ -12,7 +12,10 @@ import { putWholeMessage } from "./whole.ts";
 /** So many events before now are read at first, and so many more each time earlier ones are asked for. */
 const pageEvents = 1_000;
 
-/** What was read of a session: the events after `from`, and what they and the snapshot come to. */
+/** So many of the newest events are kept; older ones are read again where they are needed. */
+const mostEvents = 2_000;
+
+/** What was read of a session: what the events after `from` and the snapshot come to, and the newest of these events. */
 export interface Reading {
   readonly snapshot: SnapshotBody;
   readonly from: number;
@@ -38,7 +41,7 @@ export const continueReading = (reading: Reading, frames: readonly FoldFrame[]):
   const events = frames.flatMap((frame) => (frame.type === "event" ? frame.event : []));
   return {
     ...reading,
-    log: events.length === 0 ? reading.log : [...reading.log, ...events],
+    log: events.length === 0 ? reading.log : [...reading.log, ...events].slice(-mostEvents),
     folded: foldFrames(reading.folded, frames),
   };
 };
@@ -46,21 +49,24 @@ export const continueReading = (reading: Reading, frames: readonly FoldFrame[]):
 /** Folds a log from its beginning; what streams meanwhile stays. */
 const foldAgain = ({ snapshot, folded }: Reading, from: number, log: readonly StoredEvent[]): Reading => {
   const frames = [...log.map((event) => ({ type: "event", event }) as const), ...openItemsOf(folded)];
-  return { snapshot, from, log, folded: foldFrames(startFold(snapshot, from), frames) };
+  const again = foldFrames(startFold(snapshot, from), frames);
+  return { snapshot, from, log: log.slice(-mostEvents), folded: again };
 };
 
 /** A change of a reading that has gone on meanwhile. */
 export type ReadingChange = (reading: Reading) => Reading;
 
-/** Reads the events before those of a reading; returns how to add them. */
-export const readEarlier = async (
+/** Reads the log of a reading again from an event on; returns how to fold it anew, unless the reading has gone elsewhere. */
+const readAgain = async (
   { http, path }: SessionAddress,
-  { from: to }: Reading,
+  { log, folded }: Reading,
+  from: number,
+  edit = (events: readonly StoredEvent[]) => events,
 ): Promise<ReadingChange> => {
-  const from = Math.max(0, to - pageEvents);
+  const before = folded.transcript.seq - log.length + 1;
   const events: StoredEvent[] = [];
-  for (let after = from; after < to;) {
-    const query = { after, before: to + 1, limit: pageEvents };
+  for (let after = from; after < before - 1;) {
+    const query = { after, before, limit: pageEvents };
     const page = (await http.json({ method: "GET", path: `${path}/events`, query })) as {
       readonly data: readonly StoredEvent[];
       readonly next_after: number;
@@ -68,27 +74,35 @@ export const readEarlier = async (
     events.push(...page.data);
     after = page.next_after;
   }
-  return (reading) => (reading.from === to ? foldAgain(reading, from, [...events, ...reading.log]) : reading);
+  events.push(...log);
+  return (reading) => {
+    const all = [...events, ...reading.log.filter(({ seq }) => seq > from + events.length)];
+    const isWhole = from + all.length === reading.folded.transcript.seq;
+    return reading.from >= from && isWhole ? foldAgain(reading, from, edit(all)) : reading;
+  };
 };
+
+/** Reads the events before those of a reading; returns how to add them. */
+export const readEarlier = (address: SessionAddress, reading: Reading): Promise<ReadingChange> =>
+  readAgain(address, reading, Math.max(0, reading.from - pageEvents));
 
 /** Reads the whole of what an entry shows in part; returns how to put it in its place. */
 export const readWhole = async (
-  { http, path }: SessionAddress,
-  { folded }: Reading,
+  address: SessionAddress,
+  reading: Reading,
   thread: string,
   entry: string,
 ): Promise<ReadingChange> => {
-  const { entries = [] } = folded.transcript.threads.find(({ id }) => id === thread) ?? {};
+  const { http, path } = address;
+  const { entries = [] } = reading.folded.transcript.threads.find(({ id }) => id === thread) ?? {};
   const found = entries.find(({ id }) => id === entry);
   const pos = found === undefined || found.kind === "note" ? null : found.pos;
-  if (pos === null) return (reading) => reading;
+  if (pos === null) return (now) => now;
   const query = { thread, before: pos + 1, limit: 1, retired: true };
   const page = (await http.json({ method: "GET", path: `${path}/messages`, query })) as {
     readonly data: readonly ReportedMessage[];
   };
   const [whole] = page.data;
-  return (reading) =>
-    whole?.pos === pos
-      ? foldAgain(reading, reading.from, putWholeMessage(reading.log, thread, whole))
-      : reading;
+  if (whole?.pos !== pos) return (now) => now;
+  return readAgain(address, reading, reading.from, (events) => putWholeMessage(events, thread, whole));
 };

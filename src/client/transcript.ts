@@ -295,7 +295,7 @@ export interface OpenSession {
   readonly getSnapshot: () => Transcript;
   /** Calls back after changes, at most once for all that came together; returns how to stop it. */
   readonly subscribe: (listener: () => void) => () => void;
-  /** Returns every event that the transcript was made of, the oldest first; the array is never changed. */
+  /** Returns the newest events that the transcript was made of, 2,000 at most, the oldest first; the array is never changed. */
   readonly getEvents: () => readonly StoredEvent[];
   /** Adds older entries; resolves to whether still older ones exist. */
   readonly loadEarlier: () => Promise<boolean>;
