@@ -19,20 +19,20 @@ const laterPaths: readonly string[] = [
   "/ds",
 ];
 
-/** Gives a route's path the values that an address has in the places of its parameters; `{.+}` takes all that follows. */
+/** Gives a route's path the values that an address has in the places of its parameters; `{[^]+}` takes all that follows. */
 const fillPath = (path: string, address: readonly string[]): string =>
   path
     .split("/")
     .map((segment, at) => {
       if (!segment.startsWith(":")) return segment;
-      const value = segment.endsWith("{.+}") ? address.slice(at).join("/") : address[at];
+      const value = segment.endsWith("{[^]+}") ? address.slice(at).join("/") : address[at];
       return value === undefined || value === "" ? segment : value;
     })
     .join("/");
 
 /** Names a route as its documentation does. */
 const nameOf = ({ method, path }: Pick<Route, "method" | "path">): string =>
-  `${method} ${path.replace("{.+}", "")}`;
+  `${method} ${path.replace("{[^]+}", "")}`;
 
 /** Lists each route at each address that it has. */
 const listAddresses = (routes: readonly Route[]): readonly Pick<Route, "method" | "path">[] =>

@@ -90,6 +90,19 @@ test("AP-45 AP-5: a file is written, read whole and in part, listed and deleted,
   await session.quiet();
 });
 
+test("AP-45: a file has any name that a shell can give it, line ends included", async () => {
+  const session = await create("files");
+  for (const name of ["two%0Alines", "a%20b/%0D", "what%3F%23%25"]) {
+    expect((await put(session, `/${name}`, "here")).status, name).toBe(201);
+    expect(await (await get(session, `/${name}`)).text(), name).toBe("here");
+    expect((await api("DELETE", at(session, `/${name}`))).body, name).toMatchObject({
+      path: decodeURIComponent(name),
+      changed: 1,
+    });
+    expect((await get(session, `/${name}`)).status, name).toBe(404);
+  }
+});
+
 test("★ AP-7 AP-45: pages of a folder lose and repeat nothing while files before them come and go", async () => {
   const session = await create("files");
   for (const name of ["b", "d", "f", "h"]) await put(session, `/dir/${name}`, "x");

@@ -31,7 +31,7 @@ export function tarGroup(connect: () => Fetcher): void {
         header.type,
         new TextDecoder().decode(data),
       ]);
-    return { ...own, unpack, pack };
+    return { ...own, files, unpack, pack };
   };
   const long = `${"deep/".repeat(40)}ümläut`;
 
@@ -61,6 +61,26 @@ export function tarGroup(connect: () => Fetcher): void {
     expect((await pack("deep")).at(-1)).toEqual([long.slice("deep/".length), "file", "1\n"]);
     expect(await codeOf(pack("a"))).toBe("conflict");
     expect(await codeOf(pack("none"))).toBe("workspace_read_not_found");
+  });
+
+  test("AP-45: a program stays one through an archive, both ways; no other right comes with it", async () => {
+    const { unpack, files } = open();
+    const modes = async () =>
+      (await unpackTar(await (await files.pack(".")).arrayBuffer())).map(({ header }) => [
+        header.name,
+        header.mode,
+      ]);
+    const withMode = (name: string, mode: number): TarEntry => {
+      const { header, ...rest } = fileOf(name, "echo gone\n");
+      return { header: { ...header, mode }, ...rest };
+    };
+    await unpack(await archiveOf(withMode("a", 0o600), withMode("go.sh", 0o4777)));
+    expect(await modes()).toEqual([
+      ["a", 0o644],
+      ["go.sh", 0o755],
+    ]);
+    await unpack(await archiveOf(withMode("go.sh", 0o644)));
+    expect(await modes()).toContainEqual(["go.sh", 0o644]);
   });
 
   test("★ AP-45 TB-30: a path that leads out, a link, a device end it by name; those before it stay, nothing is outside", async () => {

@@ -11,7 +11,7 @@ import type { Disk } from "./files/files.ts";
 import { findChild, contentOf, joinPath } from "./files/files.ts";
 import { requireEntry } from "./files/locate.ts";
 import type { Found } from "./files/tree.ts";
-import { makeFolder, walk } from "./files/tree.ts";
+import { makeFolder, touchEntry, walk } from "./files/tree.ts";
 import { holdBytes } from "./held-bytes.ts";
 import { completeKey, runPartOnce } from "./outcomes.ts";
 
@@ -93,6 +93,9 @@ function checkEntry(progress: Progress, { name, type = "file", size }: TarHeader
   return path;
 }
 
+/** The mode of a file that an archive brings: of that which it had, only whether its owner may run it. */
+const modeOf = (mode: number): number => ((mode & 0o100) === 0 ? 0o644 : 0o755);
+
 /** Does what an entry says, once per key and place in the archive. */
 async function takeEntry(
   disk: Disk,
@@ -108,8 +111,11 @@ async function takeEntry(
   const isFolder = header.type === "directory";
   const place = { key, number: progress.entries, body: `${isFolder ? "folder" : hash}\0${path}` };
   const changes = runPartOnce(disk, place, (): readonly FileChange[] => {
-    if (!isFolder)
-      return limitDiffs(putContent(disk, context, { path, bytes, hash }).changes, progress.changes);
+    if (!isFolder) {
+      const put = putContent(disk, context, { path, bytes, hash });
+      if (header.mode !== undefined) touchEntry(disk, context.writer, path, { mode: modeOf(header.mode) });
+      return limitDiffs(put.changes, progress.changes);
+    }
     if (path !== ".") makeFolder(disk, context.writer, path);
     return [];
   });

@@ -47,7 +47,7 @@ export const readFileOperation = defineRead({
   name: "read_file",
   summary: "Reads a file of the workspace, whole or a range of its bytes, or lists a folder.",
   scopes: ["sessions:read"],
-  path: "/v1/sessions/:session/workspace/:path{.+}",
+  path: "/v1/sessions/:session/workspace/:path{[^]+}",
   params: z.strictObject({ path: pathField }),
   entersWorkspace: true,
   run: (context, { path }) => admitReader(context, path),
@@ -116,7 +116,7 @@ export const writeFileOperation = defineWrite({
   summary: "Writes a whole file into the workspace, with its folders.",
   scopes: ["sessions:write"],
   method: "PUT",
-  path: "/v1/sessions/:session/workspace/:path{.+}",
+  path: "/v1/sessions/:session/workspace/:path{[^]+}",
   params: z.strictObject({
     path: pathField,
     key: keyField,
@@ -202,7 +202,7 @@ export const deleteFileOperation = defineWrite({
   summary: "Deletes a file or folder of the workspace.",
   scopes: ["sessions:write"],
   method: "DELETE",
-  path: "/v1/sessions/:session/workspace/:path{.+}",
+  path: "/v1/sessions/:session/workspace/:path{[^]+}",
   params: z.strictObject({ path: pathField, key: keyField, recursive: z.boolean().default(false) }),
   entersWorkspace: true,
   run: (context, { path, key, recursive }) =>

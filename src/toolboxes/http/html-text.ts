@@ -88,27 +88,31 @@ const longestLabel = 200;
 /** Collects links, each address once. */
 const createLinks = (page: string) => {
   let base = page;
-  let open: { readonly url: string; text: string } | null = null;
+  let open: { readonly address: string; text: string } | null = null;
   const found = new Map<string, string>();
-  const resolve = (address: string | undefined): URL | null => {
-    const url = address === undefined ? null : URL.parse(address.trim(), base);
+  const resolve = (address: string): URL | null => {
+    const url = URL.parse(address.trim(), base);
     return url !== null && /^https?:$/.test(url.protocol) ? url : null;
   };
+  const add = (address: string, text: string): void => {
+    const url = resolve(address);
+    if (url === null) return;
+    url.hash = "";
+    if (url.href !== page && !found.has(url.href)) found.set(url.href, text);
+  };
   return {
-    setBase: (address: string | undefined) => void (base = resolve(address)?.href ?? base),
+    setBase: (address: string | undefined) =>
+      void (base = (address === undefined ? null : resolve(address))?.href ?? base),
     open: (address: string | undefined): void => {
-      const url = resolve(address);
-      if (url === null) return;
-      url.hash = "";
-      if (url.href !== page) open = { url: url.href, text: "" };
+      const isNew = address !== undefined && found.size < mostLinks;
+      open = isNew ? { address, text: "" } : null;
     },
     addText: (piece: string): void => {
       if (open !== null && open.text.length < longestLabel) open.text += piece.slice(0, longestLabel);
     },
     close: (): void => {
       const text = open?.text.replace(/\s+/g, " ").trim().slice(0, longestLabel) ?? "";
-      if (open !== null && text !== "" && found.size < mostLinks && !found.has(open.url))
-        found.set(open.url, text);
+      if (open !== null && text !== "") add(open.address, text);
       open = null;
     },
     all: (): readonly Link[] => [...found].map(([url, text]) => ({ text, url })),

@@ -13,6 +13,30 @@ const htmlTypes = new Set(["text/html", "application/xhtml+xml"]);
 /** Cookies are credentials, which a model has no use for. */
 const isShown = ([name]: readonly [string, string]): boolean => name !== "set-cookie";
 
+/** The type of an answer, without its parameters, and the charset that it names. */
+const typeOf = (headers: Headers): { readonly type: string; readonly charset: string | undefined } => {
+  const [type = "", ...parameters] = (headers.get("content-type") ?? "").toLowerCase().split(";");
+  const charset = parameters.map((each) => /^\s*charset\s*=\s*["']?([^"'\s]+)/.exec(each)?.[1]);
+  return { type: type.trim(), charset: charset.find((each) => each !== undefined) };
+};
+
+/** The charset that the first bytes tell: a byte order mark. */
+const markOf = ([first, second]: Uint8Array): string | undefined => {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
+};
+
+/** Browsers look for a page's own word on its charset in so many bytes. */
+const declarationBytes = 1_024;
+
+/** The charset that a page itself declares, which counts if its header names none. */
+const declaredCharset = (bytes: Uint8Array): string | undefined => {
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, declarationBytes));
+  const declared = /<meta\s[^>]*?charset\s*=\s*["']?\s*([\w-]+)/i.exec(start)?.[1];
+  // A declaration that could be read is in no such charset: the standard takes it for UTF-8.
+  return declared === undefined || /^utf-16/i.test(declared) ? undefined : declared;
+};
+
 const decoderFor = (charset: string): TextDecoder => {
   try {
     return new TextDecoder(charset);
@@ -21,12 +45,9 @@ const decoderFor = (charset: string): TextDecoder => {
   }
 };
 
-/** The type of an answer, without its parameters, and its charset. */
-const typeOf = (headers: Headers): { readonly type: string; readonly charset: string } => {
-  const [type = "", ...parameters] = (headers.get("content-type") ?? "").toLowerCase().split(";");
-  const charset = parameters.map((each) => /^\s*charset\s*=\s*"?([^"\s]+)/.exec(each)?.[1]);
-  return { type: type.trim(), charset: charset.find((each) => each !== undefined) ?? "utf-8" };
-};
+/** Decodes a text; of one that was cut, half a character at the end is left out. */
+const decodeText = (bytes: Uint8Array, charset: string | undefined, cut: boolean): string =>
+  decoderFor(markOf(bytes) ?? charset ?? "utf-8").decode(bytes, { stream: cut });
 
 /** Whether bytes without a type are text. */
 const looksLikeText = (bytes: Uint8Array): boolean => !bytes.subarray(0, 8_192).includes(0);
@@ -46,8 +67,9 @@ export const readAnswer = async (
   const marked = (isCut: boolean) => (isCut ? { ...told, cut: true } : told);
   if (!(type === "" ? looksLikeText(bytes) : textTypes.test(type)))
     return { ...marked(cut), body: describeBytes(type, bytes, cut) };
-  const text = decoderFor(charset).decode(bytes);
-  if (!htmlTypes.has(type)) return { ...marked(cut), body: text };
+  const isPage = htmlTypes.has(type);
+  const text = decodeText(bytes, charset ?? (isPage ? declaredCharset(bytes) : undefined), cut);
+  if (!isPage) return { ...marked(cut), body: text };
   // The parser is loaded with the first page.
   const { readHtml } = await import("./html-text.ts");
   const page = readHtml(text, url);
