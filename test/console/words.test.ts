@@ -1,10 +1,21 @@
 import { expect, test } from "vitest";
-import type { CallEntry } from "../../src/client/transcript.ts";
+import type {
+  CallEntry,
+  ModelCallFacts,
+  NoteEntry,
+  Transcript,
+  TurnFacts,
+} from "../../src/client/transcript.ts";
 import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
+import { describeNote, endSentence, isToldByNext } from "../../src/console/conversation/sentences.ts";
 import { describeCall, hasFailed, resultOf } from "../../src/console/conversation/verbs.ts";
 import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
 import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
+import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
+import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/figures.ts";
+import { lanesOf } from "../../src/console/run/timeline.ts";
+import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import { describeStatus } from "../../src/console/sessions/status.ts";
 import { readRoute, writeRoute } from "../../src/console/state/route.ts";
 
@@ -196,3 +207,113 @@ test("AP-54: states of sessions in words, and addresses of what is shown", () =>
     expect(writeRoute(readRoute(hash))).toBe(hash);
   expect(readRoute("#<script>")).toEqual({ session: null, context: null });
 });
+
+test("AP-54: keys have the names of the keyboard: of an Apple one, or of others", () => {
+  expect([withCommand("K", true), withShift("↵", true)]).toEqual(["⌘K", "⇧↵"]);
+  expect([withCommand("K", false), withShift("↵", false)]).toEqual(["Ctrl K", "Shift ↵"]);
+});
+
+test("AP-54: what is left of a budget is said of the run at work, and between runs of the next one", () => {
+  const held = (scope: string) =>
+    readMoneyLimit({
+      max_cost_usd: { scope, limit: 2, spent: 0.5, left: 1.5, warn_at: 0.8, on_exceeded: "stop" },
+    });
+  const say = (scope: string, isRunning: boolean): string | null => {
+    const limit = held(scope);
+    return limit === null ? null : describeMoneyLimit(limit, isRunning);
+  };
+  expect(say("run", true)).toBe("$1.50 left of $2.00 for this run");
+  expect(say("run", false)).toBe("The next run may spend $2.00");
+  expect(say("session", false)).toBe("$1.50 left of $2.00 for this session");
+  expect(say("tenant", false)).toBe("$1.50 left of $2.00 for today");
+  expect(held("run")?.warnAt).toBe(1.6);
+  expect(readMoneyLimit({ max_cost_usd: null })).toBeNull();
+  expect(say("galaxy", true)).toBeNull();
+});
+
+const note = (type: NoteEntry["event"]["type"], data: object): NoteEntry["event"] => {
+  const place = {
+    v: 1,
+    id: "e",
+    seq: 1,
+    at: 0,
+    session: "s",
+    thread: "main",
+    agent: { name: "a", prefix: "" },
+  };
+  return { ...place, type, data } as unknown as NoteEntry["event"];
+};
+
+test.each([
+  ["overloaded", 5, "The model is overloaded. Tried again by itself."],
+  ["rate_limited", 5, "The model takes no more requests for now. Tried again by itself."],
+  ["timeout", 5, "The model did not answer in time. Tried again by itself."],
+  ["auth", null, "The model refused the key."],
+  ["truncated_stream", 5, "The reply broke off. Tried again by itself."],
+  ["network", 5, "The model could not be reached. Tried again by itself."],
+  ["server_error", null, "The model failed."],
+  ["cancelled", null, "The reply was stopped."],
+  ["something_new", 5, "The reply broke off. Tried again by itself."],
+])("AP-54: an attempt that ended by %s says so, and whether it was tried again", (code, retry_at, words) => {
+  expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
+});
+
+test("AP-54: a limit is warned of once: that it is reached is told by the ask or the end that follows", () => {
+  const limit = { scope: "run", kind: "max_cost_usd", limit: 2 };
+  expect(describeNote(note("budget_warning", { ...limit, spent: 1.6 }))).toBe(
+    "This run has used $1.60 of $2.00",
+  );
+  expect(describeNote(note("budget_warning", { ...limit, spent: 2.1 }))).toBeNull();
+  expect(describeNote(note("budget_reached", { ...limit, spent: 2.1 }))).toBeNull();
+  const entry = (event: NoteEntry["event"]): NoteEntry => ({
+    kind: "note",
+    id: "n",
+    seq: 1,
+    at: 0,
+    event,
+    ask: null,
+  });
+  const error = entry(note("error", { code: "budget_exceeded", message: "all is spent", retryable: false }));
+  const end = (detail: string) => entry(note("run_end", { state: "failed", error: { detail } }));
+  expect([
+    isToldByNext(error, end("all is spent")),
+    isToldByNext(error, end("other")),
+    isToldByNext(error, undefined),
+  ]).toEqual([true, false, false]);
+  expect([endSentence("all is spent"), endSentence("It is."), endSentence("")]).toEqual([
+    "all is spent.",
+    "It is.",
+    "",
+  ]);
+});
+
+test.each([
+  ["overloaded", "Model failed", true, "failed"],
+  ["cancelled", "Stopped", false, "model"],
+  [null, "Answered", false, "model"],
+] as const)(
+  "AP-54: the timeline says of a turn whose model call ended by %s: %s",
+  (failure, title, failed, kind) => {
+    const call = {
+      purpose: "turn",
+      failure,
+      started_at: 0,
+      ended_at: 10,
+      usage: null,
+      cost_usd: null,
+    } as unknown as ModelCallFacts;
+    const facts: TurnFacts = {
+      turn: 1,
+      started_at: 0,
+      ended_at: 10,
+      model_calls: [call],
+      calls: [],
+      effects: [],
+      metrics: null,
+    };
+    const run = { id: "run_1", thread: "main", timeline: [facts] } as unknown as Transcript["runs"][number];
+    const [lane, ...more] = lanesOf({ ...emptyTranscript, runs: [run] }, run, 20);
+    expect(more).toEqual([]);
+    expect(lane).toMatchObject({ title, failed, segments: [{ kind, from: 0, to: 10 }] });
+  },
+);

@@ -59,7 +59,7 @@ test("AP-51 AP-20: a sent text streams into the transcript, which in the end is 
   expect(receipt).toMatchObject({ status: "applied" });
   const over = await whenTranscript(open, isOver);
   expect(textsOf(mainOf(over))[0]).toBe("hello");
-  expect(new Set(seen).size, "text grew in pieces").toBeGreaterThan(3);
+  expect(new Set(seen).size, "text grew in pieces").toBeGreaterThan(1);
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   await checkLog(session.id, over);
   expect(over.usage.total).toBe((await session.usage()).cumulative.total);

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { desk, openConsole, phone } from "../support/console-page.ts";
+import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 
@@ -17,6 +16,8 @@ let server: DevServer;
 let browser: Browser;
 /** Sessions that show one thing each, made once. */
 let sessions: Readonly<Record<"files" | "approve" | "ask" | "team" | "compact" | "budget", string>>;
+/** The thread of an agent that was called in `team`. */
+let scout = "";
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
@@ -39,26 +40,15 @@ beforeAll(async () => {
     compact: compact ?? "",
     budget: budget ?? "",
   };
+  const { body } = await createApi(server.url).get(`/v1/sessions/${sessions.team}/threads`);
+  const threads = body["data"] as readonly { readonly id: string; readonly agent: string }[];
+  scout = threads.find(({ agent }) => agent === "scout")?.id ?? "";
 });
 afterAll(async () => {
   await browser?.close();
   await server?.close();
   team?.remove();
 });
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly target: unknown; readonly failureSummary: string }[];
-}
-
-/** What axe finds, as one line for each element. */
-const violationsOf = async (page: Page): Promise<readonly string[]> => {
-  await page.evaluate(`if (!window.axe) { ${axe.source} }`);
-  const found = await page.evaluate<readonly Violation[]>("axe.run().then(({ violations }) => violations)");
-  return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id} ${JSON.stringify(target)} ${failureSummary}`),
-  );
-};
 
 const views: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
   ["first page", (page) => page.goto(`${server.url}/console`)],
@@ -68,7 +58,23 @@ const views: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ["children", (page) => show(page, sessions.team, "Called 2 agents at once")],
   ["failure", (page) => show(page, sessions.budget, "The run stopped")],
   ["context", (page) => show(page, `${sessions.compact}/run_1/6`, "became one summary")],
+  ["called agent", (page) => show(page, `${sessions.team}/thread/${scout}`, "Came back to guide as")],
+  ["key", (page) => openKeyPage(page)],
 ];
+
+/** What a server answers that wants a key. */
+const refusal = {
+  status: 401,
+  contentType: "application/problem+json",
+  body: JSON.stringify({ code: "unauthenticated", detail: "The key is unknown.", status: 401, title: "" }),
+};
+
+const openKeyPage = async (page: Page): Promise<void> => {
+  await page.route("**/v1/**", (route) => route.fulfill(refusal));
+  await page.goto("about:blank");
+  await page.goto(`${server.url}/console`);
+  await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+};
 
 const show = async (page: Page, address: string, words: string): Promise<void> => {
   await page.goto("about:blank");
@@ -89,6 +95,41 @@ for (const colorScheme of ["light", "dark"] as const)
       }
       await close();
     });
+
+test("AP-54: on a phone the first page shows the field, what to try and the first sessions at once", async () => {
+  const { page, close } = await openConsole(browser, server.url, { viewport: phone });
+  await page.goto(`${server.url}/console`);
+  for (const seen of [
+    page.locator("#composer"),
+    page.locator(".starters button").last(),
+    page.locator(".session").first(),
+  ]) {
+    const box = await seen.boundingBox();
+    expect((box?.y ?? phone.height) + (box?.height ?? 0)).toBeLessThanOrEqual(phone.height);
+  }
+  await close();
+});
+
+test("AP-54: a budget that ended the run is told once in the log, and its cost stands beside it", async () => {
+  const { page, close, logText } = await openConsole(browser, server.url);
+  await show(page, sessions.budget, "The run stopped: budget used up");
+  expect(await page.locator(".log .mark").count()).toBe(0);
+  expect((await logText()).match(/1\.07/g)).toHaveLength(1);
+  await page.locator(".figure", { hasText: "This run" }).getByText("$1.07").waitFor();
+  await page.getByText("The next run may spend $1.00").waitFor();
+  await close();
+});
+
+test("AP-54: called agents say what they cost after a reload, too", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  await show(page, sessions.team, "Called 2 agents at once");
+  await page
+    .locator(".child", { hasText: "scout" })
+    .getByText(/done · <?\$0\.\d\d/)
+    .waitFor();
+  expect(await page.locator(".log").textContent()).not.toContain("no price");
+  await close();
+});
 
 test("AP-54: what the model saw in a turn says what was left out, why, and what it saved; a turn steps to the next by key", async () => {
   const { page, close, press } = await openConsole(browser, server.url);
@@ -118,7 +159,7 @@ test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, a
   const { page, close } = await openConsole(browser, server.url);
   await show(page, sessions.team, "Called 2 agents at once");
   const tab = (name: string) => page.getByRole("tab", { name, exact: true }).click();
-  await page.getByText(/\$\d\.\d\d left of \$1\.00/).waitFor();
+  await page.getByText("The next run may spend $1.00").waitFor();
   await tab("Tasks");
   await page.locator(".store", { hasText: "Put up a sign" }).waitFor();
   await tab("Notes");

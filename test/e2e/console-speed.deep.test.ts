@@ -49,6 +49,20 @@ const watchTasks = (page: Page): Promise<void> =>
     requestAnimationFrame(frame);
   `);
 
+/** The panel says which events it does not hold, and brings them, up to the first one. */
+const readOlderEvents = async (session: string): Promise<void> => {
+  const { page, close } = await openConsole(browser, server.url);
+  await page.goto(`${server.url}/console#${session}`);
+  await page.getByRole("tab", { name: "Events", exact: true }).click();
+  await page.getByText("older ones are on the server").waitFor();
+  await page.getByRole("searchbox", { name: "Filter events" }).fill("session_created");
+  await page.getByRole("button", { name: "Read 1,000 older ones" }).click();
+  await page.getByRole("button", { name: /^Read \d{1,3} older ones$/ }).click();
+  await page.locator(".events > li", { hasText: "session_created" }).waitFor();
+  expect(await page.getByText("older ones are on the server").count()).toBe(0);
+  await close();
+};
+
 test("AP-54: a session of 2,000 events is there quickly", async () => {
   const session = await api.create({ title: "A long one" });
   for (let head = 0; head < 2_000;) {
@@ -64,6 +78,7 @@ test("AP-54: a session of 2,000 events is there quickly", async () => {
     times.push(await page.evaluate<number>("performance.now()"));
     await close();
   }
+  await readOlderEvents(session);
   console.log(`2,000 events are shown after ${times.map(Math.round).join(", ")} ms`);
   expect(median(times)).toBeLessThanOrEqual(3_000);
 });

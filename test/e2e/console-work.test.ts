@@ -8,7 +8,7 @@ import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { openConsole } from "../support/console-page.ts";
+import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
 import type { ConsolePage } from "../support/console-page.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
@@ -168,11 +168,19 @@ test("AP-54: a budget that is used up is raised by its ask, by as much or by ano
   const ask = page.locator(".ask");
   await ask.getByText("keeper’s run has used $4.50 of $3.00").waitFor();
   await page.locator(".session.current", { hasText: "Needs your decision" }).waitFor();
+  const panel = page.locator(".panel .budget");
+  await panel.getByText("$0.00 left of $3.00 for this run").waitFor();
   await ask.getByRole("button", { name: "Another amount…" }).click();
   await ask.getByRole("spinbutton").fill("9");
   await ask.getByRole("button", { name: "Allow this much" }).click();
   await state("done");
   expect(await logText()).toContain("You allowed more");
+  // The raise was for that run, whose cost stands above; the next one begins with the team's limit.
+  await page
+    .locator(".figure", { hasText: "This run" })
+    .getByText(/\$[4-9]\.\d\d/)
+    .waitFor();
+  await panel.getByText("The next run may spend $3.00").waitFor();
   expect(await decisionsIn(session)).toEqual(["approve"]);
 });
 
@@ -182,6 +190,14 @@ test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothin
   await show(session);
   const ask = page.locator(".ask", { hasText: "use library in your name" });
   const link = ask.getByRole("link", { name: `Sign in at ${auth.host}` });
+  await link.waitFor();
+  for (const viewport of [desk, phone])
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      expect(await violationsOf(page), `${colorScheme}, ${viewport.width} px`).toEqual([]);
+    }
+  await page.setViewportSize(desk);
   expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
   expect(new URL((await link.getAttribute("href")) ?? "").host).toBe(auth.host);
   await page.context().route(`${origin}/**`, async (route) => {

@@ -234,42 +234,94 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
 });
 
-test("AP-54: files that were not sent are not lost without a word: leaving asks first, and the page says what it keeps", async () => {
+test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and its request is refused if it comes after all", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("hello");
+  await state("done");
+  await server.kill();
+  await state("reconnecting");
+  await say("never mind");
+  const [{ id }] = await page.evaluate<[{ readonly id: string }]>(
+    "JSON.parse(sessionStorage['limpet-kept'])",
+  );
+  await page.locator(".kept").getByRole("button", { name: "Withdraw" }).click();
+  await page.locator(".kept").waitFor({ state: "detached" });
+  // A page that is loaded anew knows of the withdrawal by what it kept: the server has not heard of it yet.
+  await page.route("**/v1/**", (route) => route.abort());
+  await server.start();
+  await page.reload();
+  await page.unroute("**/v1/**");
+  await expect.poll(async () => (await eventsOf(session, "input_withdrawn")).length).toBe(1);
+  await state("done");
+  const late = await api.post(`/v1/sessions/${session}/messages`, { id, content: "never mind" });
+  expect(late.body).toMatchObject({ code: "idempotency_key_reused" });
+  expect(await logText()).not.toContain("never mind");
+  await expect.poll(() => page.evaluate("sessionStorage['limpet-kept']")).toBe("[]");
+});
+
+const shells = { name: "shells.txt", mimeType: "text/plain", buffer: Buffer.from("three limpets") };
+
+test("AP-54: what is written and attached but not sent is still there after a reload, and gone once it is sent", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hello");
+  await state("done");
+  await page.getByLabel("Files to attach").setInputFiles([shells, { ...shells, name: "more.txt" }]);
+  await page.locator("#composer").fill("Look at these");
+  await page.getByRole("button", { name: "Leave more.txt out" }).click();
+  /** The files that the browser's database has for this tab. */
+  const kept = () =>
+    page.evaluate<readonly string[]>(`new Promise((done) => {
+      const request = indexedDB.open("limpet-drafts");
+      request.onsuccess = () => {
+        const all = request.result.transaction("files").objectStore("files").getAll();
+        all.onsuccess = () => done(all.result.flatMap(({ files }) => files.map(({ name }) => name)));
+      };
+    })`);
+  await expect.poll(kept).toEqual(["shells.txt"]);
+  await page.reload();
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
+  expect(await page.locator("#composer").inputValue()).toBe("Look at these");
+  await page.locator("#composer").press("Enter");
+  await page.locator(".said", { hasText: "Look at these" }).locator(".attachment").waitFor();
+  await expect.poll(kept).toEqual([]);
+  await page.reload();
+  await state("done");
+  expect(await page.locator("#composer").inputValue()).toBe("");
+  expect(await page.locator(".composer-files").count()).toBe(0);
+  expect(textsOf(await api.events(session)).filter((text) => text.startsWith("Look at these"))).toHaveLength(
+    1,
+  );
+});
+
+test("AP-54: files on their way are not lost: leaving asks first, a refused message stands in the field again, over a reload too", async () => {
   const { page, start, state } = shown;
   const session = await start("hello");
   await state("done");
   /** The browser asks if the page holds this event up. */
   const asks = () => page.evaluate("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
-  expect(await asks()).toBe(false);
   const held = Promise.withResolvers<void>();
   await page.route("**/v1/sessions/*/files?*", async (route) => {
     await held.promise;
     await route.abort();
   });
-  await page
-    .locator(".composer")
-    .getByLabel("Files to attach")
-    .setInputFiles({
-      name: "shells.txt",
-      mimeType: "text/plain",
-      buffer: Buffer.from("three limpets"),
-    });
-  await expect.poll(asks).toBe(true);
+  await page.getByLabel("Files to attach").setInputFiles(shells);
+  await page.locator(".composer-files").waitFor();
+  expect(await asks(), "while it is kept").toBe(false);
   await page.locator("#composer").press("Enter");
   await page.locator(".composer-files").waitFor({ state: "detached" });
   expect(await asks(), "while it is on its way").toBe(true);
   held.resolve();
   await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
-  await expect.poll(asks).toBe(true);
+  await expect.poll(asks).toBe(false);
   await page.unroute("**/v1/sessions/*/files?*");
   await server.kill();
-  await page.getByText("What you type is kept, over a reload too; files are not.").waitFor();
+  await page.getByText("What you write is kept, over a reload too.").waitFor();
   await server.start();
-  await state("done");
+  await page.reload();
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
   await page.locator("#composer").press("Enter");
-  await state("done");
   await page.locator(".log", { hasText: "shells.txt" }).waitFor();
-  await expect.poll(asks).toBe(false);
+  await state("done");
   expect(textsOf(await api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
 });
 

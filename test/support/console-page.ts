@@ -1,3 +1,4 @@
+import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -36,9 +37,7 @@ export const openConsole = async (
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (line) => {
-    // The browser says of a message that is taken back, and never got there, that the server knows none.
-    const isUnknownInput = / 404 /.test(line.text()) && line.location().url.includes("/inputs/");
-    if (line.type() === "error" && !isOffline(line.text()) && !isUnknownInput) complaints.push(line.text());
+    if (line.type() === "error" && !isOffline(line.text())) complaints.push(line.text());
   });
   const say = async (text: string): Promise<void> => {
     await page.locator("#composer").fill(text);
@@ -64,4 +63,18 @@ export const openConsole = async (
     },
     close: () => context.close(),
   };
+};
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly target: unknown; readonly failureSummary: string }[];
+}
+
+/** What axe finds, as one line for each element. */
+export const violationsOf = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(`if (!window.axe) { ${axe.source} }`);
+  const found = await page.evaluate<readonly Violation[]>("axe.run().then(({ violations }) => violations)");
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} ${JSON.stringify(target)} ${failureSummary}`),
+  );
 };

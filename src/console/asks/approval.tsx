@@ -8,6 +8,7 @@ import type { Diff } from "../parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../parts/escape.ts";
 import { countOf } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
+import { withCommand } from "../parts/key-names.ts";
 import { useSession } from "../state/app.ts";
 import { Deny } from "./deny.tsx";
 import { AskFrame } from "./frame.tsx";
@@ -201,7 +202,7 @@ const Buttons = ({ busy, answer, changed, edited, remember, onUndo, onEdit, onDe
         disabled={busy || edited === null}
         onClick={() => edited !== null && answer({ decision: "edit", input: edited.input })}
       >
-        Approve my version <kbd aria-hidden="true">⌘↵</kbd>
+        Approve my version <kbd aria-hidden="true">{withCommand("↵")}</kbd>
       </button>
       <button type="button" class="plain" onClick={onUndo}>
         Undo my changes
@@ -216,7 +217,7 @@ const Buttons = ({ busy, answer, changed, edited, remember, onUndo, onEdit, onDe
         disabled={busy}
         onClick={() => answer({ decision: "approve", ...(remember === "once" ? {} : { remember }) })}
       >
-        Approve <kbd aria-hidden="true">⌘↵</kbd>
+        Approve <kbd aria-hidden="true">{withCommand("↵")}</kbd>
       </button>
       <button type="button" class="button" data-key="e" disabled={busy} onClick={onEdit}>
         Edit

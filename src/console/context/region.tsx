@@ -27,9 +27,6 @@ const filters: readonly {
   { id: "unsent", label: "Not sent", keeps: (row) => !isSent(row) },
 ];
 
-const countOfRows = (rows: readonly ContextRow[]): number =>
-  rows.reduce((sum, { messages }) => sum + Math.max(1, messages.length), 0);
-
 /** The turns of the thread that a place is in, in their order. */
 const placesOf = ({ runs }: Transcript, place: ContextPlace): readonly ContextPlace[] => {
   const thread = runs.find(({ id }) => id === place.run)?.thread;
@@ -179,7 +176,7 @@ const Body = ({ view }: { readonly view: ContextView }) => {
           onChoose={setFilter}
           tabs={filters.map(({ id, label, keeps: counts }) => ({
             id,
-            label: `${label} ${countOfRows(rows.filter(counts))}`,
+            label: `${label} ${rows.filter(counts).length}`,
           }))}
         />
         <label class="search">

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
-import { AskCard } from "../asks/ask.tsx";
+import { AskCard } from "../asks/index.ts";
 import { describeClosed } from "../asks/closed.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";

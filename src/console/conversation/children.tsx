@@ -5,6 +5,7 @@ import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { formatDuration, formatUsd } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { threadCost } from "../run/figures.ts";
 import { slowly, useApp, useThread, useTranscript } from "../state/app.ts";
 import { Line } from "./line.tsx";
 
@@ -70,6 +71,10 @@ export const Told = ({ thread, caller, children }: ToldProps) => (
   </>
 );
 
+const Cost = ({ thread }: { readonly thread: string }) => (
+  <>{formatUsd(threadCost(useTranscript(slowly), thread))}</>
+);
+
 interface ChildLineProps {
   readonly thread: TranscriptThread;
   /** Null where it leads to a page. */
@@ -93,8 +98,7 @@ const ChildLine = ({ thread, open, onClick }: ChildLineProps) => (
       <strong>{thread.agent}</strong> <span class="verb">{escapeInLine(firstLine(thread.task ?? ""))}</span>
     </span>
     <span class={`line-result ${thread.state === "failed" ? "bad" : ""}`}>
-      {!isOver(thread) && <span class="ring" />} {stateWords[thread.state]} ·{" "}
-      {formatUsd(thread.usage.cost_usd)}
+      {!isOver(thread) && <span class="ring" />} {stateWords[thread.state]} · <Cost thread={thread.id} />
     </span>
     <span class="line-time">
       <Took thread={thread} />
@@ -146,11 +150,14 @@ interface ChildrenProps {
 
 /** The agents that a call called; several at once share one head. */
 export const Children = ({ call, agent, level, show }: ChildrenProps) => {
-  const { threads } = useTranscript(slowly);
+  const transcript = useTranscript(slowly);
+  const { threads } = transcript;
   const [open, setOpen] = useState(true);
   const called = threads.filter(({ id }) => call.children.includes(id));
   const done = called.filter(isOver).length;
-  const cost = called.reduce((sum, { usage }) => sum + (usage.cost_usd ?? 0), 0);
+  const cost = called
+    .map(({ id }) => threadCost(transcript, id))
+    .reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
   const now = useNow(1_000, call.state !== "done");
   const progress = done < called.length && called.length > 1 ? `${done} of ${called.length} done · ` : "";
   return (

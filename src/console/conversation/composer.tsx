@@ -5,6 +5,7 @@ import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
+import { keepDraftFiles, keepDraftText, readDraftFiles, readDraftText } from "../state/drafts.ts";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
 
@@ -15,6 +16,8 @@ export interface ComposerMode {
 }
 
 interface ComposerProps {
+  /** Where the field stands: what is written in it is kept for this place. */
+  readonly place: string;
   readonly placeholder: string;
   /** The ways to send; the first one is chosen until a person chooses another. */
   readonly modes: readonly ComposerMode[];
@@ -188,7 +191,9 @@ interface DraftState {
   readonly files: readonly File[];
 }
 
-const empty: DraftState = { text: "", files: [] };
+const noFiles: readonly File[] = [];
+
+const empty: DraftState = { text: "", files: noFiles };
 
 const isEmptyDraft = ({ text, files }: DraftState): boolean => text.trim() === "" && files.length === 0;
 
@@ -236,23 +241,68 @@ const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldPr
 const classOf = (looks: Readonly<Record<string, boolean>>): string =>
   ["composer", ...Object.keys(looks).filter((look) => looks[look])].join(" ");
 
+/** Keeps the files of a draft over a reload; where they cannot be kept, the browser asks before the page is left. */
+const useKeptFiles = (place: string, files: readonly File[], restore: (kept: readonly File[]) => void) => {
+  const [isRead, setRead] = useState(false);
+  const [isKept, setKept] = useState(true);
+  const sending = useRef(noFiles);
+  const current = useRef(files);
+  current.current = files;
+  const keep = async (): Promise<void> =>
+    setKept(await keepDraftFiles(place, [...sending.current, ...current.current]));
+  useEffect(() => {
+    const read = async (): Promise<void> => {
+      restore(await readDraftFiles(place));
+      setRead(true);
+    };
+    void read();
+  }, []);
+  useEffect(() => {
+    if (isRead) void keep();
+  }, [files, isRead]);
+  const isAtRisk = !isKept && files.length > 0;
+  useEffect(() => (isAtRisk ? askBeforeLeaving() : undefined), [isAtRisk]);
+  /** Files on their way are kept until they are there, or stand in the field again. */
+  return async (sent: readonly File[], work: Promise<void>): Promise<void> => {
+    const stopAsking = sent.length > 0 ? askBeforeLeaving() : () => undefined;
+    sending.current = sent;
+    await work;
+    stopAsking();
+    sending.current = noFiles;
+    await keep();
+  };
+};
+
 /** What is written and attached; what could not be sent stands in it again. */
-const useDraft = () => {
-  const [draft, setDraft] = useState(empty);
+const useDraft = (place: string) => {
+  const [draft, setDraft] = useState((): DraftState => ({ text: readDraftText(place), files: noFiles }));
+  useEffect(() => keepDraftText(place, draft.text), [draft.text]);
+  const keepWhile = useKeptFiles(place, draft.files, (kept) => {
+    if (kept.length > 0) setDraft(({ text, files }) => ({ text, files: [...kept, ...files] }));
+  });
+  const putBack = (lost: DraftState): void =>
+    setDraft(({ text, files }) => ({
+      text: [lost.text, text].filter((each) => each !== "").join("\n"),
+      files: [...lost.files, ...files],
+    }));
   return {
     draft,
     setDraft,
     attach: (more: readonly File[]): void =>
       setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
-    putBack: (lost: DraftState): void =>
-      setDraft(({ text, files }) => ({
-        text: [lost.text, text].filter((each) => each !== "").join("\n"),
-        files: [...lost.files, ...files],
-      })),
+    /** Empties the field, until what was in it turns out not to be sent. */
+    send: (work: Promise<void>): void => {
+      void keepWhile(
+        draft.files,
+        work.catch(() => putBack(draft)),
+      );
+      setDraft(empty);
+    },
   };
 };
 
 export const Composer = ({
+  place,
   modes,
   onSend,
   onBegin,
@@ -262,21 +312,17 @@ export const Composer = ({
   tall = false,
   ...rest
 }: ComposerProps) => {
-  const { draft, setDraft, attach, putBack } = useDraft();
+  const { draft, setDraft, attach, send } = useDraft(place);
   const [wanted, setWanted] = useState<string | null>(null);
   const mode = modes.find(({ id }) => id === wanted)?.id ?? modes[0]?.id ?? "";
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
-      const sent = onSend(draft.text, mode, draft.files).catch(() => putBack(draft));
-      if (draft.files.length > 0) void sent.finally(askBeforeLeaving());
-      setDraft(empty);
+      send(onSend(draft.text, mode, draft.files));
       setWanted(null);
     }
     document.getElementById("composer")?.focus();
   };
-  const hasFiles = draft.files.length > 0;
-  useEffect(() => (hasFiles ? askBeforeLeaving() : undefined), [hasFiles]);
   const isOver = useDroppedFiles(attach);
   return (
     <div class={classOf({ answers: isAnswer, tall, "takes-drop": isOver })}>

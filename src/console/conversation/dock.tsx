@@ -39,7 +39,7 @@ const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
       <span class="dot quiet" />
       <span>
         <strong>{lossWords[problem?.code ?? ""] ?? "Connection lost"}.</strong> Trying again {when}. What you
-        type is kept, over a reload too; files are not.
+        write is kept, over a reload too.
       </span>
       <button type="button" class="plain" onClick={open.reconnect}>
         Try now
@@ -172,6 +172,7 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
       {transcript.status !== "closed" && (
         <Composer
           key={session.id}
+          place={session.id}
           placeholder={placeholderFor(agent, transcript, ask)}
           modes={modesFor(ask, busy, transcript.status === "live")}
           verb={verbFor(transcript, ask)}

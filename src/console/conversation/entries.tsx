@@ -1,9 +1,14 @@
 import { Fragment } from "preact";
+import { useRef } from "preact/hooks";
 import type { CallEntry, TranscriptEntry, TranscriptThread } from "../../client/transcript.ts";
 import { formatClock } from "../parts/format.ts";
+import { memo } from "../parts/hooks.ts";
 import { Call } from "./call.tsx";
 import { Message } from "./message.tsx";
 import { Note } from "./note.tsx";
+import type { EntryPage } from "./pages.ts";
+import { divideIntoPages } from "./pages.ts";
+import { isToldByNext } from "./sentences.ts";
 
 /** The entries of a thread, in their order. */
 
@@ -22,25 +27,76 @@ const Time = ({ at }: { readonly at: number }) => (
   </p>
 );
 
+interface PageProps {
+  readonly page: EntryPage;
+  readonly thread: string;
+  readonly agent: string;
+  readonly level: number;
+  /** When the entry before the page was; null if there is none. */
+  readonly before: number | null;
+  /** The entry after the page. */
+  readonly after: TranscriptEntry | undefined;
+  /** The newest edit of the thread, if it stands in this page. */
+  readonly newest: string | null;
+}
+
+/** A page is shown again only if one of its entries changed. */
+const ShownPage = memo<PageProps>(({ page, thread, agent, level, before, after, newest }) => (
+  <>
+    {page.map((entry, at) => (
+      <Fragment key={entry.id}>
+        {entry.at - (page[at - 1]?.at ?? before ?? entry.at) > silence && <Time at={entry.at} />}
+        {entry.kind === "message" && <Message entry={entry} thread={thread} />}
+        {entry.kind === "note" && !isToldByNext(entry, page[at + 1] ?? after) && (
+          <Note entry={entry} thread={thread} agent={agent} />
+        )}
+        {entry.kind === "call" && (
+          <Call call={entry} agent={agent} level={level} show={showEntries} newest={entry.id === newest} />
+        )}
+      </Fragment>
+    ))}
+  </>
+));
+
+/** The newest edit of each page that was looked through. */
+const newestEdits = new WeakMap<EntryPage, string | null>();
+
+const newestEditIn = (page: EntryPage): string | null => {
+  const known = newestEdits.get(page);
+  if (known !== undefined) return known;
+  const found = page.findLast(isEdit)?.id ?? null;
+  newestEdits.set(page, found);
+  return found;
+};
+
+const usePages = (entries: readonly TranscriptEntry[]): readonly EntryPage[] => {
+  const pages = useRef<readonly EntryPage[]>([]);
+  pages.current = divideIntoPages(entries, pages.current);
+  return pages.current;
+};
+
 interface EntriesProps {
   readonly thread: TranscriptThread;
   readonly level?: number;
 }
 
 export const Entries = ({ thread, level = 0 }: EntriesProps) => {
-  const { entries, agent, id } = thread;
-  const newest = entries.findLast(isEdit)?.id;
+  const { agent, id } = thread;
+  const pages = usePages(thread.entries);
+  const newest = pages.findLastIndex((page) => newestEditIn(page) !== null);
   return (
     <>
-      {entries.map((entry, at) => (
-        <Fragment key={entry.id}>
-          {entry.at - (entries[at - 1]?.at ?? entry.at) > silence && <Time at={entry.at} />}
-          {entry.kind === "message" && <Message entry={entry} thread={id} />}
-          {entry.kind === "note" && <Note entry={entry} thread={id} agent={agent} />}
-          {entry.kind === "call" && (
-            <Call call={entry} agent={agent} level={level} show={showEntries} newest={entry.id === newest} />
-          )}
-        </Fragment>
+      {pages.map((page, at) => (
+        <ShownPage
+          key={at}
+          page={page}
+          thread={id}
+          agent={agent}
+          level={level}
+          before={pages[at - 1]?.at(-1)?.at ?? null}
+          after={pages[at + 1]?.[0]}
+          newest={at === newest ? newestEditIn(page) : null}
+        />
       ))}
     </>
   );

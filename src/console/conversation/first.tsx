@@ -72,6 +72,7 @@ export const FirstPage = () => {
           {known?.isScripted === true && " This team runs on a script and needs no key."}
         </p>
         <Composer
+          place="new"
           placeholder="Write a message"
           modes={[]}
           verb="Start"

@@ -33,6 +33,7 @@ const moveInLog = (event: KeyboardEvent): void => {
 
 /** Finds an open ask outside of what is seen: where it stands in the log, else itself. */
 const findHiddenAsk = (log: HTMLElement, open: Transcript["asks"]): HTMLElement | TranscriptAsk | null => {
+  if (open.length === 0) return null;
   const seen = log.getBoundingClientRect();
   const asks = [...log.querySelectorAll<HTMLElement>(".ask")];
   const isSeen = (ask: HTMLElement): boolean => {
@@ -103,10 +104,11 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
     if (follows.current) log.current.scrollTop = log.current.scrollHeight;
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
   };
+  useLayoutEffect(follow);
+  // Rows come and go with events, not with pieces of text.
   useLayoutEffect(() => {
     if (log.current !== null) keepOneStop(log.current);
-    follow();
-  });
+  }, [transcript.seq]);
   useLayoutEffect(() => {
     const element = log.current;
     element?.scrollTo({ top: leftPlaces.get(place) ?? element.scrollHeight });

@@ -1,41 +1,28 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { NoteEntry } from "../../client/transcript.ts";
-import { AskCard } from "../asks/ask.tsx";
+import { AskCard } from "../asks/index.ts";
 import { describeClosed } from "../asks/closed.ts";
-import { limitUnit } from "../asks/limits.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { countOf, formatShare, formatTime, formatTokens } from "../parts/format.ts";
+import { formatTime, formatTokens } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
+import { describeNote, endSentence } from "./sentences.ts";
+import type { NoteOf } from "./sentences.ts";
 
 /** Something else that happened, in a sentence where it happened. */
-
-type NoteEvent = NoteEntry["event"];
-type EventOf<T extends NoteEvent["type"]> = Extract<NoteEvent, { readonly type: T }>;
 
 const Mark = ({ children }: { readonly children: ComponentChildren }) => (
   <p class="entry mark">
     <span>{children}</span>
   </p>
 );
-
-const attemptWords: Readonly<Record<string, string>> = {
-  overloaded: "The model is overloaded",
-  rate_limited: "The model takes no more requests for now",
-  timeout: "The model did not answer in time",
-  auth: "The model refused the key",
-  truncated_stream: "The reply broke off",
-  network: "The model could not be reached",
-  server_error: "The model failed",
-  cancelled: "The reply was stopped",
-};
 
 const verifyWords: Readonly<Record<string, string>> = {
   passed: "passed",
@@ -45,7 +32,7 @@ const verifyWords: Readonly<Record<string, string>> = {
   skipped: "not needed",
 };
 
-const Verify = ({ event }: { readonly event: EventOf<"verify"> }) => {
+const Verify = ({ event }: { readonly event: NoteOf<"verify"> }) => {
   const [open, setOpen] = useState(false);
   const { state, command, exit_code: code, output_tail: output = "" } = event.data;
   if (state === "started") return null;
@@ -73,7 +60,7 @@ const Verify = ({ event }: { readonly event: EventOf<"verify"> }) => {
   );
 };
 
-const PersonsChange = ({ event }: { readonly event: EventOf<"file_change"> }) => {
+const PersonsChange = ({ event }: { readonly event: NoteOf<"file_change"> }) => {
   const [open, setOpen] = useState(false);
   const { path, op, diff: unified } = event.data;
   if (event.data.tool !== null) return null;
@@ -96,7 +83,7 @@ const PersonsChange = ({ event }: { readonly event: EventOf<"file_change"> }) =>
 };
 
 /** Leads to what the model saw from then on. */
-const Compaction = ({ event }: { readonly event: EventOf<"compaction"> }) => {
+const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   const { go, route } = useApp();
   const { tokens_before: before, tokens_after: after, stage } = event.data;
   if (stage === "failed")
@@ -122,7 +109,7 @@ const Compaction = ({ event }: { readonly event: EventOf<"compaction"> }) => {
   );
 };
 
-const RunEnd = ({ event }: { readonly event: EventOf<"run_end"> }) => {
+const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
   const { report } = useApp();
   const session = useSession();
   const { state, reason, error, message } = event.data;
@@ -135,7 +122,10 @@ const RunEnd = ({ event }: { readonly event: EventOf<"run_end"> }) => {
         <Icon name="warning" />
         The run stopped: {explainFailure(reason)}
       </h2>
-      <p>{escapeInLines(error?.detail ?? message ?? "")} Your files and this conversation are safe.</p>
+      <p>
+        {escapeInLines(endSentence(error?.detail ?? message ?? ""))} Your files and this conversation are
+        safe.
+      </p>
       <div class="failure-buttons">
         <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
           Try again
@@ -169,61 +159,6 @@ const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: s
   );
 };
 
-const budgetWords = ({
-  data: { scope, kind, limit, spent },
-}: EventOf<"budget_warning" | "budget_reached">): string => {
-  const { show } = limitUnit(kind);
-  const whose = { run: "This run", session: "This session", tenant: "Today" }[scope];
-  return `${whose} has used ${show(spent)} of ${show(limit)}`;
-};
-
-const returnedWords: Readonly<Record<string, string>> = {
-  cancelled: "the run was stopped",
-  cleared: "the session was cleared",
-  no_budget: "no budget is left",
-};
-
-const mcpWords = {
-  failed: "cannot be reached",
-  auth_needed: "needs somebody to sign in",
-  quarantined: "changed its tools; they wait for approval",
-  connected: "is there",
-} as const;
-
-type Sentences = { readonly [T in NoteEvent["type"]]?: (event: EventOf<T>) => string | null };
-
-/** The sentences of notes that are no more than one. */
-const sentences: Sentences = {
-  attempt_aborted: ({ data }) =>
-    `${attemptWords[data.code] ?? "The reply broke off"}.${data.retry_at === null ? "" : " Tried again by itself."}`,
-  provider_failover: ({ data }) => `${data.from} did not answer. ${data.to} took over.`,
-  model_changed: ({ data }) =>
-    data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
-  session_migrated: () => "The team changed; this session went over to its new definition",
-  input_returned: ({ data }) => `A message was not sent: ${returnedWords[data.reason] ?? data.reason}`,
-  messages_retired: ({ data }) =>
-    data.by === "clear"
-      ? "Cleared: the agent no longer sees what was said before. The events still have it"
-      : `${countOf(data.messages.length, "message")} taken back`,
-  context_window_warning: ({ data }) =>
-    data.kind === "utilization"
-      ? `The context is ${formatShare(data.utilization)} full`
-      : `This model’s context is small: ${formatTokens(data.window)} tokens`,
-  loop_detected: ({ data }) =>
-    `${data.tool} was called ${data.count} times alike${data.level === "critical" ? "; the last one was refused" : ""}`,
-  checkpoint: ({ data }) => `${formatShare(data.fraction)} of the turns are used`,
-  plan_created: () => "A plan was made",
-  status_update: ({ data }) => data.text,
-  budget_warning: budgetWords,
-  budget_reached: budgetWords,
-  mcp_status: ({ data }) =>
-    data.state === "connected" ? null : `The tool server ${data.server} ${mcpWords[data.state]}`,
-  error: ({ data }) => data.message,
-};
-
-const sentenceOf = (event: NoteEvent): string | null =>
-  (sentences[event.type] as ((event: NoteEvent) => string | null) | undefined)?.(event) ?? null;
-
 interface NoteProps {
   readonly entry: NoteEntry;
   readonly thread: string;
@@ -237,6 +172,6 @@ export const Note = memo<NoteProps>(({ entry, thread, agent }) => {
   if (event.type === "file_change") return <PersonsChange event={event} />;
   if (event.type === "compaction") return <Compaction event={event} />;
   if (event.type === "run_end") return thread === "main" ? <RunEnd event={event} /> : null;
-  const sentence = sentenceOf(event);
+  const sentence = describeNote(event);
   return sentence === null ? null : <Mark>{escapeInLine(sentence)}</Mark>;
 });

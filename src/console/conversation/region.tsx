@@ -4,10 +4,10 @@ import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
-import { contextShare } from "../run/figures.ts";
+import { contextShare, threadCost } from "../run/figures.ts";
 import { SessionMenu } from "../sessions/list.tsx";
 import { titleOf } from "../sessions/status.ts";
-import { useApp, useSession, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
 import { Told, stateWords } from "./children.tsx";
 import { Dock, openAskOf } from "./dock.tsx";
@@ -165,7 +165,8 @@ const Loading = () => (
 const ThreadHead = ({ thread }: { readonly thread: TranscriptThread }) => {
   const { go } = useApp();
   const { id } = useSession();
-  const { prefix, agent, task = "", state, usage } = thread;
+  const { prefix, agent, task = "", state } = thread;
+  const cost = threadCost(useTranscript(slowly), thread.id);
   return (
     <header class="head">
       <IconButton
@@ -176,7 +177,7 @@ const ThreadHead = ({ thread }: { readonly thread: TranscriptThread }) => {
       <div class="head-words">
         <h1 class="cut">{escapeInLine(task)}</h1>
         <p class="cut quiet-text">
-          {prefix} {agent} · {stateWords[state]} · {formatUsd(usage.cost_usd)}
+          {prefix} {agent} · {stateWords[state]} · {formatUsd(cost)}
         </p>
       </div>
     </header>

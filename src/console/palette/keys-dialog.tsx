@@ -1,16 +1,17 @@
 import { Dialog } from "../parts/controls.tsx";
+import { withCommand, withShift } from "../parts/key-names.ts";
 
 /** The keys of the page. */
 
 const rows: readonly (readonly [string, string])[] = [
   ["/", "Search sessions"],
-  ["⌘K", "Everything one can do"],
+  [withCommand("K"), "Everything one can do"],
   ["N", "New session"],
   ["J  K", "Next, previous row"],
   ["↵", "Send"],
-  ["⇧↵", "New line"],
+  [withShift("↵"), "New line"],
   ["↑", "Edit the last message that waits, from an empty field"],
-  ["⌘↵", "Approve"],
+  [withCommand("↵"), "Approve"],
   ["E  D", "Edit, deny"],
   ["1–9", "Choose an option"],
   ["Esc", "Back, else stop the run"],

@@ -1,5 +1,6 @@
 import type { CallEntry, Transcript, TranscriptRun, TurnFacts } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
+import { formatUsd } from "../parts/format.ts";
 import { fieldsOf, numberOf } from "../parts/json.ts";
 
 /** Figures of turns, runs and the session, from what the transcript holds. */
@@ -62,25 +63,38 @@ export const runSpent = ({ runs }: Transcript, run: TranscriptRun): Spent =>
         .reduce(addSpent, nothing)
     : { cost: run.result.cost_usd, tokens: run.result.usage.total };
 
-/** A limit in USD that holds, and what is left of it. */
-export interface MoneyLeft {
+/** What the runs of a called thread cost: a snapshot tells the tokens of a thread, its runs tell the price. */
+export const threadCost = ({ runs }: Transcript, thread: string): number | null =>
+  runs
+    .filter((run) => run.thread === thread)
+    .map((run) => (run.result === null ? timelineSpent(run).cost : run.result.cost_usd))
+    .reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0);
+
+/** The limit in USD that holds now, and what is left of it. */
+export interface MoneyLimit {
+  readonly scope: "run" | "session" | "tenant";
   readonly limit: number;
   readonly spent: number;
-  readonly warnAt: number | null;
+  /** A warning is given when so much is spent. */
+  readonly warnAt: number;
 }
 
-/** Reads the limit of money from the API's budget: one limit for each kind. */
-export const moneyLeft = (budget: Json, spent: number | null): MoneyLeft | null => {
-  const fields = fieldsOf(budget);
-  const own = fieldsOf(fields["max_cost_usd"]);
-  const limit = numberOf(own["limit"]) ?? numberOf(fields["max_cost_usd"]);
-  if (limit === null || limit === 0) return null;
-  const share = numberOf(fields["warn_at"]);
-  return {
-    limit,
-    spent: numberOf(own["spent"]) ?? spent ?? 0,
-    warnAt: share === null ? null : share * limit,
-  };
+const scopes: readonly MoneyLimit["scope"][] = ["run", "session", "tenant"];
+
+/** Reads the limit of money from the API's budget; null if there is none. */
+export const readMoneyLimit = (budget: Json): MoneyLimit | null => {
+  const fields = fieldsOf(fieldsOf(budget)["max_cost_usd"]);
+  const [limit, spent, share] = [fields["limit"], fields["spent"], fields["warn_at"]].map(numberOf);
+  const scope = scopes.find((each) => each === fields["scope"]);
+  if (scope === undefined || limit == null || spent == null || share == null) return null;
+  return { scope, limit, spent, warnAt: share * limit };
+};
+
+/** Says what is left; between runs a limit of runs is that of the next one, of which nothing is spent. */
+export const describeMoneyLimit = ({ scope, limit, spent }: MoneyLimit, isRunning: boolean): string => {
+  if (scope === "run" && !isRunning) return `The next run may spend ${formatUsd(limit)}`;
+  const left = `${formatUsd(Math.max(0, limit - spent))} left of ${formatUsd(limit)}`;
+  return `${left} for ${{ run: "this run", session: "this session", tenant: "today" }[scope]}`;
 };
 
 /** The entries of the calls of a thread, by their ids. */

@@ -1,10 +1,11 @@
+import type { Json } from "../../chat/message.ts";
 import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
-import { memo, useMedia, useNow } from "../parts/hooks.ts";
+import { memo, useLoad, useMedia, useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import type { AgentRow } from "../state/agents.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { moneyLeft, runSpent, sentTokens, turnSpent, turnsOf } from "./figures.ts";
+import { describeMoneyLimit, readMoneyLimit, runSpent, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { lanesOf, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
@@ -39,11 +40,25 @@ const Figures = ({
   </dl>
 );
 
+/** Reads the budget from the server again after each model call, decision or change: raises and shares of others are in it. */
+const useMoneyLimit = ({ session, usage, asks }: Transcript) => {
+  const { api } = useApp();
+  const { id } = useSession();
+  const state = [id, usage.calls, session?.active_run, asks.length, JSON.stringify(session?.budget)];
+  const { value } = useLoad(
+    state.join(" "),
+    async (signal) => (await api.read<{ readonly budget: Json }>(`/sessions/${id}`, { signal })).budget,
+  );
+  return value === null ? null : readMoneyLimit(value);
+};
+
 const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
-  const money = moneyLeft(transcript.session?.budget ?? null, transcript.usage.cost_usd);
+  const money = useMoneyLimit(transcript);
   if (money === null) return null;
-  const { limit, spent, warnAt } = money;
-  const words = `${formatUsd(Math.max(0, limit - spent))} left of ${formatUsd(limit)}`;
+  const { scope, limit, spent, warnAt } = money;
+  const isRunning = transcript.session?.active_run != null;
+  const words = describeMoneyLimit(money, isRunning);
+  if (scope === "run" && !isRunning) return <p class="budget meta">{words}</p>;
   return (
     <div class="budget">
       <div
@@ -55,11 +70,11 @@ const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
         aria-valuenow={Math.min(spent, limit)}
         aria-valuetext={words}
       >
-        <span style={{ width: formatPercent(spent / limit) }} />
+        <span style={{ width: formatPercent(spent / Math.max(limit, 1e-9)) }} />
       </div>
       <p>
         <span>{words}</span>
-        {warnAt !== null && <span class="meta">warns at {formatUsd(warnAt)}</span>}
+        <span class="meta">warns at {formatUsd(warnAt)}</span>
       </p>
     </div>
   );
@@ -158,7 +173,9 @@ const LaneRow = ({
   const content = (
     <>
       <span class="lane-turn">{lane.turn}</span>
-      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`}>{lane.title}</span>
+      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`} title={lane.title}>
+        {lane.title}
+      </span>
       <span class="lane-track">
         {lane.segments.map(({ kind, from, to }, at) => (
           <span

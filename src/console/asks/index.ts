@@ -1,0 +1,4 @@
+import { lazy } from "../parts/lazy.tsx";
+
+/** The card of an open ask; its code is loaded with the first one. */
+export const AskCard = lazy(async () => (await import("./ask.tsx")).AskCard);

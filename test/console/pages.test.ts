@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import type { NoteEntry } from "../../src/client/transcript.ts";
+import { divideIntoPages } from "../../src/console/conversation/pages.ts";
+
+/** AP-54: how the console keeps a long thread quick. */
+
+const entry = (at: number): NoteEntry => ({
+  kind: "note",
+  id: `e${at}`,
+  seq: at,
+  at,
+  event: {
+    v: 1,
+    id: `e${at}`,
+    seq: at,
+    at,
+    session: "s",
+    thread: "main",
+    agent: { name: "a", prefix: "" },
+    type: "error",
+    data: { code: "internal", message: "Something", retryable: false },
+  },
+  ask: null,
+});
+
+test("AP-54: a change of one entry changes one page of a thread, and new ones the last", () => {
+  const entries = Array.from({ length: 200 }, (_, at) => entry(at));
+  const before = divideIntoPages(entries, []);
+  expect(before.length).toBeGreaterThan(3);
+  expect(before.flat()).toEqual(entries);
+  const same = (after: typeof before): readonly boolean[] => after.map((page, at) => page === before[at]);
+  expect(same(divideIntoPages([...entries], before))).toEqual([true, true, true, true]);
+  expect(same(divideIntoPages(entries.with(70, entry(70)), before))).toEqual([true, false, true, true]);
+  expect(same(divideIntoPages([...entries, entry(200)], before))).toEqual([true, true, true, false]);
+});
