@@ -7,13 +7,14 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
-import { root, startDevServer } from "../support/dev-server.ts";
+import { runCommand, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { playing, say } from "../support/plays.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
+import { recipeOf } from "../support/readme.ts";
 
 /** The recipes of config/README.md under `wrangler dev`: a model and web pages on loopback, as the operator opens them. */
 
@@ -65,20 +66,30 @@ let project: ProjectCopy;
 let server: DevServer;
 let api: Api;
 
-/** The blocks of a language in config/README.md. */
-const blocks = (language: string): readonly string[] =>
-  [...readFileSync(join(root, "config/README.md"), "utf8").matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(
-    ([, found, text = ""]) => (found === language ? [text] : []),
-  );
+const [model, web, files] = [
+  recipeOf("A model on this machine"),
+  recipeOf("A web page, with an approval"),
+  recipeOf("A file in, its change out"),
+];
 
-/** The team of both recipes, with addresses that exist here, and the key that the fake provider insists on. */
+/** The team of the recipes, with addresses that exist here, and the key that the fake provider insists on. */
 const recipeTeam = (): string =>
-  blocks("yaml")
-    .join("\n")
+  `${model.yaml}\n${web.yaml}`
     .replace("http://127.0.0.1:11434/v1", provider.url("compatible"))
     .replace("model: qwen3", "model: qwen3\n    api_key: ${MODEL_KEY}")
+    .replace("toolboxes: [http]", "toolboxes: [http, filesystem]")
     .replace("[docs.example.com]", "[127.0.0.1]")
     .replace("https://docs.example.com", `http://127.0.0.1:${docs.port}`);
+
+/** Runs the commands of a recipe against the server here; returns what they print. */
+const runRecipe = (commands: string): Promise<string> =>
+  runCommand(
+    "bash",
+    ["-euo", "pipefail", "-c", commands.replaceAll("localhost:8787", new URL(server.url).host)],
+    {
+      cwd: project.folder,
+    },
+  );
 
 const docsUrl = (path: string): string => `http://127.0.0.1:${docs.port}${path}`;
 const otherUrl = (path: string): string => `http://localhost:${other.port}${path}`;
@@ -87,6 +98,10 @@ beforeAll(async () => {
   provider = await startFakeProvider(
     playing({
       fetch: ({ words: [url = ""] }) => [say({ call: "http_fetch", args: { url } }), say({ text: "Read." })],
+      correct: ({ words: [path = ""] }) => [
+        say({ call: "fs_edit", args: { path, old_text: "nine", new_text: "ten" } }),
+        say({ text: "Corrected." }),
+      ],
     }),
   );
   docs = await startSite("127.0.0.1");
@@ -95,10 +110,7 @@ beforeAll(async () => {
   const folder = join(project.folder, "config/default");
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   writeFileSync(join(folder, "team.yaml"), recipeTeam());
-  const [line = ""] =
-    blocks("sh")
-      .join("")
-      .match(/LIMPET_PRIVATE_EGRESS=\S+/) ?? [];
+  const [line = ""] = model.commands.match(/LIMPET_PRIVATE_EGRESS=\S+/) ?? [];
   expect(line).toBe("LIMPET_PRIVATE_EGRESS=127.0.0.1:11434");
   const open = [`127.0.0.1:${provider.port}`, `127.0.0.1:${docs.port}`, `localhost:${other.port}`];
   server = await startDevServer({
@@ -186,6 +198,27 @@ test("★ TB-19: a page and a redirect to another host wait for an approval each
   await fetchIn(again, otherUrl("/page"));
   await approve(again, await openAsk(again));
   expect(JSON.parse(await answerOf(again))).toMatchObject({ status: 200 });
+});
+
+test("★ TB-19 TB-8: the recipe's commands have a page of another host read after an approval, and the next without one", async () => {
+  const before = other.visits.length;
+  const printed = await runRecipe(
+    `${web.commands.replace(/"Read (https:\S+) [^"]*"/, `"play fetch ${otherUrl("/page")}"`)}\necho $READER`,
+  );
+  const [resolved = "", session = ""] = printed.trim().split("\n");
+  expect(JSON.parse(resolved)).toEqual(["resolved", `http://localhost:${other.port}/**`]);
+  expect(JSON.parse(await answerOf(session))).toMatchObject({ url: otherUrl("/page"), status: 200 });
+  await fetchIn(session, otherUrl("/more"));
+  await expect.poll(() => other.visits.slice(before).map(({ path }) => path)).toEqual(["/page", "/more"]);
+});
+
+test("AP-45: the recipe's commands upload a file, show what the agent changed in it, and bring it back", async () => {
+  const printed = await runRecipe(
+    files.commands.replace(/"Low water is an hour later[^"]*"/, '"play correct tides.md"'),
+  );
+  expect(printed).toContain('"media_type":"text/markdown"');
+  expect(printed).toContain("-Low water is at nine.\n+Low water is at ten.");
+  expect(readFileSync(join(project.folder, "tides.md"), "utf8")).toBe("Low water is at ten.\n");
 });
 
 test("★ TB-18: 200 MB behind gzip and a body without end are cut at 1 MiB", async () => {

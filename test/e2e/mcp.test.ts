@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
-import { root, runCommand, startDevServer } from "../support/dev-server.ts";
+import { runCommand, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
 import type { TestMcpServer } from "../support/mcp-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
+import { recipeOf } from "../support/readme.ts";
 import { replies, said, scripted } from "../support/scripts.ts";
 
 /** The recipe of an MCP server with a pinned list under `wrangler dev`, with a real server on loopback. */
@@ -23,15 +24,7 @@ let server: DevServer;
 let api: Api;
 let locked = "";
 
-/** The YAML of the recipe in the comments of the team to copy. */
-const recipe = (): string =>
-  (
-    /^# mcp_servers:\n(?:# .*\n)+/m.exec(
-      readFileSync(join(root, "config/assistant/team.yaml"), "utf8"),
-    )?.[0] ?? ""
-  )
-    .replaceAll(/^# /gm, "")
-    .concat("    tools: [search]\n");
+const recipe = recipeOf("An MCP server, pinned");
 
 const teamYaml = (): string =>
   scripted(
@@ -42,7 +35,7 @@ const teamYaml = (): string =>
       ]).flat(),
     ),
     "",
-    recipe()
+    recipe.yaml
       .replace("https://mcp.example.com/mcp", library.url)
       .concat(`  - { name: old, url: "${old.url}", protocol: "2025" }\n`),
   ).replace("toolboxes: [probe]", "toolboxes: [library, old]");
@@ -66,10 +59,8 @@ beforeAll(async () => {
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   writeFileSync(join(folder, "team.yaml"), teamYaml());
   const env = { LIBRARY_TOKEN: canary, LIMPET_PRIVATE_EGRESS: `${library.host},${old.host}` };
-  await runCommand(process.execPath, ["src/cli/main.ts", "build", "default", "--lock-mcp"], {
-    cwd: project.folder,
-    env,
-  });
+  const command = recipe.commands.replace("the-token", canary).replace(" acme ", " default ");
+  await runCommand("bash", ["-euc", command], { cwd: project.folder, env });
   locked = readFileSync(join(folder, "mcp.lock.json"), "utf8");
   library.seen.length = 0;
   server = await startDevServer({

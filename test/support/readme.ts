@@ -7,7 +7,7 @@ import { root } from "./dev-server.ts";
 /** A fenced block: its language, the word behind it, and its text. */
 export interface Block {
   readonly language: string;
-  /** How the block is to be read: `start curl account test picture tree`, or the file it belongs to; may be empty. */
+  /** How the block is to be read: `start curl recipe account test picture tree`, or the file it belongs to; may be empty. */
   readonly role: string;
   readonly text: string;
   /** Where it stands: `README.md:12`. */
@@ -54,3 +54,16 @@ export const commandsOf = ({ text }: Block): readonly string[] =>
 /** Targets of a page's links that are files of the project, from its root. */
 export const linkedFiles = ({ path, text }: Page): readonly string[] =>
   Array.from(text.matchAll(/\]\((?!https?:)([^)#]+)/g), ([, target = ""]) => join(dirname(path), target));
+
+/** A recipe of config/README.md by its first words: its YAML, and its commands as a script. */
+export const recipeOf = (title: string): { readonly yaml: string; readonly commands: string } => {
+  const { text, blocks } = pages.teams;
+  const from = text.indexOf(`**${title}.**`);
+  const next = text.slice(from + 2).search(/^(\*\*|## )/m);
+  const part = text.slice(from, next < 0 ? text.length : from + 2 + next);
+  const own = from < 0 ? [] : blocks.filter((block) => part.includes(block.text));
+  const textOf = (wanted: string): string =>
+    own.flatMap(({ language, text: shown }) => (language === wanted ? [shown] : [])).join("\n");
+  if (own.length === 0) throw new Error(`config/README.md has no recipe "${title}"`);
+  return { yaml: textOf("yaml"), commands: textOf("sh") };
+};
