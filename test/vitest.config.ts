@@ -15,11 +15,11 @@ const common = {
 const computing = { maxWorkers: "100%", sequence: { groupOrder: 1 } };
 
 /**
- * Tests that start servers wait half of their time, for processes, alarms and retries: three files for two cores. The
- * deep ones measure how long things take: two.
+ * Tests that start servers wait half of their time, for processes, alarms and retries: two files for each core. The
+ * deep ones measure how long things take: one.
  */
 const waiting = (isDeep: boolean) => ({
-  maxWorkers: isDeep ? "100%" : Math.ceil(1.5 * availableParallelism()),
+  maxWorkers: isDeep ? "100%" : 2 * availableParallelism(),
   sequence: { groupOrder: 0 },
 });
 
@@ -40,6 +40,15 @@ const unitTests = (isDeep: boolean) => {
   return { include: isDeep ? include : [...include, "config/*/*.test.ts"], exclude };
 };
 
+/** Tests of what an isolate learns once: which definitions its team and tenants have. Each file gets one of its own. */
+const withFreshIsolate = ["definitions", "migration"].map((name) => `test/durable-objects/${name}.test.ts`);
+
+const testWorker = () =>
+  cloudflareTest({
+    wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
+    miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
+  });
+
 export const createConfig = (isDeep: boolean) =>
   defineConfig({
     test: {
@@ -56,13 +65,24 @@ export const createConfig = (isDeep: boolean) =>
           },
         },
         {
-          plugins: [
-            cloudflareTest({
-              wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
-              miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
-            }),
-          ],
-          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common, ...waiting(isDeep) },
+          plugins: [testWorker()],
+          test: {
+            name: "worker",
+            ...testsIn("test/durable-objects", isDeep, withFreshIsolate),
+            isolate: false,
+            setupFiles: ["test/support/worker/fresh-storage.ts"],
+            ...common,
+            ...waiting(isDeep),
+          },
+        },
+        {
+          plugins: [testWorker()],
+          test: {
+            name: "worker-alone",
+            include: isDeep ? [] : withFreshIsolate,
+            ...common,
+            ...waiting(isDeep),
+          },
         },
         {
           plugins: [
