@@ -23,7 +23,7 @@ const waiting = (isDeep: boolean) => ({
   sequence: { groupOrder: 0 },
 });
 
-/** Whole matrices of kills and power cuts, simulations, conformance: they take as long as all others together. */
+/** Whole matrices of kills and power cuts, simulations, conformance, and what needs servers of its own: longer than all others together. */
 const deep = "**/*.deep.test.ts";
 
 /** The tests below a folder: those of `npm test`, or the deep ones. */
