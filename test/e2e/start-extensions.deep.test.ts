@@ -137,8 +137,8 @@ test("CF-30: while it serves, each mistake is told with its place and the last g
 });
 
 test("CF-30: what only the runtime refuses ends no more than the server's run until it is mended", async () => {
-  write("../shared.ts", "export const timer = setTimeout(() => undefined, 1);\n");
-  const importing = `import { timer } from "../shared.ts";\nvoid timer;\n${extensions}`;
+  write("../common.ts", "export const timer = setTimeout(() => undefined, 1);\n");
+  const importing = `import { timer } from "../common.ts";\nvoid timer;\n${extensions}`;
   const said = await change("extensions.ts", importing, /Mend it: the server starts again/);
   expect(said).toContain("Disallowed operation called within global scope");
   write("extensions.ts", extensions);

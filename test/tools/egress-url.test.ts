@@ -1,7 +1,9 @@
 import { BlockList } from "node:net";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { writeAddressPattern } from "../../src/tools/egress/address-pattern.ts";
 import { addressSubject, checkUrl } from "../../src/tools/egress/url.ts";
+import { matchesGlob } from "../../src/sandbox/glob.ts";
 import type { EgressRules } from "../../src/tools/egress/url.ts";
 import { disguises, ordinary } from "../support/addresses.ts";
 
@@ -180,4 +182,21 @@ describe("TB-18: the rules", () => {
     expect(reason("http://127.0.0.2:8801/", { privateAllow })).toMatch(/LIMPET_PRIVATE_EGRESS/);
     expect(reason("http://user:x@127.0.0.1:8801/", { privateAllow })).toMatch(/user name/);
   });
+});
+
+test("TB-7: an address is matched in one spelling, and so is a pattern that is written like it", () => {
+  expect(addressSubject("https://x.example/%c3%a9/%2f/%61")).toBe(
+    addressSubject("https://x.example/é/%2F/a"),
+  );
+  const segment = fc.string({ unit: "grapheme" }).map(encodeURIComponent);
+  const path = fc.array(segment).map((segments) => `/${segments.join("/")}`);
+  fc.assert(
+    fc.property(fc.webAuthority(), path, (host, rest) => {
+      const subject = addressSubject(`https://${host}${rest}`);
+      const pattern = writeAddressPattern(`https://${host}${rest.toLowerCase().replaceAll("*", "%2a")}`);
+      expect(writeAddressPattern(pattern)).toBe(pattern);
+      if (rest === rest.toLowerCase() && !rest.includes("*"))
+        expect(matchesGlob(pattern, subject.replace(":443/", "/"))).toBe(true);
+    }),
+  );
 });

@@ -1,5 +1,6 @@
 import { matchesGlob } from "../../sandbox/glob.ts";
 import { isFileAct } from "../../tools/acts.ts";
+import { writeAddressPattern } from "../../tools/egress/address-pattern.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { Located } from "../document/document.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
@@ -139,29 +140,46 @@ const checkToolAccess = (draft: TeamDraft, index: number, agent: AgentShape): vo
 
 type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
-const fileToolboxes = ["filesystem", "search"];
-
 const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
-const checkRulePath = (draft: TeamDraft, path: Path, match: string | undefined): void => {
-  if (match === undefined || !namesNoPath(match)) return;
+const checkRulePath = (draft: TeamDraft, path: Path, match: string): void => {
+  if (!namesNoPath(match)) return;
   const message = "file tools see paths relative to the workspace, so this never matches";
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
 };
 
+const checkRuleAddress = (draft: TeamDraft, path: Path, match: string): void => {
+  const written = writeAddressPattern(match);
+  if (written === match) return;
+  const message = "addresses are matched as scheme://host/path in one spelling, so this never matches";
+  draft.report("invalid_value", [...path, "match"], message, { hint: `write it like ${written}` });
+};
+
+/** Checks the pattern of a rule by what it is about: an act, or the tools that it names. */
+const checkMatch = (draft: TeamDraft, path: Path, { act, match }: Rule, named: readonly string[]): void => {
+  if (match === undefined) return;
+  const areOf = (toolboxes: readonly string[]): boolean => {
+    const tools = toolboxes.flatMap((name) => draft.toolboxes.get(name) ?? []);
+    return named.length > 0 && named.every((name) => tools.includes(name));
+  };
+  if ((act !== undefined && isFileAct(act)) || areOf(["filesystem", "search"]))
+    checkRulePath(draft, path, match);
+  if (act === "egress" || areOf(["http"])) checkRuleAddress(draft, path, match);
+};
+
 /** A name near a tool's is treated as a typing error; any other may be a tool that a client brings. */
-const checkRule = (draft: TeamDraft, path: Path, { tool, act, match }: Rule, known: KnownTools): void => {
-  if (act !== undefined && isFileAct(act)) checkRulePath(draft, path, match);
-  if (tool === undefined) return;
-  const isNamed = (name: string): boolean => matchesGlob(tool, name, { segments: false });
+const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools): void => {
+  const { tool } = rule;
+  const isNamed = (name: string): boolean =>
+    tool !== undefined && matchesGlob(tool, name, { segments: false });
   const named = [...draft.tools].filter(isNamed);
+  checkMatch(draft, path, rule, named);
+  if (tool === undefined) return;
   const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
   if (near !== null) {
     const hint = `did you mean "${near}"?`;
     draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
   }
-  const fileTools = fileToolboxes.flatMap((name) => draft.toolboxes.get(name) ?? []);
-  if (named.length > 0 && named.every((name) => fileTools.includes(name))) checkRulePath(draft, path, match);
 };
 
 const checkRules = (draft: TeamDraft, path: Path, known: KnownTools, rules: readonly Rule[] = []): void =>

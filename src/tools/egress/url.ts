@@ -58,14 +58,19 @@ const checkHost = (host: string): string | null => {
 const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
 
 /** Codes of characters that mean the same with and without percent-encoding. */
-const unreserved = /%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/gi;
+const unreserved = /^%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])$/i;
+
+/** Writes the codes of a path in one of the spellings that mean the same. */
+export const normalizePath = (path: string): string =>
+  path.replace(/%[\da-f]{2}/gi, (code) =>
+    unreserved.test(code) ? decodeURIComponent(code) : code.toUpperCase(),
+  );
 
 /** What permission rules match of an address: `scheme://host:port/path`, without spellings that mean the same. */
 export const addressSubject = (address: string): string => {
   const { protocol, hostname, port, pathname } = new URL(address);
   const host = hostname.replace(/\.$/, "");
-  const path = pathname.replace(unreserved, (code) => decodeURIComponent(code));
-  return `${protocol}//${host}:${port === "" ? defaultPort(protocol) : port}${path}`;
+  return `${protocol}//${host}:${port === "" ? defaultPort(protocol) : port}${normalizePath(pathname)}`;
 };
 
 /** Says what is wrong with the form of a URL, whatever the rules are. */

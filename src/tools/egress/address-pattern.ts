@@ -1,0 +1,28 @@
+import { normalizePath } from "./url.ts";
+
+/** This file writes patterns of addresses as addresses are matched: `scheme://host:port/path`, in one spelling. */
+
+const isWild = (text: string): boolean => /[*?[\\]/.test(text);
+
+const writeName = (name: string): string =>
+  isWild(name) ? name.toLowerCase() : (URL.parse(`https://${name}/`)?.hostname ?? name);
+
+/** Writes a host, part by part where it has a wildcard; the brackets of an IPv6 address are no set of characters. */
+const writeHost = (host: string): string => {
+  if (host.startsWith("[")) return writeName(host.replace(/[[\]]/g, String.raw`\$&`));
+  const name = host.replace(/\.$/, "");
+  return isWild(name) ? name.split(".").map(writeName).join(".") : writeName(name);
+};
+
+const writePath = (path: string): string =>
+  normalizePath(path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text.toWellFormed())));
+
+/** Returns a pattern in the spelling in which it can match an address; the same one if it can as it is. */
+export const writeAddressPattern = (pattern: string): string => {
+  if (pattern.startsWith("**")) return writePath(pattern);
+  const [, scheme = "", authority = "", path = "/**"] =
+    /^(?:([^/]*):\/\/)?([^/]*)(\/[^]*)?$/.exec(pattern) ?? [];
+  const [, host = "", port = ""] = /^([^]*?)(:[\d*]+)?$/.exec(authority) ?? [];
+  const known = isWild(scheme) || scheme === "http" ? scheme : "https";
+  return `${known}://${writeHost(host)}${port}${writePath(path)}`;
+};

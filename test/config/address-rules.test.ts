@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { complaints, team } from "./support.ts";
+
+const rules = (...lines: readonly string[]): Promise<string[]> =>
+  complaints(
+    team({
+      top: ["permissions:", "  rules:", ...lines.map((line) => `    - { ${line}, action: deny }`)].join("\n"),
+    }),
+  );
+
+test("TB-7: a pattern of addresses that could never match is an error, which says how to write it", async () => {
+  for (const [match, written] of [
+    ["evil.example.com", "https://evil.example.com/**"],
+    ["https://evil.example.com", "https://evil.example.com/**"],
+    ["https://Evil.Example.com./a", "https://evil.example.com/a"],
+    ["https://x.com*", "https://x.com*/**"],
+    ["*", "https://*/**"],
+    ["https://*.Example.org:8443/**", "https://*.example.org:8443/**"],
+    ["https://bücher.example/**", "https://xn--bcher-kva.example/**"],
+    ["https://*.bücher.example/é/**", "https://*.xn--bcher-kva.example/%C3%A9/**"],
+    ["https://a.example/%c3%a9/%41", "https://a.example/%C3%A9/A"],
+    ["ftp://a.example/**", "https://a.example/**"],
+    ["https://[2606:4700::1]/**", String.raw`https://\[2606:4700::1\]/**`],
+  ] as const)
+    for (const about of ["act: egress", "tool: http_fetch"])
+      expect(await rules(`${about}, match: '${match}'`), match).toEqual([
+        expect.stringContaining(`so this never matches\n  write it like ${written}`),
+      ]);
+  expect(
+    await rules(
+      ...[
+        "**",
+        "**/private",
+        "http://a.example/",
+        "*://a.example/**",
+        "https://a.example:443/**",
+        "https://*.a.example/?/[a-z]*",
+        String.raw`https://\[2606:4700::1\]/**`,
+      ].map((match) => `act: egress, match: '${match}'`),
+    ),
+  ).toEqual([]);
+});
