@@ -1,50 +1,76 @@
-import type { Client } from "@modelcontextprotocol/client";
 import type { OpenClient } from "./connect.ts";
 import { connect, resume, sessionOf } from "./connect.ts";
 import { failureOf } from "./failure.ts";
 import { readListedTool } from "./listed-tool.ts";
 import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from "./port.ts";
+import { nameOf, requestPages } from "./tool-pages.ts";
 import { createWire } from "./wire.ts";
 
-/** This file lists the tools of a server, all pages of them. */
+/** This file lists the tools of a server. */
 
 const mostTools = 128;
 
-const mostPages = 64;
+/** A list of one tool a page may still offer all that it may. */
+const mostPages = 256;
+
+/** So many tools that cannot be used are named. */
+const mostNamed = 128;
 
 const endMs = 5_000;
 
-type ReadTool = ReturnType<typeof readListedTool>;
+interface FoundTools {
+  readonly tools: ListedTool[];
+  /** Says of tools that cannot be offered why. */
+  readonly unusable: string[];
+  unusableCount: number;
+  hasMorePages: boolean;
+}
+
+const addTool = (found: FoundTools, read: ListedTool | string): void => {
+  if (typeof read !== "string") {
+    found.tools.push(read);
+    return;
+  }
+  found.unusableCount += 1;
+  if (found.unusable.length < mostNamed) found.unusable.push(read);
+};
 
 /** Reads page by page, so that of a page only what is offered stays in memory. */
 const readPages = async (
-  client: Client,
+  { client }: OpenClient,
   { redact }: McpEndpoint,
   isOffered: (name: string) => boolean,
   signal: AbortSignal,
-): Promise<readonly ReadTool[]> => {
-  const tools: ReadTool[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < mostPages && tools.length <= mostTools; page++) {
-    const found = await client.listTools(cursor === undefined ? {} : { cursor }, { signal });
-    const wanted = found.tools.filter(({ name }) => isOffered(name)).slice(0, mostTools + 1 - tools.length);
-    tools.push(...wanted.map((tool) => readListedTool(tool, redact)));
-    if (found.nextCursor === undefined || found.nextCursor === cursor) break;
-    cursor = found.nextCursor;
+): Promise<FoundTools> => {
+  const reading = { redact, namesHeaders: client.getProtocolEra() === "modern" };
+  const found: FoundTools = { tools: [], unusable: [], unusableCount: 0, hasMorePages: false };
+  let pages = 0;
+  for await (const { tools, isLast } of requestPages(client, signal)) {
+    const offered = tools.filter((tool) => isOffered(nameOf(tool)));
+    for (const tool of offered)
+      if (found.tools.length <= mostTools) addTool(found, readListedTool(tool, reading));
+    pages += 1;
+    found.hasMorePages = pages === mostPages && !isLast;
+    if (found.tools.length > mostTools || found.hasMorePages) break;
   }
-  return tools;
+  return found;
 };
 
-const listingOf = (found: readonly ReadTool[], open: OpenClient): McpListing => {
-  const tools: ListedTool[] = [];
+const listingOf = (
+  { tools, unusable, unusableCount, hasMorePages }: FoundTools,
+  open: OpenClient,
+): McpListing => {
   const omitted: string[] = [];
-  for (const read of found.slice(0, mostTools)) {
-    if (typeof read === "string") omitted.push(read);
-    else tools.push(read);
-  }
-  if (found.length > mostTools)
+  // These come first, since the status is cut.
+  if (tools.length > mostTools)
     omitted.push(`a server's first ${mostTools} tools are offered, and it has more`);
-  return { tools, omitted, connection: open.connection() };
+  if (hasMorePages) omitted.push(`the first ${mostPages} pages of its list are read, and it has more`);
+  if (unusableCount > mostNamed) omitted.push(`${unusableCount} of its tools cannot be used`);
+  return {
+    tools: tools.slice(0, mostTools),
+    omitted: [...omitted, ...unusable],
+    connection: open.connection(),
+  };
 };
 
 /** Ends the session that a server keeps for a connection, if it keeps one; it gives up after 5 s. */
@@ -68,7 +94,7 @@ export const listTools: McpClient["list"] = async (endpoint, connection, isOffer
   let open: OpenClient | null = null;
   try {
     open = await connect(endpoint, wire, signal);
-    return listingOf(await readPages(open.client, endpoint, isOffered, signal), open);
+    return listingOf(await readPages(open, endpoint, isOffered, signal), open);
   } catch (error) {
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {

@@ -7,18 +7,26 @@ import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import { depthProblem, mendedSchemaProblem } from "../../tools/schema/json-schema-check.ts";
 import { mendSchema } from "../../tools/schema/mend-schema.ts";
+import { headerProblem } from "./header-names.ts";
 import type { ListedTool, McpEndpoint } from "./port.ts";
+import { nameOf } from "./tool-pages.ts";
 
 /** This file reads what a server says of a tool, and says why a tool cannot be offered. */
 
-/** The fields of a tool that are read; the client has checked their types. */
+/** The fields of a tool that are read. */
 interface DescribedTool {
   readonly name: string;
-  readonly description?: string | undefined;
-  readonly inputSchema: object;
-  readonly outputSchema?: object | undefined;
-  readonly annotations?: object | undefined;
-  readonly execution?: { readonly taskSupport?: string | undefined } | undefined;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly outputSchema: Json;
+  readonly annotations: JsonObject | null;
+}
+
+/** How the tools of a server are read. */
+interface ToolReading {
+  readonly redact: McpEndpoint["redact"];
+  /** The server is of a revision in which schemas name headers for arguments. */
+  readonly namesHeaders: boolean;
 }
 
 const longestDescription = 1_024;
@@ -57,14 +65,38 @@ const cleanSchema = (schema: Json): Json => {
   return Object.fromEntries(cleaned);
 };
 
-const hint = (annotations: object | undefined, name: string): boolean =>
-  (annotations as Readonly<Record<string, unknown>> | undefined)?.[name] === true;
+const annotationNames = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/** Returns the annotations that the protocol knows. */
+const readAnnotations = (given: Json | undefined): JsonObject | null => {
+  if (!isJsonObject(given)) return null;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => annotationNames.includes(name)));
+};
 
 const tooDeep = `its schema is nested deeper than ${deepestSchema} levels`;
 
+/** Returns the fields of a tool, or says what of them cannot be used. */
+const readFields = (tool: Json): DescribedTool | string => {
+  const { description: told, inputSchema, outputSchema, annotations, execution } = fieldsOf(tool);
+  const description = told ?? "";
+  if (fieldsOf(execution)["taskSupport"] === "required") return "it runs as a task only";
+  if (typeof description !== "string") return "its description is no text";
+  if (!isJsonObject(inputSchema)) return "it has no schema of its arguments";
+  if ((inputSchema["type"] ?? "object") !== "object") return "its schema is of another type than object";
+  const read = {
+    name: nameOf(tool),
+    description,
+    inputSchema,
+    outputSchema: outputSchema ?? null,
+    annotations: readAnnotations(annotations),
+  };
+  return isShallow(read, deepestJson + 1) ? read : tooDeep;
+};
+
 /** Returns a tool's schema as models get it and calls are checked by it, or says why it cannot be used. */
-const readSchema = (raw: Json, redact: McpEndpoint["redact"]): JsonObject | string => {
-  if (!isShallow(raw, deepestJson)) return tooDeep;
+const readSchema = (raw: JsonObject, { redact, namesHeaders }: ToolReading): JsonObject | string => {
+  const header = namesHeaders ? headerProblem(raw) : null;
+  if (header !== null) return header;
   const given = fieldsOf(cleanSchema(redact(raw)));
   if (utf8Length(JSON.stringify(given)) > longestSchema) return "its schema is longer than 32 KiB";
   const schema = mendSchema(given);
@@ -74,19 +106,31 @@ const readSchema = (raw: Json, redact: McpEndpoint["redact"]): JsonObject | stri
   return problem === null ? { ...schema, type: "object" } : `its schema cannot be used: ${problem}`;
 };
 
-/** Returns a tool within our limits, or the sentence about why it is left out. */
-export const readListedTool = (tool: DescribedTool, redact: McpEndpoint["redact"]): ListedTool | string => {
-  const { name, description = "", inputSchema, outputSchema, annotations } = tool;
+/** Returns a tool within our limits, or the sentence about why it is left out; nothing of what is given is certain. */
+export const readListedTool = (tool: Json, reading: ToolReading): ListedTool | string => {
+  const { redact } = reading;
+  const name = nameOf(tool);
+  if (name === "") return "a tool without a name";
   const shownName = firstCharacters(cleanDescription(redact(name)), 100);
-  if (tool.execution?.taskSupport === "required") return `${shownName}: it runs as a task only`;
-  const schema = readSchema(inputSchema as Json, redact);
+  const described = readFields(tool);
+  if (typeof described === "string") return `${shownName}: ${described}`;
+  const schema = readSchema(described.inputSchema, reading);
   if (typeof schema === "string") return `${shownName}: ${cleanDescription(schema)}`;
-  const described = { name, description, inputSchema, outputSchema, annotations };
+  const { description, annotations, outputSchema } = described;
+  // What a tool does not have does not count in its hash.
+  const hashed = {
+    ...described,
+    annotations: annotations ?? undefined,
+    outputSchema: outputSchema ?? undefined,
+  };
   return {
     remote: name,
     description: cleanDescription(redact(description)) || `The tool ${shownName}.`,
     schema,
-    hints: { readOnly: hint(annotations, "readOnlyHint"), idempotent: hint(annotations, "idempotentHint") },
-    hash: sha256Hex(canonicalJson(described)),
+    hints: {
+      readOnly: annotations?.["readOnlyHint"] === true,
+      idempotent: annotations?.["idempotentHint"] === true,
+    },
+    hash: sha256Hex(canonicalJson(hashed)),
   };
 };
