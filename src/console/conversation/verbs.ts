@@ -10,7 +10,8 @@ import { fieldsOf, listOf, numberOf, outputText, parseJson, textOf } from "../pa
 
 interface Verbs {
   readonly icon: IconName;
-  /** What happened, what happens, and what did not: "Ran", "Running", "Not run". */
+  /** What may happen, happened, happens, and did not: "run", "Ran", "Running", "Not run". */
+  readonly infinitive: string;
   readonly past: string;
   readonly present: string;
   readonly denied: string;
@@ -61,16 +62,22 @@ const countIn =
 
 const changeResult = (_: string, { changes }: CallEntry): string | null => (changes.length === 0 ? null : "");
 
-const read = { icon: "file", past: "Read", present: "Reading", denied: "Not read" } as const;
-const wrote = { icon: "pencil", past: "Wrote", present: "Writing", denied: "Not written" } as const;
-const edited = { icon: "pencil", past: "Edited", present: "Editing", denied: "Not edited" } as const;
-const ran = { icon: "command", past: "Ran", present: "Running", denied: "Not run" } as const;
-const searched = { icon: "search", past: "Searched", present: "Searching", denied: "Not searched" } as const;
-const called = { icon: "branch", past: "Called", present: "Calling", denied: "Not called" } as const;
+/** The tenses of a verb, besides what is said of a call that was refused. */
+const say = (infinitive: string, past: string, present: string) => ({ infinitive, past, present });
+
+const read = { icon: "file", ...say("read", "Read", "Reading"), denied: "Not read" } as const;
+const wrote = { icon: "pencil", ...say("write", "Wrote", "Writing"), denied: "Not written" } as const;
+const edited = { icon: "pencil", ...say("edit", "Edited", "Editing"), denied: "Not edited" } as const;
+const ran = { icon: "command", ...say("run", "Ran", "Running"), denied: "Not run" } as const;
+const searched = {
+  icon: "search",
+  ...say("search", "Searched", "Searching"),
+  denied: "Not searched",
+} as const;
+const called = { icon: "branch", ...say("call", "Called", "Calling"), denied: "Not called" } as const;
 const tasks = {
   icon: "list",
-  past: "Changed task",
-  present: "Changing task",
+  ...say("change task", "Changed task", "Changing task"),
   denied: "Task not changed",
 } as const;
 
@@ -79,8 +86,8 @@ const path = field("path", "file", "directory");
 const known: Readonly<Record<string, Verbs>> = {
   exec_run: { ...ran, subject: commandOf, result: exitOf },
   exec_shell: { ...ran, subject: commandOf, result: exitOf },
-  exec_poll: { ...ran, past: "Looked at command", present: "Looking at command", result: exitOf },
-  exec_kill: { ...ran, past: "Ended command", present: "Ending command", denied: "Not ended" },
+  exec_poll: { ...ran, ...say("look at command", "Looked at command", "Looking at command"), result: exitOf },
+  exec_kill: { ...ran, ...say("end command", "Ended command", "Ending command"), denied: "Not ended" },
   fs_read: { ...read, subject: path, result: lines },
   fs_read_lines: {
     ...read,
@@ -93,32 +100,34 @@ const known: Readonly<Record<string, Verbs>> = {
   fs_list: {
     ...read,
     icon: "folder",
-    past: "Listed",
-    present: "Listing",
+    ...say("list", "Listed", "Listing"),
     subject: path,
     result: countIn("entry", "entries"),
   },
-  fs_stat: { ...read, past: "Looked at", present: "Looking at", subject: path },
+  fs_stat: { ...read, ...say("look at", "Looked at", "Looking at"), subject: path },
   fs_write: { ...wrote, subject: path, result: changeResult },
   fs_edit: { ...edited, subject: path, result: changeResult },
   fs_patch: { ...edited, subject: path, result: changeResult },
-  fs_mkdir: { ...wrote, icon: "folder", past: "Made folder", present: "Making folder", subject: path },
-  fs_delete: { ...edited, past: "Deleted", present: "Deleting", denied: "Not deleted", subject: path },
+  fs_mkdir: {
+    ...wrote,
+    icon: "folder",
+    ...say("make folder", "Made folder", "Making folder"),
+    subject: path,
+  },
+  fs_delete: { ...edited, ...say("delete", "Deleted", "Deleting"), denied: "Not deleted", subject: path },
   fs_move: {
     ...edited,
-    past: "Moved",
-    present: "Moving",
+    ...say("move", "Moved", "Moving"),
     denied: "Not moved",
     subject: field("from", "source", "path"),
   },
   fs_copy: {
     ...edited,
-    past: "Copied",
-    present: "Copying",
+    ...say("copy", "Copied", "Copying"),
     denied: "Not copied",
     subject: field("from", "source", "path"),
   },
-  fs_diff: { ...read, past: "Compared", present: "Comparing", subject: path, result: lines },
+  fs_diff: { ...read, ...say("compare", "Compared", "Comparing"), subject: path, result: lines },
   search_content: { ...searched, subject: field("pattern"), result: countIn("hit") },
   search_files: { ...searched, subject: field("pattern"), result: countIn("file") },
   git_status: { ...ran, subject: () => "git status", result: lines },
@@ -126,8 +135,7 @@ const known: Readonly<Record<string, Verbs>> = {
   git_diff: { ...ran, subject: () => "git diff", result: lines },
   git_commit: {
     ...ran,
-    past: "Committed",
-    present: "Committing",
+    ...say("commit", "Committed", "Committing"),
     denied: "Not committed",
     subject: field("message"),
     prose: true,
@@ -135,45 +143,50 @@ const known: Readonly<Record<string, Verbs>> = {
   },
   ask_user: {
     icon: "question",
-    past: "Asked",
-    present: "Asking",
+    ...say("ask", "Asked", "Asking"),
     denied: "Not asked",
     subject: field("question"),
     prose: true,
   },
   http_fetch: {
     icon: "globe",
-    past: "Fetched",
-    present: "Fetching",
+    ...say("fetch", "Fetched", "Fetching"),
     denied: "Not fetched",
     subject: field("url"),
   },
   spawn_agent: { ...called, subject: field("agent") },
   spawn_agents: called,
   delegate_to_agent: { ...called, subject: field("agent") },
-  dispatch_tasks: { ...called, past: "Dispatched", present: "Dispatching", denied: "Not dispatched" },
+  dispatch_tasks: { ...called, ...say("dispatch", "Dispatched", "Dispatching"), denied: "Not dispatched" },
   check_children: {
     ...called,
-    past: "Looked at called agents",
-    present: "Looking at called agents",
+    ...say("look at called agents", "Looked at called agents", "Looking at called agents"),
     subject: () => "",
   },
-  list_agents: { ...called, past: "Listed agents", present: "Listing agents", subject: () => "" },
-  read_note: { ...read, icon: "note", past: "Read note", present: "Reading note", subject: field("name") },
+  list_agents: { ...called, ...say("list agents", "Listed agents", "Listing agents"), subject: () => "" },
+  read_note: {
+    ...read,
+    icon: "note",
+    ...say("read note", "Read note", "Reading note"),
+    subject: field("name"),
+  },
   write_note: {
     ...wrote,
     icon: "note",
-    past: "Wrote note",
-    present: "Writing note",
+    ...say("write note", "Wrote note", "Writing note"),
     subject: field("name"),
     result: () => "",
   },
-  list_notes: { ...read, icon: "note", past: "Listed notes", present: "Listing notes", subject: () => "" },
+  list_notes: {
+    ...read,
+    icon: "note",
+    ...say("list notes", "Listed notes", "Listing notes"),
+    subject: () => "",
+  },
   shared_state_set: {
     ...wrote,
     icon: "box",
-    past: "Set",
-    present: "Setting",
+    ...say("set", "Set", "Setting"),
     denied: "Not set",
     subject: field("key"),
     result: () => "",
@@ -181,30 +194,26 @@ const known: Readonly<Record<string, Verbs>> = {
   shared_state_get: {
     ...read,
     icon: "box",
-    past: "Read value",
-    present: "Reading value",
+    ...say("read value", "Read value", "Reading value"),
     subject: field("key"),
     result: () => "",
   },
   shared_state_list: {
     ...read,
     icon: "box",
-    past: "Listed values",
-    present: "Listing values",
+    ...say("list values", "Listed values", "Listing values"),
     subject: () => "",
   },
   shared_state_delete: {
     ...edited,
     icon: "box",
-    past: "Deleted value",
-    present: "Deleting value",
+    ...say("delete value", "Deleted value", "Deleting value"),
     subject: field("key"),
     result: () => "",
   },
   shared_tasks_create: {
     ...tasks,
-    past: "Added task",
-    present: "Adding task",
+    ...say("add task", "Added task", "Adding task"),
     denied: "Task not added",
     subject: field("title"),
     prose: true,
@@ -212,58 +221,56 @@ const known: Readonly<Record<string, Verbs>> = {
   },
   shared_tasks_list: {
     ...tasks,
-    past: "Listed tasks",
-    present: "Listing tasks",
+    ...say("list tasks", "Listed tasks", "Listing tasks"),
     subject: () => "",
     result: countIn("task"),
   },
   shared_tasks_get: {
     ...tasks,
-    past: "Looked at task",
-    present: "Looking at task",
+    ...say("look at task", "Looked at task", "Looking at task"),
     subject: field("id"),
     result: () => "",
   },
   shared_tasks_claim: {
     ...tasks,
-    past: "Took task",
-    present: "Taking task",
+    ...say("take task", "Took task", "Taking task"),
     subject: field("id"),
     result: () => "",
   },
   shared_tasks_update: { ...tasks, subject: field("id"), result: () => "" },
   shared_tasks_cancel: {
     ...tasks,
-    past: "Cancelled task",
-    present: "Cancelling task",
+    ...say("cancel task", "Cancelled task", "Cancelling task"),
     subject: field("id"),
     result: () => "",
   },
   browser_navigate: {
     icon: "globe",
-    past: "Opened",
-    present: "Opening",
+    ...say("open", "Opened", "Opening"),
     denied: "Not opened",
     subject: field("url"),
   },
   memory_search: {
     ...searched,
-    past: "Remembered",
-    present: "Remembering",
+    ...say("remember", "Remembered", "Remembering"),
     subject: field("query"),
     prose: true,
   },
   memory_append: {
     ...wrote,
     icon: "note",
-    past: "Kept in memory",
-    present: "Keeping in memory",
+    ...say("keep in memory", "Kept in memory", "Keeping in memory"),
     subject: field("text"),
     prose: true,
     result: () => "",
   },
-  load_skill: { ...read, icon: "note", past: "Read skill", present: "Reading skill", subject: field("name") },
-  recall: { ...read, past: "Read again", present: "Reading again" },
+  load_skill: {
+    ...read,
+    icon: "note",
+    ...say("read skill", "Read skill", "Reading skill"),
+    subject: field("name"),
+  },
+  recall: { ...read, ...say("read again", "Read again", "Reading again") },
 };
 
 export interface CallWords {
@@ -286,7 +293,7 @@ const isRefused = ({ outcome }: Pick<CallEntry, "outcome">): boolean =>
 /** Says what a call does, did, or would have done. */
 export const describeCall = (
   call: Pick<CallEntry, "tool" | "input" | "state" | "outcome">,
-  tense?: "past" | "present" | "denied",
+  tense?: "infinitive" | "past" | "present" | "denied",
 ): CallWords => {
   const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
   if (verbs === undefined)

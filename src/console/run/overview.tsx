@@ -7,7 +7,7 @@ import type { AgentRow } from "../state/agents.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { describeMoneyLimit, readMoneyLimit, runSpent, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
-import { lanesOf, scaleOf, ticksOf } from "./timeline.ts";
+import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
 
 /** What the run costs, how full its context is, and where its time went. */
@@ -100,6 +100,7 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
   const line = threshold === null ? null : threshold * window;
   const top = Math.max(...sizes, line ?? 0, 1);
   const now = sizes.at(-1) ?? 0;
+  const nameOf = nameTurns(shown);
   const open = ({ run, facts }: PlacedTurn) =>
     go({ session: id, context: { run: run.id, turn: facts.turn, call: null } });
   return (
@@ -122,11 +123,12 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
               <button
                 type="button"
                 class={turn === last ? "current" : ""}
-                aria-label={`Turn ${turn.facts.turn}: ${formatCount(sizes[at] ?? 0)} tokens. What the model saw`}
+                title={nameOf(turn).long}
+                aria-label={`${nameOf(turn).long}: ${formatCount(sizes[at] ?? 0)} tokens. What the model saw`}
                 onClick={() => open(turn)}
               >
                 <span class="bar" style={{ height: formatPercent((sizes[at] ?? 0) / top) }} />
-                <span class="bar-number">{turn.facts.turn}</span>
+                <span class="bar-number">{nameOf(turn).short}</span>
               </button>
             </li>
           ))}
@@ -134,7 +136,7 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
       </div>
       <button type="button" class="see" data-key="v" onClick={() => open(last)}>
         <Icon name="eye" />
-        See what the model saw in turn {last.facts.turn}
+        See what the model saw in {nameOf(last).long.toLowerCase()}
         <Icon name="chevron" />
       </button>
     </section>
@@ -234,7 +236,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
             key={tick}
             style={{ left: formatPercent(tick / (scale.work * (1 + 0.06 * (scale.waited > 0 ? 1 : 0)))) }}
           >
-            {tick === 0 ? "0" : formatDuration(tick)}
+            {labelTick(tick)}
           </span>
         ))}
       </div>

@@ -100,17 +100,13 @@ export const NotesTab = ({ seq }: { readonly seq: number }) => (
 
 export const StateTab = ({ seq }: { readonly seq: number }) => (
   <Rows
-    loaded={useStoreRows<{ readonly key: string; readonly revision: number; readonly value: Json }>(
-      "state",
-      seq,
-    )}
+    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", seq)}
     none="No values yet."
     missing="No agent of this session shares values."
-    show={({ key, revision, value }) => (
+    show={({ key, value }) => (
       <li key={key}>
         <p class="store-head">
           <strong class="mono">{escapeInLine(key)}</strong>
-          <span class="meta">{revision === 1 ? "" : `changed ${revision - 1} times`}</span>
         </p>
         <pre class="output">{typeof value === "string" ? escapeInLines(value) : escapeJson(value)}</pre>
       </li>

@@ -6,8 +6,9 @@ import type {
   TurnFacts,
 } from "../../client/transcript.ts";
 import { describeCall, hasFailed } from "../conversation/verbs.ts";
+import { formatDuration } from "../parts/format.ts";
 import { callsOf, turnSpent } from "./figures.ts";
-import type { Spent } from "./figures.ts";
+import type { PlacedTurn, Spent } from "./figures.ts";
 
 /** A run as lanes over time: one for each turn, and those of called agents below their call. */
 
@@ -58,27 +59,45 @@ const callSegments = (call: CallEntry, now: number): readonly Segment[] => {
     : [asks, { kind, from: closed, to }];
 };
 
-const joinNames = (calls: readonly CallEntry[]): string => {
+/** Shows of a path only its end; a command stays whole. */
+const shortenSubject = (subject: string): string =>
+  /\s/.test(subject) ? subject : (subject.split("/").findLast((part) => part !== "") ?? "");
+
+const askWords: Readonly<Record<string, string>> = {
+  question: "Asks you",
+  authorization: "Asks you to sign in",
+  client_tool: "Waits for its program",
+};
+
+/** Says what a call waits for: "Asks to run npm test", "Asks to use crm__find". */
+const describeAsk = (call: CallEntry, kind: string): string => {
+  const words = askWords[kind];
+  if (words !== undefined) return words;
+  const { verb, subject, isName, isProse } = describeCall(call, "infinitive");
+  if (isName) return `Asks to use ${verb}`;
+  return `Asks to ${verb} ${isProse ? "" : shortenSubject(subject)}`.trim();
+};
+
+const joinNames = (calls: readonly [CallEntry, ...CallEntry[]]): string => {
+  const asking = calls.find(({ ask }) => ask?.status === "open");
+  if (asking?.ask != null) return describeAsk(asking, asking.ask.kind);
   const [first] = calls;
-  if (first === undefined) return "Answered";
-  if (first.ask?.status === "open")
-    return first.ask.kind === "question"
-      ? "Asks you"
-      : `Asks to ${describeCall(first, "past").verb.toLowerCase()}`;
   const children = calls.reduce((sum, { children: called }) => sum + called.length, 0);
   if (children > 0) return `Called ${children} ${children === 1 ? "agent" : "agents"}`;
   const { verb, subject, isName } = describeCall(first);
-  if (calls.length === 1) return isName ? verb : `${verb} ${subject.split("/").at(-1) ?? ""}`.trim();
+  if (calls.length === 1) return isName ? verb : `${verb} ${shortenSubject(subject)}`.trim();
   const same = calls.every((call) => describeCall(call).verb === verb);
   return same ? `${verb} ${calls.length} times` : `${verb} and ${calls.length - 1} more`;
 };
 
+/** Calls that the log no longer has, as after a clear, are only counted. */
 const titleOf = (
-  { model_calls: models }: TurnFacts,
-  calls: readonly CallEntry[],
+  { model_calls: models, calls: ids }: TurnFacts,
+  [first, ...more]: readonly CallEntry[],
   isOpen: boolean,
 ): string => {
-  if (calls.length > 0) return joinNames(calls);
+  if (first !== undefined) return joinNames([first, ...more]);
+  if (ids.length > 0) return ids.length === 1 ? "Used a tool" : `Used ${ids.length} tools`;
   const last = models.at(-1);
   if (last === undefined) return isOpen ? "Begins" : "Nothing";
   if (last.failure !== null) return isStopped(last) ? "Stopped" : "Model failed";
@@ -113,6 +132,16 @@ const addUp = (spent: readonly Spent[]): Spent =>
     { cost: 0, tokens: 0 },
   );
 
+/** A called agent that failed did so in the last thing that it worked on. */
+const markFailure = (segments: readonly Segment[]): readonly Segment[] => {
+  const last = segments.reduce<Segment | null>(
+    (latest, segment) =>
+      segment.kind !== "asks" && (latest === null || segment.to >= latest.to) ? segment : latest,
+    null,
+  );
+  return segments.map((segment) => (segment === last ? { ...segment, kind: "failed" } : segment));
+};
+
 /** A called agent is one lane, whatever its turns were. */
 const childLanes = (
   transcript: Transcript,
@@ -127,14 +156,16 @@ const childLanes = (
   const lanes = runs.flatMap((run) =>
     run.timeline.map((facts) => ({ facts, lane: turnLane(run, facts, findCalls(facts, calls), depth, now) })),
   );
+  const segments = lanes.flatMap(({ lane }) => lane.segments);
+  const failed = thread.state === "failed";
   const own: Lane = {
     id,
     turn: null,
     depth,
     title: `${thread.prefix} ${thread.agent}`.trim(),
-    segments: lanes.flatMap(({ lane }) => lane.segments),
+    segments: failed ? markFailure(segments) : segments,
     spent: addUp(lanes.map(({ lane }) => lane.spent)),
-    failed: thread.state === "failed",
+    failed,
   };
   const below = lanes.flatMap(({ facts }) => findCalls(facts, calls).flatMap(({ children }) => children));
   return [own, ...below.flatMap((child) => childLanes(transcript, calls, child, depth + 1, now))];
@@ -213,12 +244,34 @@ export const scaleOf = (lanes: readonly Lane[], begin: number, end: number): Sca
   return { work, waited, at };
 };
 
-/** Round steps of a time axis: at most four of them. */
+const tickSteps = [
+  100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000,
+  1_800_000, 3_600_000, 7_200_000, 18_000_000, 36_000_000, 86_400_000,
+];
+
+/** So many characters have room over the tracks, and so many stay free between two labels. */
+const axisWidth = 17;
+const labelGap = 1;
+
+/** The ticks of a time axis at round steps, so far apart that no label touches the next. */
 export const ticksOf = (work: number): readonly number[] => {
-  const steps = [
-    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000,
-    3_600_000,
-  ];
-  const step = steps.find((each) => work / each <= 2.8) ?? work / 3;
-  return Array.from({ length: Math.floor(work / step) + 1 }, (_, at) => at * step);
+  for (const step of tickSteps) {
+    if (step * axisWidth < work) continue;
+    const ticks = Array.from({ length: Math.floor(work / step) + 1 }, (_, at) => at * step);
+    const longest = Math.max(...ticks.slice(0, -1).map((tick) => labelTick(tick).length));
+    if (longest + labelGap <= (step / work) * axisWidth) return ticks;
+  }
+  return [0];
+};
+
+export const labelTick = (tick: number): string => (tick === 0 ? "0" : formatDuration(tick));
+
+/** Names turns by their number, and by their run as well where there are several: "2.1", "Run 2, turn 1". */
+export const nameTurns = (turns: readonly PlacedTurn[]) => {
+  const isOneRun = new Set(turns.map(({ run }) => run.id)).size <= 1;
+  return ({ run, facts: { turn } }: PlacedTurn): { readonly short: string; readonly long: string } => {
+    if (isOneRun) return { short: String(turn), long: `Turn ${turn}` };
+    const number = run.id.replace(/^run_/, "");
+    return { short: `${number}.${turn}`, long: `Run ${number}, turn ${turn}` };
+  };
 };
