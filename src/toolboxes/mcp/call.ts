@@ -94,7 +94,8 @@ const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   if (isUnreadable(error)) return toolError("failed", `the server's answer cannot be read; ${doneText}`);
   if (error instanceof ProtocolError) return refusedOutput(error);
   const status = statusOf(error);
-  if (status === null || status >= 500 || isAuthFailure(error)) return null;
+  // A server that forbids one tool may still offer the others.
+  if (status === null || status >= 500 || status === 401) return null;
   return toolError("failed", `the server refused this call: it answered ${status}`);
 };
 

@@ -1,4 +1,5 @@
 import {
+  InsufficientScopeError,
   ProtocolError,
   SdkErrorCode,
   SdkError,
@@ -20,8 +21,10 @@ const firstWords = (error: unknown, redact: Redact): string =>
   firstCharacters(redact(errorMessageOf(error)), longestReason);
 
 /** Returns the status of an HTTP answer that an error stands for; null if it stands for none. */
-export const statusOf = (error: unknown): number | null =>
-  error instanceof SdkHttpError ? (error.status ?? null) : null;
+export const statusOf = (error: unknown): number | null => {
+  if (error instanceof InsufficientScopeError) return 403;
+  return error instanceof SdkHttpError ? (error.status ?? null) : null;
+};
 
 /** Returns whether the server wants to know who asks. */
 export const isAuthFailure = (error: unknown): boolean =>

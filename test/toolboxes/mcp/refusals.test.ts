@@ -77,6 +77,7 @@ test("TB-18: a server that repeats its token where a text is cut gives away no p
 test("TB-25: a status that refuses one call pauses no server; one that fails does", async () => {
   for (const [status, pauses] of [
     [400, false],
+    [403, false],
     [413, false],
     [422, false],
     [429, false],
@@ -102,6 +103,48 @@ test("TB-25: a status that refuses one call pauses no server; one that fails doe
       pauses ? expect.stringMatching(/^unavailable: /) : "seen",
     ]);
   }
+});
+
+test("TB-25: a tool that a server forbids costs no other tool: its call ends with an error, also where no wider scope can be had", async () => {
+  for (const challenge of ["Bearer", 'Bearer error="insufficient_scope", scope="sea:write"']) {
+    const server = await serverOf({
+      tools: () => ["look", "keep"].map((name) => textTool(name)),
+      call: (name) => textResult(`${name} done`),
+      before: ({ rpc, params }, response) => {
+        const forbids = rpc === "tools/call" && params["name"] === "keep";
+        if (forbids) response.writeHead(403, { "www-authenticate": challenge }).end();
+        return forbids;
+      },
+    });
+    const bench = await servedBench({
+      servers: [`{ name: sea, url: "${server.url}" }`],
+      toolboxes: "[sea]",
+      turns: [[["sea__keep", {}]], [["sea__look", {}]], ["Done."]],
+      hosts: [server.host],
+    });
+    await say(bench);
+    expect(eventsOf(bench, "tool_call_end").map(({ output: each }) => each)).toEqual([
+      "failed: the server refused this call: it answered 403",
+      "look done",
+    ]);
+    expect(eventsOf(bench, "mcp_status").map(({ state }) => state)).toEqual(["connected"]);
+  }
+});
+
+test("TB-25: a server that wants other credentials for a call is not asked again at once", async () => {
+  const { bench } = await looking(
+    {
+      before: ({ rpc }, response) => {
+        if (rpc === "tools/call") response.writeHead(401).end();
+        return rpc === "tools/call";
+      },
+    },
+    { runs: 2 },
+  );
+  await say(bench);
+  expect(output(bench)).toMatch(/^unavailable: .*refused the credentials/);
+  await say(bench, "Again");
+  expect(output(bench)).toMatch(/asked again in 30 s/);
 });
 
 test("TB-25: a status by which an edge says that it did not reach the server leaves no doubt: the call was not made", async () => {
