@@ -2,29 +2,50 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { teamFolder } from "../config/build/files.ts";
 import { lockFile, lockText } from "../config/build/mcp-lock.ts";
-import type { Team } from "../config/team.ts";
+import type { McpServer, Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
+import type { ServerReach, Servers } from "../engine/tools/servers.ts";
 import { mcp } from "../toolboxes/mcp/index.ts";
+import type { IssuerCredentials } from "../toolboxes/mcp/port.ts";
 import type { Terminal } from "./usage.ts";
 
 /** Limits the wait for one server. */
 const listMs = 30_000;
 
-/** Passes on what the team's file refers to, and nothing else of this machine's environment. */
+/** Passes on what the team's file refers to and where requests may go, and nothing else of this machine's environment. */
 const environmentOf = ({ secrets }: Team): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    [...secrets, "LIMPET_PRIVATE_EGRESS"].flatMap((name) => {
+    [...secrets, "LIMPET_DEV", "LIMPET_PRIVATE_EGRESS"].flatMap((name) => {
       const value = process.env[name];
       return value === undefined ? [] : [[name, value] as const];
     }),
   );
 
-const noTokens = async () =>
-  ({
-    kind: "failure",
-    reason:
-      "nobody can sign in here; leave this server out of the lock and approve its tools after the first login",
-  }) as const;
+const nobodySignsIn = {
+  kind: "failure",
+  reason:
+    "nobody can sign in here; leave this server out of the lock and approve its tools after the first login",
+} as const;
+
+const noLogin = async (): Promise<string> => {
+  throw new Error(nobodySignsIn.reason);
+};
+
+/** Obtains tokens with the client's own credentials, where the team has such; they are kept for one listing. */
+const createAuthorizer = ({ logins }: Servers, { name, auth }: McpServer): ServerReach["authorize"] => {
+  let stored: readonly IssuerCredentials[] = [];
+  return async (request) => {
+    if (auth !== "client_credentials") return nobodySignsIn;
+    try {
+      const after = await logins.authorize(name, stored, { request, state: noLogin, now: Date.now });
+      ({ stored } = after);
+      return after.outcome.kind === "token" ? after.outcome : nobodySignsIn;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return { kind: "failure", reason: `no token can be had: ${reason}` };
+    }
+  };
+};
 
 const noSandbox = (): never => {
   throw new Error("there is no sandbox here");
@@ -38,7 +59,8 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
   const { servers } = createEngine({ team, env: environmentOf(team), toolboxes: [], mcp });
   const lock: Record<string, Readonly<Record<string, string>>> = {};
   let isWhole = true;
-  for (const { name, url } of team.mcp_servers) {
+  for (const server of team.mcp_servers) {
+    const { name, url } = server;
     const before = team.mcp_lock[name];
     if (before !== undefined) lock[name] = before;
     if (url === undefined) continue;
@@ -46,7 +68,7 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     const answer = await servers.list(name, null, {
       signal,
       sandbox: noSandbox,
-      authorize: noTokens,
+      authorize: createAuthorizer(servers, server),
     });
     if (answer.ok) lock[name] = Object.fromEntries(answer.tools.map((tool) => [tool.name, tool.hash]));
     else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);

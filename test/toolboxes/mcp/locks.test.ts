@@ -1,0 +1,63 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { compileFolder } from "../../../src/cli/compile.ts";
+import { lockServers } from "../../../src/cli/lock-mcp.ts";
+import { replies, said, scripted } from "../../support/scripts.ts";
+import { oauthOf, protectedBy } from "./logins.ts";
+
+/** What `limpet build --lock-mcp` locks of servers that want a token. */
+
+interface Locked {
+  readonly isWhole: boolean;
+  readonly lines: readonly string[];
+  readonly servers: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** Locks the servers of a team file, with these variables in the environment. */
+const lock = async (servers: string, env: Readonly<Record<string, string>>): Promise<Locked> => {
+  const root = mkdtempSync(join(tmpdir(), "limpet-lock-"));
+  onTestFinished(() => {
+    rmSync(root, { recursive: true, force: true });
+    vi.unstubAllEnvs();
+  });
+  const folder = join(root, "config", "acme");
+  mkdirSync(folder, { recursive: true });
+  const more = `egress: { allow_http: true }\nmcp_servers: [${servers}]`;
+  const yaml = scripted(replies(said("Done.")), "", more);
+  writeFileSync(join(folder, "team.yaml"), yaml.replace("toolboxes: [probe]", "toolboxes: [sea]"));
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  const { team, diagnostics } = await compileFolder(root, "acme", true);
+  if (team === null) throw new Error(JSON.stringify(diagnostics));
+  const lines: string[] = [];
+  const isWhole = await lockServers({ root, print: (line) => lines.push(line) }, team);
+  const text = readFileSync(join(folder, "mcp.lock.json"), "utf8");
+  const { servers: found } = JSON.parse(text) as Pick<Locked, "servers">;
+  return { isWhole, lines, servers: found };
+};
+
+test("TB-23 TB-27: a server is locked with a token that the team's own client obtains; nobody signs in, and nothing is kept", async () => {
+  const auth = await oauthOf({ clients: { team: "canary-client-secret" } });
+  const sea = await protectedBy(auth);
+  const server = `{ name: sea, url: "${sea.url}", auth: client_credentials, credentials: { client_id: team, client_secret: "\${SECRET}", issuer: "${auth.url}" } }`;
+  const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
+  const locked = await lock(server, { ...env, SECRET: "canary-client-secret" });
+  expect(locked.lines).toEqual([]);
+  expect(locked).toMatchObject({ isWhole: true, servers: { sea: { sea__look: expect.any(String) } } });
+  expect(auth.seen.filter((path) => path === "/token client_credentials")).toHaveLength(1);
+  const refused = await lock(server, { ...env, SECRET: "canary-other-secret" });
+  expect(refused.isWhole).toBe(false);
+  expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token can be had: /);
+  expect(refused.lines.join()).not.toContain("canary");
+});
+
+test("TB-23 TB-27: a server at which people sign in cannot be locked, and the reason says what to do", async () => {
+  const auth = await oauthOf();
+  const sea = await protectedBy(auth);
+  const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
+  const locked = await lock(`{ name: sea, url: "${sea.url}", auth: oauth }`, env);
+  expect(locked).toMatchObject({ isWhole: false, servers: {} });
+  expect(locked.lines.join()).toContain("nobody can sign in here; leave this server out of the lock");
+  expect(auth.seen).toEqual([]);
+});
