@@ -21,6 +21,12 @@ const mistakes: readonly (readonly [string, string, string, string])[] = [
     "unknown_key providers[1].kinde:",
   ],
   ["a name that is none", "  - name: crew", "  - name: [crew]", "wrong_type providers[1].name:"],
+  [
+    "a kind that does not exist",
+    "    kind: scripted",
+    "    kind: scriptd",
+    "unknown_provider_kind providers[1].kind:",
+  ],
   ["a provider's wrong name", "  - name: crew", "  - name: the crew", "invalid_value providers[1].name:"],
 ];
 

@@ -76,6 +76,38 @@ const faults: readonly (readonly [string, string, string])[] = [
     "a: - b\n",
     "1:4 yaml_syntax a list begins in the line below its key, not behind it",
   ],
+  [
+    "a star in brackets",
+    "allow: [*.example.com, b]\n",
+    '1:9 yaml_alias a text cannot begin with *; quote it: "*.example.com"',
+  ],
+  [
+    "a star in an item",
+    "allow:\n  - *.example.com # all\n",
+    '2:5 yaml_alias a text cannot begin with *; quote it: "*.example.com"',
+  ],
+  ["a star alone", "allow: * # all\n", '1:8 yaml_alias a text cannot begin with *; quote it: "*"'],
+  ["a star alone in brackets", "allow: [*, b]\n", '1:9 yaml_alias a text cannot begin with *; quote it: "*"'],
+  ["a star before a text", "a: * b\n", '1:4 yaml_alias a text cannot begin with *; quote it: "* b"'],
+  ["a star before more", "a: *b c\n", '1:4 yaml_syntax a text cannot begin with *; quote it: "*b c"'],
+  [
+    "a star before a brace",
+    "a: *.{ts,js}\n",
+    '1:4 yaml_syntax a text cannot begin with *; quote it: "*.{ts,js}"',
+  ],
+  ["a star as a key", "a:\n  *: deny\n", '2:3 yaml_syntax a text cannot begin with *; quote it: "*"'],
+  [
+    "a star in another line",
+    "allow: [\n  *, b\n]\n",
+    '2:3 yaml_alias a text cannot begin with *; quote it: "*"',
+  ],
+  ["an ampersand alone", "a: & b\n", '1:4 yaml_alias a text cannot begin with &; quote it: "& b"'],
+  [
+    "a text behind a quoted star",
+    'a: "x *y" z\n',
+    "1:11 yaml_syntax text follows where the value has ended; quote all of it, and write '' for a ' in single quotes",
+  ],
+  ["an anchor that is missing", "a: *b\n", "1:4 yaml_alias the anchor &b is not defined before this place"],
 ];
 
 test.each(faults)("CF-30: %s is explained in plain words", (_, text, said) => {
@@ -84,6 +116,7 @@ test.each(faults)("CF-30: %s is explained in plain words", (_, text, said) => {
 
 test("CF-9: a long line of colons is explained within two seconds", () => {
   const begun = performance.now();
-  for (const piece of ["{a: ", ": ", "a: b: ", "{ a: b, c: d: "]) findingOf(`a: ${piece.repeat(20_000)}\n`);
+  for (const piece of ["* ", "*{", "{a: ", ": ", "a: b: ", "{ a: b, c: d: "])
+    findingOf(`a: ${piece.repeat(20_000)}\n`);
   expect(performance.now() - begun).toBeLessThan(8_000);
 });

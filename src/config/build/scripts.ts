@@ -104,9 +104,11 @@ export const readScripts = (
   };
   const scripts = new Map<number, Script>();
   for (const provider of draft.providers) {
-    if (provider.value.kind !== "scripted") {
-      if (provider.value.script === undefined) continue;
-      const message = `only a provider of kind scripted has a script, not ${provider.value.kind}`;
+    const { kind, script: written } = provider.value;
+    if (kind !== "scripted") {
+      // A kind that does not exist may be meant to be this one.
+      if (written === undefined || !draft.providerKinds.includes(kind)) continue;
+      const message = `only a provider of kind scripted has a script, not ${kind}`;
       draft.report("exclusive_keys", ["providers", provider.index, "script"], message, { which: "key" });
       continue;
     }

@@ -3,7 +3,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, Parser } from "yaml";
 import type { ErrorCode, SourcePlace } from "./diagnostics.ts";
 import { createPlacer } from "./place.ts";
 import type { DocumentFinding } from "./safety.ts";
-import { explainSyntax } from "./syntax-faults.ts";
+import { explainSign, explainSyntax } from "./syntax-faults.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
 /** This file reads one YAML file as plain values that know where they were written. */
@@ -81,7 +81,10 @@ const readAlias = (walk: DocumentWalk, alias: Alias): Located => {
   }
   const target = walk.anchors.get(alias.source);
   if (target === undefined) {
-    return refuseNode(alias, "yaml_alias", `the anchor &${alias.source} is not defined before this place`);
+    const message = /^[\w-]+$/.test(alias.source)
+      ? `the anchor &${alias.source} is not defined before this place`
+      : explainSign(`*${alias.source}`);
+    return refuseNode(alias, "yaml_alias", message);
   }
   if (target === "open") return refuseNode(alias, "yaml_cycle", `&${alias.source} contains itself`);
   countNodes(walk, alias, target.size);
@@ -226,7 +229,10 @@ const problemOf = (
   if (problem === undefined) return null;
   const code = yamlCodes[problem.code] ?? "yaml_syntax";
   if (code === "yaml_syntax") return { code, ...explainSyntax(problem, text, lexemes) };
-  return { code, offset: problem.pos[0], message: code === "yaml_tag" ? tagRefusal : problem.message };
+  const [offset] = problem.pos;
+  if (code === "yaml_alias" && problem.message.endsWith("cannot be an empty string"))
+    return { code, offset, message: explainSign(text.slice(offset)) };
+  return { code, offset, message: code === "yaml_tag" ? tagRefusal : problem.message };
 };
 
 function* cstOf(lexemes: readonly string[]): Generator<CST.Token> {

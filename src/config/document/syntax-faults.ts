@@ -42,6 +42,20 @@ const explainMissingSpace = (line: string): string | null => {
   return key === undefined ? null : `put a space behind the colon: ${key}: ${value}`;
 };
 
+/** Says that a text which begins with the sign of an alias or an anchor needs quotes. */
+export const explainSign = (text: string): string => {
+  const [value = "", sign = ""] =
+    /^([*&])(?:\{[^}\n]*\}|[^,\]{}#:\n]|:(?!\s))*/.exec(text.slice(0, maximumLine)) ?? [];
+  return `a text cannot begin with ${sign}; quote it: ${quote(value)}`;
+};
+
+/** Finds the star with which the text before a place begins; -1 if it begins otherwise. */
+const findStar = (text: string, at: number): number => {
+  const begun = text.slice(Math.max(0, text.lastIndexOf("\n", at - 1) + 1, at - maximumLine), at);
+  const [star] = /(?<=^|[\s[{,])\*[^"']*$/.exec(begun) ?? [];
+  return star === undefined ? -1 : at - star.length;
+};
+
 const indentation =
   "the indentation does not fit: keys of one map begin in the same column, and so do the items of a list";
 
@@ -97,6 +111,8 @@ export const explainSyntax = (
     const offset = findOpenQuote(text, lexemes, at);
     return { offset, message: "a quote is opened here and never closed" };
   }
+  const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
+  if (star >= 0) return { offset: star, message: explainSign(text.slice(star)) };
   const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
   const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
   if (ofColons !== null) return { offset: at, message: ofColons };
