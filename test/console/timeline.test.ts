@@ -125,7 +125,7 @@ test.each([
 
 test("AP-54: labels of the time axis never touch, and every run of a tenth of a second or more has two", () => {
   const width = 106;
-  const character = 6.2;
+  const character = 7.2;
   for (let work = 100; work < 80_000_000; work = Math.ceil(work * 1.013)) {
     const ticks = ticksOf(work);
     expect(ticks.length, `${work} ms`).toBeGreaterThanOrEqual(2);

@@ -143,8 +143,20 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   const side = page.getByRole("region", { name: "What changed" });
   await side.getByText("same bytes as sent").waitFor();
   await side.getByText("9 messages retired").waitFor();
+  await page.getByText("effects left out 2.4k tokens: 9 messages became one summary.").waitFor();
+  await page.getByRole("tab", { name: "Not sent 9" }).waitFor();
+  await rows.filter({ hasText: "9 messages" }).getByRole("button").first().click();
+  const originals = page.getByRole("list", { name: "The messages" }).locator("> li");
+  await originals.first().waitFor();
+  expect(await originals.count()).toBe(9);
+  await originals
+    .filter({ hasText: "fs_read_lines tides.txt" })
+    .filter({ hasText: "33 as shortened" })
+    .waitFor();
   await rows.filter({ hasText: "summary of 9" }).getByRole("button").first().click();
-  await page.getByText("compact wrote this in their place").waitFor();
+  await page
+    .getByText("It stands for 9 messages, which are no longer sent because the context was over 70 % full")
+    .waitFor();
   await page.locator('[data-key="["]:enabled').waitFor();
   await press("[");
   await page.getByText("Turn 5 sent").waitFor();

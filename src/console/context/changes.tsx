@@ -8,8 +8,8 @@ import {
   formatTokens,
   formatUsd,
 } from "../parts/format.ts";
+import { changeLines, partsOf, sizesOf } from "./sentences.ts";
 import type { ContextView } from "./view.ts";
-import { changeLines, partsOf, sizesOf } from "./view.ts";
 
 /** What changed since the call before, what the request is made of, and its facts. */
 
@@ -50,7 +50,7 @@ interface ChangesProps {
 
 export const Changes = ({ view, facts, threshold }: ChangesProps) => {
   const { previous, beforeEffects, now } = sizesOf(view);
-  const lines = changeLines(view);
+  const lines = changeLines(view, threshold);
   const difference = previous === null ? 0 : now - previous;
   const bar = { window: Math.max(view.window, now, beforeEffects), threshold };
   return (
@@ -65,20 +65,19 @@ export const Changes = ({ view, facts, threshold }: ChangesProps) => {
         </p>
       )}
       <ul class="changes">
-        {lines.map(({ sign, text, by, reason, tokens }, at) => (
+        {lines.map(({ sign, text, by, notes, tokens }, at) => (
           <li key={at}>
             <span class={`sign ${signTones[sign]}`} aria-hidden="true">
               {sign}
             </span>
             <span>
               {escapeInLine(text)}
-              {(by !== null || reason !== null) && (
-                <span class="meta">
-                  {by !== null && <span class="mono">{by}</span>}
-                  {by !== null && reason !== null && " · "}
-                  {escapeInLine(reason ?? "")}
+              {notes.map((note) => (
+                <span key={note} class="meta">
+                  {note}
                 </span>
-              )}
+              ))}
+              {by !== null && <span class="mono meta">{escapeInLine(by)}</span>}
             </span>
             <span>{formatSigned(tokens)}</span>
           </li>

@@ -9,8 +9,9 @@ import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import type { ContextPlace } from "../state/route.ts";
 import { Changes } from "./changes.tsx";
 import { Rows } from "./rows.tsx";
+import { countMessages, isChanged, isSent, rowsOf } from "./row-list.ts";
+import { describeView } from "./sentences.ts";
 import type { ContextRow, ContextView } from "./view.ts";
-import { describeView, isChanged, isSent, rowsOf } from "./view.ts";
 
 /** What the model saw in a turn: it takes the place of the conversation. */
 
@@ -151,11 +152,17 @@ const AsSent = ({ address }: { readonly address: string }) => {
   );
 };
 
-const Body = ({ view }: { readonly view: ContextView }) => {
+interface BodyProps {
+  readonly view: ContextView;
+  /** The share of the window where effects make the context smaller; null if nobody knows. */
+  readonly shrinksAt: number | null;
+}
+
+const Body = ({ view, shrinksAt }: BodyProps) => {
   const [filter, setFilter] = useState<RowFilter>("changed");
   const [search, setSearch] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
-  const rows = useMemo(() => rowsOf(view), [view]);
+  const rows = useMemo(() => rowsOf(view, shrinksAt), [view, shrinksAt]);
   const wanted = search.trim().toLowerCase();
   const keeps = filters.find(({ id }) => id === filter)?.keeps ?? (() => true);
   const found = (row: ContextRow): boolean =>
@@ -176,7 +183,7 @@ const Body = ({ view }: { readonly view: ContextView }) => {
           onChoose={setFilter}
           tabs={filters.map(({ id, label, keeps: counts }) => ({
             id,
-            label: `${label} ${rows.filter(counts).length}`,
+            label: `${label} ${countMessages(rows.filter(counts))}`,
           }))}
         />
         <label class="search">
@@ -197,7 +204,14 @@ const Body = ({ view }: { readonly view: ContextView }) => {
           <span>Tokens</span>
           <span>sent of original</span>
         </div>
-        <Rows view={view} rows={shown} folds={folds} chosen={chosen} onChoose={setChosen} />
+        <Rows
+          view={view}
+          rows={shown}
+          shrinksAt={shrinksAt}
+          folds={folds}
+          chosen={chosen}
+          onChoose={setChosen}
+        />
         {shown.length === 0 && <p class="empty meta">Nothing here.</p>}
       </div>
     </>
@@ -212,9 +226,11 @@ const useContextView = (address: string, place: ContextPlace) => {
   return { view: isThis ? value : null, problem };
 };
 
-const useThreshold = (agent: string | undefined): number | null => {
+/** Where the agent's effects begin; nobody knows it of a turn that another definition sent. */
+const useThreshold = (view: ContextView | null): number | null => {
   const { team } = useApp();
-  return useStore(team)?.agents.find(({ name }) => name === agent)?.shrinks_at ?? null;
+  const agent = useStore(team)?.agents.find(({ name }) => name === view?.agent);
+  return view === null || view.verified === false ? null : (agent?.shrinks_at ?? null);
 };
 
 export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
@@ -224,7 +240,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
   const call = place.call === null ? "" : `?call=${place.call}`;
   const address = `/sessions/${id}/runs/${place.run}/turns/${place.turn}/context${call}`;
   const { view, problem } = useContextView(address, place);
-  const threshold = useThreshold(view?.agent);
+  const threshold = useThreshold(view);
   useEffect(() => document.getElementById("context-body")?.scrollTo({ top: 0 }), [address]);
   return (
     <main class="context" id="conversation">
@@ -236,7 +252,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
       />
       <div class="context-main" id="context-body" role="tabpanel" aria-label="The request" tabIndex={0}>
         {problem !== null && <p class="empty bad">{problem}</p>}
-        {view !== null && mode === "rows" && <Body view={view} />}
+        {view !== null && mode === "rows" && <Body view={view} shrinksAt={threshold} />}
         {mode === "sent" && <AsSent address={address} />}
       </div>
       <section class="context-side" aria-label="What changed">

@@ -1,14 +1,10 @@
-import { useMemo, useState } from "preact/hooks";
-import { CopyButton } from "../parts/controls.tsx";
-import { DiffView } from "../parts/diff-view.tsx";
-import { diffTexts } from "../parts/diff.ts";
-import { escapeInLine, escapeInLines } from "../parts/escape.ts";
-import { countLines, countOf, formatCount } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useState } from "preact/hooks";
+import { escapeInLine } from "../parts/escape.ts";
+import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
-import { useApp, useSession } from "../state/app.ts";
 import type { ContextRow, ContextView, RowState } from "./view.ts";
-import { foldRows } from "./view.ts";
+import { Opened } from "./opened.tsx";
+import { countMessages, foldRows } from "./row-list.ts";
 
 /** The messages of a model call, one row each. */
 
@@ -77,112 +73,11 @@ const TokenNumber = ({ row }: { readonly row: ContextRow }) => {
   );
 };
 
-interface WireMessage {
-  readonly id: string;
-  readonly parts: readonly {
-    readonly type: string;
-    readonly text?: string;
-    readonly content?: readonly { readonly text?: string }[];
-  }[];
-}
-
-const partText = ({ text, content }: WireMessage["parts"][number]): string =>
-  text ?? content?.map((each) => each.text ?? "").join("\n") ?? "";
-
-/** Loads the originals of what a row stands for. */
-const useOriginals = (row: ContextRow, thread: string, wanted: boolean): string | null => {
-  const { api } = useApp();
-  const { id } = useSession();
-  const last = row.places.at(-1);
-  const loaded = useLoad(`${id} ${row.id} ${String(wanted)}`, async (signal) => {
-    if (!wanted || last === undefined) return null;
-    const limit = Math.min(200, row.places.length);
-    const query = `thread=${thread}&retired=true&before=${last + 1}&limit=${limit}`;
-    const { data } = await api.read<{ readonly data: readonly WireMessage[] }>(
-      `/sessions/${id}/messages?${query}`,
-      { signal },
-    );
-    const shown = data.filter((message) => row.messages.includes(message.id));
-    return shown.map(({ parts }) => parts.map(partText).join("\n")).join("\n\n");
-  });
-  return loaded.value;
-};
-
-const whyWords = ({ state, reason, by }: ContextRow): string => {
-  const who = by ?? "the runtime";
-  const because = reason === null ? "" : ` (${escapeInLine(reason)})`;
-  switch (state) {
-    case "overlaid":
-      return `The model got a shorter text from ${who}${because}. The whole of it stays in the session.`;
-    case "retired":
-      return `These were not sent any more${because}. They stay in the session.`;
-    case "summary":
-      return `${who} wrote this in their place${because}.`;
-    case "note":
-      return `${who} told the model this${because}.`;
-    case "full":
-      return "It was sent as it is.";
-  }
-};
-
-/** Takes the marks of the view off a text, so that it compares with the original. */
-const bareText = (text: string): string => text.replace(/^\[\w+\] /, "");
-
-const Opened = ({ row, view }: { readonly row: ContextRow; readonly view: ContextView }) => {
-  const { api, report, go } = useApp();
-  const { id } = useSession();
-  const [pinned, setPinned] = useState(false);
-  const needsOriginal = row.state === "overlaid" || row.state === "retired";
-  const original = useOriginals(row, view.thread, needsOriginal);
-  const diff = useMemo(
-    () => (row.state === "overlaid" && original !== null ? diffTexts(original, bareText(row.text)) : null),
-    [original, row.text],
-  );
-  const text = row.state === "retired" ? (original ?? "") : row.text;
-  const [message] = row.messages;
-  const pin = (): void =>
-    report(
-      api
-        .request(`/sessions/${id}/messages/${message}`, { method: "PATCH", body: { pinned: true } })
-        .then(() => setPinned(true)),
-    );
-  return (
-    <div class="context-opened">
-      <p class="quiet-text">{whyWords(row)}</p>
-      {diff === null ? (
-        <pre class="sheet framed" tabIndex={0}>
-          {escapeInLines(text)}
-        </pre>
-      ) : (
-        <div class="framed">
-          <p class="diff-gap">
-            Original, {countOf(countLines(original ?? ""), "line")} → as sent,{" "}
-            {countOf(countLines(bareText(row.text)), "line")}
-          </p>
-          <DiffView diff={diff} bare label="Original and what was sent" />
-        </div>
-      )}
-      <div class="context-actions">
-        {row.state === "overlaid" && message !== undefined && (
-          <button type="button" class="button" disabled={pinned} onClick={pin}>
-            {pinned ? "Sent whole from now on" : "Pin, so it is sent whole"}
-          </button>
-        )}
-        {row.places.length > 0 && (
-          <button type="button" class="plain" onClick={() => go({ session: id, context: null })}>
-            Show in the conversation
-          </button>
-        )}
-        <CopyButton text={text} label="Copy" words="Copy" />
-      </div>
-    </div>
-  );
-};
-
 interface RowProps {
   readonly row: ContextRow;
   readonly view: ContextView;
   readonly most: number;
+  readonly shrinksAt: number | null;
   readonly open: boolean;
   readonly onToggle: () => void;
 }
@@ -190,7 +85,7 @@ interface RowProps {
 const signNames = { "+": "new", "~": "changed", "−": "gone", "": "" } as const;
 const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
 
-const Row = ({ row, view, most, open, onToggle }: RowProps) => (
+const Row = ({ row, view, most, shrinksAt, open, onToggle }: RowProps) => (
   <li class={`context-row ${row.state} ${open ? "open" : ""}`}>
     <button type="button" aria-expanded={open} onClick={onToggle}>
       <span class={`sign ${signTones[row.sign]}`}>
@@ -209,13 +104,17 @@ const Row = ({ row, view, most, open, onToggle }: RowProps) => (
         <span>
           {stateWords[row.state]}
           {row.stands > 0 && ` of ${row.stands}`}
-          {row.by !== null && <span class="mono meta">{row.by}</span>}
+          {row.by !== null && (
+            <span class="mono meta" title={row.by}>
+              {row.by}
+            </span>
+          )}
         </span>
       </span>
       <TokenBar row={row} most={most} />
       <TokenNumber row={row} />
     </button>
-    {open && <Opened row={row} view={view} />}
+    {open && <Opened row={row} view={view} shrinksAt={shrinksAt} />}
   </li>
 );
 
@@ -229,7 +128,7 @@ const Fold = ({ rows, onOpen }: FoldProps) => (
     <button type="button" aria-expanded={false} onClick={onOpen}>
       <Icon name="chevron" class="chevron" />
       <span class="quiet-text cut">
-        {rows.length} unchanged: {rows.map(({ name }) => escapeInLine(name)).join(", ")}
+        {countMessages(rows)} unchanged: {rows.map(({ name }) => escapeInLine(name)).join(", ")}
       </span>
       <span class="context-state">
         <StateSign state="full" />
@@ -244,13 +143,14 @@ const Fold = ({ rows, onOpen }: FoldProps) => (
 interface RowsProps {
   readonly view: ContextView;
   readonly rows: readonly ContextRow[];
+  readonly shrinksAt: number | null;
   /** Unchanged rows fold only where changes are looked for. */
   readonly folds: boolean;
   readonly chosen: string | null;
   readonly onChoose: (id: string | null) => void;
 }
 
-export const Rows = ({ view, rows, folds, chosen, onChoose }: RowsProps) => {
+export const Rows = ({ view, rows, shrinksAt, folds, chosen, onChoose }: RowsProps) => {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const most = Math.max(1, ...rows.map(({ tokens, original }) => Math.max(tokens, original)));
   const shown = folds ? foldRows(rows, opened) : rows.map((row) => ({ kind: "row" as const, row }));
@@ -269,6 +169,7 @@ export const Rows = ({ view, rows, folds, chosen, onChoose }: RowsProps) => {
             row={each.row}
             view={view}
             most={most}
+            shrinksAt={shrinksAt}
             open={each.row.id === chosen}
             onToggle={() => onChoose(each.row.id === chosen ? null : each.row.id)}
           />

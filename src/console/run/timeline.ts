@@ -245,12 +245,12 @@ export const scaleOf = (lanes: readonly Lane[], begin: number, end: number): Sca
 };
 
 const tickSteps = [
-  100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000,
-  1_800_000, 3_600_000, 7_200_000, 18_000_000, 36_000_000, 86_400_000,
+  100, 200, 250, 500, 1_000, 2_000, 2_500, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 180_000, 300_000,
+  600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 18_000_000, 36_000_000, 86_400_000,
 ];
 
 /** So many characters have room over the tracks, and so many stay free between two labels. */
-const axisWidth = 17;
+const axisWidth = 14;
 const labelGap = 1;
 
 /** The ticks of a time axis at round steps, so far apart that no label touches the next. */

@@ -1,0 +1,159 @@
+import { countOf, formatCount, formatTokens } from "../parts/format.ts";
+import { describeReason, describeRetirement, startSentence } from "./reasons.ts";
+import type { ChangeSign, ContextView, SeenChange } from "./view.ts";
+import { signOf } from "./view.ts";
+
+/** What changed since the call before, in sentences and lines. */
+
+const sumSaved = (changes: readonly SeenChange[]): number =>
+  changes.reduce((sum, { tokens_saved: each }) => sum + each, 0);
+
+const byEffects = (changes: readonly SeenChange[]): readonly SeenChange[] =>
+  changes.filter(({ effect }) => effect !== null);
+
+/** Tokens of the call before, and of this one before effects changed it. */
+export const sizesOf = ({ size, changes, turn, call }: ContextView) => ({
+  /** Null for the first call of a session: all of it is new. */
+  previous: turn === 1 && call === 1 && size + sumSaved(changes) <= 0 ? null : size + sumSaved(changes),
+  beforeEffects: size + sumSaved(byEffects(changes)),
+  now: size,
+});
+
+const messagesOf = (changes: readonly SeenChange[], edit: SeenChange["edit"]): readonly string[] =>
+  changes.flatMap((change) => (change.edit === edit ? change.messages : []));
+
+const countMessages = (changes: readonly SeenChange[], edit: SeenChange["edit"]): number =>
+  messagesOf(changes, edit).length;
+
+/** Names messages by what they all are: `2 results`, `1 message`. */
+const countKinds = ({ messages, hidden }: ContextView, ids: readonly string[]): string => {
+  const roles = new Map<string, string>([...hidden, ...messages].map(({ id, role }) => [id, role]));
+  return countOf(ids.length, ids.every((id) => roles.get(id) === "tool") ? "result" : "message");
+};
+
+const smallerWords = (view: ContextView): readonly string[] => {
+  const { changes, messages } = view;
+  const retired = countMessages(changes, "retire");
+  const removed = countMessages(changes, "remove");
+  const fresh = new Set(messagesOf(changes, "inject"));
+  const summaries = messages.filter(({ id, state }) => state === "summary" && fresh.has(id)).length;
+  const changed = new Set(messagesOf(changes, "overlay"));
+  // What was shortened and then left is told by that it left.
+  const shortened = messages.filter(({ id, state }) => state === "overlaid" && changed.has(id));
+  const ids = shortened.map(({ id }) => id);
+  const became = summaries === 1 ? "became one summary" : `became ${summaries} summaries`;
+  return [
+    ...(retired === 0
+      ? []
+      : [
+          `${countOf(retired, "message")} ${summaries > 0 ? became : `${retired === 1 ? "was" : "were"} left out`}`,
+        ]),
+    ...(ids.length === 0 ? [] : [`${countKinds(view, ids)} ${ids.length === 1 ? "was" : "were"} shortened`]),
+    ...(removed === 0 ? [] : [`${countOf(removed, "message")} ${removed === 1 ? "was" : "were"} taken away`]),
+  ];
+};
+
+/** A part of the sentence that says what changed. */
+interface Saying {
+  readonly text: string;
+  readonly strong: boolean;
+}
+
+const plain = (text: string): Saying => ({ text, strong: false });
+
+const joinList = (words: readonly string[]): string =>
+  words.length <= 1 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+
+/** Says in one sentence what was sent, what effects left out of it, and how. */
+export const describeView = (view: ContextView): readonly Saying[] => {
+  const { previous, beforeEffects, now } = sizesOf(view);
+  const hasBefore = previous !== null && previous > 0;
+  const difference = now - (previous ?? 0);
+  const comparison = `, ${formatTokens(Math.abs(difference))} ${difference <= 0 ? "fewer" : "more"} than the call before`;
+  const added = countMessages(view.changes, "append");
+  const [first, ...more] = smallerWords(view);
+  const begin = [
+    plain(`Turn ${view.turn} sent `),
+    { text: `${formatTokens(now)} tokens`, strong: true },
+    plain(hasBefore ? comparison : ""),
+  ];
+  if (first === undefined)
+    return [...begin, plain(hasBefore && added > 0 ? `: ${countOf(added, "message")} came.` : ".")];
+  const leftOut = beforeEffects - now;
+  return [
+    ...begin,
+    plain(leftOut > 0 ? `; effects left out ${formatTokens(leftOut)} tokens: ` : "; "),
+    { text: first, strong: true },
+    plain(more.length === 0 ? "." : ` and ${joinList(more)}.`),
+  ];
+};
+
+/** One line for each thing that changed since the call before. */
+export interface ChangeLine {
+  readonly sign: ChangeSign;
+  readonly text: string;
+  /** The kind of the effect that did it. */
+  readonly by: string | null;
+  /** Why, and what else is to be known of it. */
+  readonly notes: readonly string[];
+  readonly tokens: number;
+}
+
+const overlayText = (view: ContextView, { messages: ids }: SeenChange): string => {
+  const count = countKinds(view, ids);
+  const shown = view.messages.filter(({ id }) => ids.includes(id));
+  if (shown.length === 0) return `${count} shortened, then retired`;
+  return shown.some(({ state }) => state === "overlaid") ? `${count} shortened` : `${count} sent whole again`;
+};
+
+const changeText = (view: ContextView, change: SeenChange): string => {
+  const { edit, messages: ids, effect } = change;
+  const count = ids.length;
+  if (edit === "append") return countOf(count, "new message");
+  if (edit === "overlay") return overlayText(view, change);
+  if (edit === "retire") return `${countOf(count, "message")} retired`;
+  if (edit === "remove") return `${countOf(count, "message")} taken away`;
+  if (edit === "request") return "Another prompt or other tools";
+  const isSummary = (id: string): boolean =>
+    view.messages.some((message) => message.id === id && message.state === "summary");
+  if (ids.every(isSummary)) return `${countOf(count, "summary", "summaries")} in their place`;
+  return effect === null ? countOf(count, "note") : `${countOf(count, "note")} to the model`;
+};
+
+/** What left counts as it was sent last; its row counts the whole of it. */
+const shortenedWords = ({ hidden }: ContextView, { edit, messages, tokens_saved: sent }: SeenChange) => {
+  if (edit !== "retire" && edit !== "remove") return null;
+  const whole = hidden.filter(({ id }) => messages.includes(id)).reduce((sum, { tokens }) => sum + tokens, 0);
+  return whole > sent ? `${formatCount(whole)} tokens whole, ${formatCount(sent)} as shortened` : null;
+};
+
+export const changeLines = (view: ContextView, shrinksAt: number | null): readonly ChangeLine[] =>
+  view.changes.map((change) => {
+    const { edit, effect: by, reason, tokens_saved: saved } = change;
+    const describe = edit === "retire" ? describeRetirement : describeReason;
+    const notes = [describe({ by, reason }, shrinksAt), shortenedWords(view, change)];
+    return {
+      sign: edit === "request" ? "~" : signOf[edit],
+      text: changeText(view, change),
+      by,
+      notes: notes.flatMap((note) => (note === null ? [] : [startSentence(note)])),
+      tokens: -saved,
+    };
+  });
+
+/** What the request is made of. */
+export const partsOf = (view: ContextView) => {
+  const sum = (isResult: boolean): number =>
+    view.messages
+      .filter(({ role }) => (role === "tool") === isResult)
+      .reduce((total, { tokens }) => total + tokens, 0);
+  const [results, messages] = [sum(true), sum(false)];
+  return [
+    { name: "Tool results", tokens: results },
+    { name: "Messages, notes, summary", tokens: messages },
+    {
+      name: `System prompt, ${countOf(view.tools.length, "tool")}`,
+      tokens: Math.max(0, view.size - results - messages),
+    },
+  ];
+};
