@@ -16,6 +16,8 @@ import type { AskProps } from "./frame.tsx";
 import { draftOf, rowsOf, subjectOf } from "./subject.ts";
 import type { EditedInput, Subject } from "./subject.ts";
 import { Values } from "./values.tsx";
+import { describeProposal, describeRule } from "./words.ts";
+import type { ProposalWords } from "./words.ts";
 
 /** An approval: the thing itself first, then its buttons. */
 
@@ -28,35 +30,12 @@ const rememberWords: readonly { readonly id: Remember; readonly label: string }[
   { id: "agent", label: "For this agent" },
 ];
 
-const questionWords: Readonly<Record<Subject["kind"], string>> = {
-  command: "run this",
-  file: "change",
-  patch: "change these files",
-  plan: "go by this plan",
-  values: "use",
-};
-
-const Heading = ({
-  subject,
-  agent,
-  tool,
-}: {
-  readonly subject: Subject;
-  readonly agent: string;
-  readonly tool: string;
-}) => {
-  const verb = subject.kind === "file" && subject.before === null ? "write" : questionWords[subject.kind];
-  const object = subject.kind === "file" ? subject.path : subject.kind === "values" ? tool : null;
+const Heading = ({ agent, words }: { readonly agent: string; readonly words: ProposalWords }) => {
+  const { verb, object, isProse } = words;
   return (
     <h2>
       May {agent} {verb}
-      {object !== null && (
-        <>
-          {" "}
-          <span class="mono">{escapeUnseen(object)}</span>
-        </>
-      )}
-      ?
+      {object !== "" && <> {isProse ? `“${object}”` : <span class="mono">{object}</span>}</>}?
     </h2>
   );
 };
@@ -129,10 +108,6 @@ const countChanged = (before: string, after: string): number => {
   const { added, removed } = diffTexts(before, after);
   return Math.max(added, removed);
 };
-
-/** Words for the rule that made the call ask. */
-const ruleWords = (rule: string, reason: string | undefined): string =>
-  reason === undefined ? `Rule: ${rule.replace(/^rule /, "")}` : `Rule: ${reason}`;
 
 const tabWords = (kind: Subject["kind"]): string =>
   ({ command: "Command", file: "Diff", patch: "Diff", plan: "Plan", values: "Values" })[kind];
@@ -326,7 +301,7 @@ export const Approval = (props: AskProps) => {
       tag={own.changed ? `You are editing what ${agent} may do` : "Needs your approval"}
       {...(own.changed && { aside: `${differs} changed` })}
     >
-      <Heading subject={subject} agent={agent} tool={tool} />
+      <Heading agent={agent} words={describeProposal(subject, tool, input)} />
       <Sheet
         subject={subject}
         tool={tool}
@@ -341,7 +316,7 @@ export const Approval = (props: AskProps) => {
       {own.changed && own.edited === null && (
         <p class="bad">This is no JSON yet: mend it, or undo your changes.</p>
       )}
-      <p class="ask-rule">{escapeUnseen(ruleWords(rule, reason))}</p>
+      <p class="ask-rule">{escapeUnseen(describeRule(rule, reason))}</p>
       <Decision
         {...props}
         own={own}

@@ -16,7 +16,7 @@ export interface ClosedWords {
 }
 
 /** The one at this page is meant unless another key answered; who came back from a login has no key. */
-const nameOf = (by: string, own: string): string => {
+export const nameOf = (by: string, own: string): string => {
   if (by === "login") return "Somebody";
   return by === own || by === "dev" || by === "operator" ? "You" : by.replace(/^key[_:]/, "Key ");
 };
@@ -57,6 +57,10 @@ const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json
   if (kind === "authorization") return authorization?.server ?? "";
   return resolution?.decision === "deny" ? reasonText(output) : "";
 };
+
+/** Tells whether what became of an ask says all that came of its call. */
+export const isSaidByAnswer = ({ kind, status, resolution }: TranscriptAsk): boolean =>
+  kind === "question" || status === "expired" || resolution?.decision === "deny";
 
 /** Says what became of an ask; `own` is the key of this page, `output` what its call came to. */
 export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): ClosedWords => {

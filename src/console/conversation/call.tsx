@@ -2,11 +2,11 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
 import { AskCard } from "../asks/index.ts";
-import { describeClosed } from "../asks/closed.ts";
+import { describeClosed, isSaidByAnswer } from "../asks/closed.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapeInLine, escapeJson } from "../parts/escape.ts";
+import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
 import { memo, useNow } from "../parts/hooks.ts";
 import { fieldsOf, outputText, textOf } from "../parts/json.ts";
@@ -14,7 +14,8 @@ import { useApp, useSession } from "../state/app.ts";
 import { Children } from "./children.tsx";
 import type { ShowEntries } from "./children.tsx";
 import { Line } from "./line.tsx";
-import { describeCall, hasFailed, resultOf } from "./verbs.ts";
+import { describePermission, describeResult } from "./outcomes.ts";
+import { describeCall, hasFailed } from "./verbs.ts";
 
 /** A tool call: one line that says what it did, open for input, output and diff. */
 
@@ -32,12 +33,6 @@ const safetyWords: Readonly<Record<string, string>> = {
   idempotent: "may change things, safe to repeat",
   reattach: "may change things",
   unsafe: "may change things",
-};
-
-const allowedBy = ({ permission }: CallEntry): string | null => {
-  if (permission === null) return null;
-  const by = escapeInLine(permission.by.replace(/^rule /, ""));
-  return permission.by.startsWith("rule ") ? `rule “${by}”` : by;
 };
 
 const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
@@ -92,7 +87,9 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
 };
 
 const Body = ({ call }: { readonly call: CallEntry }) => {
-  const by = allowedBy(call);
+  const { keyName } = useSession();
+  const permission = describePermission(call.permission, keyName);
+  const question = call.ask?.question;
   const where = textOf(fieldsOf(call.input)["cwd"]);
   return (
     <div class="line-body">
@@ -101,7 +98,11 @@ const Body = ({ call }: { readonly call: CallEntry }) => {
           <span class="mono">{escapeInLine(call.tool)}</span>
           {call.safety === null ? "" : `, ${safetyWords[call.safety] ?? call.safety}`}
         </Fact>
-        {by !== null && <Fact name="Allowed by">{by}</Fact>}
+        {question !== undefined && <Fact name="Question">{escapeInLines(question.text)}</Fact>}
+        {question !== undefined && question.options.length > 0 && (
+          <Fact name="Choices">{escapeInLine(question.options.join(" · "))}</Fact>
+        )}
+        {permission !== null && <Fact name={permission.verb}>{permission.by}</Fact>}
         {where !== null && (
           <Fact name="Where">
             <span class="mono">{escapeInLine(where)}</span>
@@ -134,7 +135,7 @@ const changeCount = ({ changes }: CallEntry) =>
 
 const Result = ({ call }: { readonly call: CallEntry }) => {
   if (call.state === "done" && showsDiff(call)) return <DiffCount {...changeCount(call)} />;
-  return <span class={hasFailed(call) ? "bad" : ""}>{resultOf(call)}</span>;
+  return <span class={hasFailed(call) ? "bad" : ""}>{describeResult(call)}</span>;
 };
 
 const Words = ({ call }: { readonly call: CallEntry }) => {
@@ -167,6 +168,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
         </>
       )}
       {said !== "" && ` · ${said}`}
+      {isQuestion && <span class="verb"> · {escapeInLine(call.ask.question?.text ?? "")}</span>}
     </>
   );
 };
@@ -201,7 +203,7 @@ interface CallLineProps {
 const AnsweredLine = ({ call, ask, ...rest }: CallLineProps & { readonly ask: TranscriptAsk }) => {
   const { keyName } = useSession();
   const { icon, good } = describeClosed(ask, keyName, call.output);
-  const result = ask.kind === "question" ? "" : <Result call={call} />;
+  const result = isSaidByAnswer(ask) ? "" : <Result call={call} />;
   return (
     <Line {...rest} icon={icon} tone={good ? "good" : ""} result={result} time={<CallTime call={call} />}>
       <ClosedWords call={call} />

@@ -1,12 +1,12 @@
-import { useState } from "preact/hooks";
-import type { Transcript, TranscriptInput, TranscriptThread } from "../../client/transcript.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { contextShare, threadCost } from "../run/figures.ts";
 import { SessionMenu } from "../sessions/list.tsx";
-import { titleOf } from "../sessions/status.ts";
+import { describeWait, titleOf } from "../sessions/status.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
 import { Told, stateWords } from "./children.tsx";
@@ -27,18 +27,22 @@ const endWords: Readonly<Record<string, string>> = {
   cancelled: "stopped",
 };
 
+/** What the run is at, or how the last one ended. */
+const describeRun = ({ session, runs }: Transcript, now: number): string => {
+  const main = runs.findLast(({ thread }) => thread === "main");
+  if (session?.active_run == null) return endWords[main?.state ?? ""] ?? "new";
+  if (session.status === "waiting") return describeWait(session.waiting_for, now);
+  const took = main === undefined ? "" : `, ${formatDuration(Math.max(0, now - main.started_at))}`;
+  return `working${took}`;
+};
+
 const describe = (transcript: Transcript, now: number): StateWords => {
-  const { status, session, runs, asks } = transcript;
+  const { status, session, asks } = transcript;
   if (status === "offline") return { text: "reconnecting", mine: false };
   if (status === "closed") return { text: "not connected", mine: false };
   if (session === null || status === "connecting") return { text: "connecting", mine: false };
   if (asks.some(({ kind }) => kind !== "client_tool")) return { text: "waiting for you", mine: true };
-  const main = runs.findLast(({ thread }) => thread === "main");
-  if (session.active_run !== null) {
-    const took = main === undefined ? "" : `, ${formatDuration(Math.max(0, now - main.started_at))}`;
-    return { text: `${session.status === "waiting" ? "waiting" : "working"}${took}`, mine: false };
-  }
-  return { text: endWords[main?.state ?? ""] ?? "new", mine: false };
+  return { text: describeRun(transcript, now), mine: false };
 };
 
 const Title = ({
@@ -70,7 +74,7 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
   const isOpen = useStore(panel);
   const isDrawer = useMedia("(max-width: 1179px)");
   const share = contextShare(transcript, agent?.context_window);
-  if (isOpen && !isDrawer) return null;
+  if ((isOpen && !isDrawer) || transcript.session === null) return null;
   return (
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
       <span class="hidden">The run: </span>
@@ -83,11 +87,14 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
 const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
   const isBusy = transcript.session?.active_run != null;
   const { text, mine } = describe(transcript, useNow(1_000, isBusy));
+  const { session } = transcript;
   return (
     <p class="cut">
-      <span class="quiet-text">
-        {transcript.session?.prefix} {transcript.session?.agent} ·{" "}
-      </span>
+      {session !== null && (
+        <span class="quiet-text">
+          {session.prefix} {session.agent} ·{" "}
+        </span>
+      )}
       <span class={mine ? "mine" : "quiet-text"}>{text}</span>
     </p>
   );
@@ -112,7 +119,7 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
         {renaming ? (
           <Title title={title} onDone={rename} />
         ) : (
-          <h1 class="cut">{titleOf(transcript.session)}</h1>
+          <h1 class="cut">{transcript.session === null ? "Session" : titleOf(transcript.session)}</h1>
         )}
         <StateLine transcript={transcript} />
       </div>
@@ -122,18 +129,31 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
   );
 };
 
+/** Follows whether the browser has a network: it knows before a broken connection shows. */
+const useNetwork = (): boolean => {
+  const [isThere, setThere] = useState(navigator.onLine);
+  useEffect(() => {
+    const look = (): void => setThere(navigator.onLine);
+    look();
+    addEventListener("online", look);
+    addEventListener("offline", look);
+    return () => {
+      removeEventListener("online", look);
+      removeEventListener("offline", look);
+    };
+  }, []);
+  return isThere;
+};
+
 const placeWords = ["goes out when connected", "second in line", "third in line"];
 
 /** What the server has not acknowledged yet. */
-const Kept = ({
-  inputs,
-  online,
-}: {
-  readonly inputs: readonly TranscriptInput[];
-  readonly online: boolean;
-}) => {
+const Kept = ({ transcript }: { readonly transcript: Transcript }) => {
   const session = useSession();
   const { report } = useApp();
+  const hasNetwork = useNetwork();
+  const online = hasNetwork && transcript.status === "live";
+  const inputs = transcript.inputs.filter(({ state }) => state === "pending");
   return (
     <>
       {inputs.map((input, at) => (
@@ -223,10 +243,7 @@ export const ConversationRegion = () => {
       >
         {transcript.session === null && transcript.status !== "closed" && <Loading />}
         <Lines transcript={transcript} child={child} />
-        <Kept
-          inputs={transcript.inputs.filter(({ state }) => state === "pending")}
-          online={transcript.status === "live"}
-        />
+        <Kept transcript={transcript} />
       </Log>
       <Dock transcript={transcript} agent={agent} />
     </main>

@@ -1,73 +1,14 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Dialog } from "../parts/controls.tsx";
 import { useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import type { IconName } from "../parts/icon-paths.ts";
-import { turnsOf } from "../run/figures.ts";
-import { titleOf } from "../sessions/status.ts";
+import { SessionConfirm } from "../sessions/confirm.tsx";
 import { useApp } from "../state/app.ts";
-import type { App } from "../state/app.ts";
+import type { SessionControl } from "../state/session.ts";
+import { listActions } from "./actions.ts";
+import type { Action, PaletteStep } from "./actions.ts";
 
 /** Everything one can do, found by typing. */
-
-interface Action {
-  readonly name: string;
-  readonly icon: IconName;
-  readonly key?: string;
-  readonly run: () => void;
-}
-
-const sessionActions = (app: App): readonly Action[] => {
-  const session = app.session.get();
-  if (session === null) return [];
-  const transcript = session.open.getSnapshot();
-  const last = turnsOf(transcript).at(-1);
-  const isBusy = transcript.session?.active_run != null;
-  return [
-    ...(last === undefined
-      ? []
-      : [
-          {
-            name: `What the model saw in turn ${last.facts.turn}`,
-            icon: "eye" as const,
-            key: "V",
-            run: () =>
-              app.go({
-                session: session.id,
-                context: { run: last.run.id, turn: last.facts.turn, call: null },
-              }),
-          },
-        ]),
-    ...(isBusy
-      ? [
-          { name: "Stop the run", icon: "close" as const, run: () => app.report(session.cancel()) },
-          {
-            name: "Stop after this turn",
-            icon: "close" as const,
-            run: () => app.report(session.cancel("after_turn")),
-          },
-        ]
-      : [
-          {
-            name: "Make the context smaller",
-            icon: "lines" as const,
-            run: () => app.report(session.compact()),
-          },
-        ]),
-    { name: "Show or hide the run", icon: "panel", run: () => app.panel.set((open) => !open) },
-  ];
-};
-
-const actionsOf = (app: App): readonly Action[] => [
-  ...sessionActions(app),
-  { name: "New session", icon: "plus", key: "N", run: () => app.go({ session: null, context: null }) },
-  { name: "Keys", icon: "list", key: "?", run: app.showKeys },
-  ...app.sessions.list.get().rows.map((row): Action => ({
-    name: `Session: ${titleOf(row)}`,
-    icon: "file",
-    run: () => app.go({ session: row.id, context: null }),
-  })),
-];
 
 const Found = ({ name, wanted }: { readonly name: string; readonly wanted: string }) => {
   const at = wanted === "" ? -1 : name.toLowerCase().indexOf(wanted);
@@ -82,24 +23,96 @@ const Found = ({ name, wanted }: { readonly name: string; readonly wanted: strin
 };
 
 /** So many of the found ones are shown. */
-const most = 12;
+const most = 40;
 
-export const Palette = ({ onClose }: { readonly onClose: () => void }) => {
-  const app = useApp();
-  useStore(app.sessions.list);
+interface StepProps {
+  readonly session: SessionControl;
+  readonly onClose: () => void;
+}
+
+const RenameStep = ({ session, onClose }: StepProps) => {
+  const { sessions, report } = useApp();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.select(), []);
+  return (
+    <Dialog title="Rename this session" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const title = input.current?.value.trim() ?? "";
+          if (title !== "") report(sessions.rename(session.id, title));
+          onClose();
+        }}
+      >
+        <input
+          ref={input}
+          class="field"
+          aria-label="Title of the session"
+          maxLength={256}
+          defaultValue={session.open.getSnapshot().session?.title ?? ""}
+        />
+        <div class="row-of-buttons">
+          <button type="submit" class="button primary">
+            Rename it
+          </button>
+          <button type="button" class="button" onClick={onClose}>
+            Keep the title
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+};
+
+interface ListProps {
+  readonly actions: readonly Action[];
+  readonly onRun: (action: Action | undefined) => void;
+  readonly onClose: () => void;
+}
+
+interface OptionsProps {
+  readonly found: readonly Action[];
+  readonly wanted: string;
+  readonly at: number;
+  readonly onPoint: (at: number) => void;
+  readonly onRun: (action: Action) => void;
+}
+
+const Options = ({ found, wanted, at, onPoint, onRun }: OptionsProps) => (
+  <ul id="palette-list" role="listbox" aria-label="What one can do">
+    {found.map((action, place) => (
+      <li
+        key={action.id}
+        id={`palette-${place}`}
+        role="option"
+        aria-selected={place === at}
+        onPointerMove={() => onPoint(place)}
+        onClick={() => onRun(action)}
+      >
+        <Icon name={action.icon} />
+        <span class="cut">
+          <Found name={action.name} wanted={wanted} />
+        </span>
+        {action.detail !== undefined && <span class="meta">{action.detail}</span>}
+        {action.key !== undefined && <kbd aria-hidden="true">{action.key}</kbd>}
+      </li>
+    ))}
+    {found.length === 0 && <li class="empty meta">Nothing is called so.</li>}
+  </ul>
+);
+
+const ActionList = ({ actions, onRun, onClose }: ListProps) => {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const wanted = text.trim().toLowerCase();
-  const all = useMemo(() => actionsOf(app), []);
-  const found = all.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, most);
-  const run = (action: Action | undefined): void => {
-    onClose();
-    action?.run();
-  };
+  const found = actions.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, most);
   const press = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) setAt((at + step + found.length) % Math.max(1, found.length));
-    else if (event.key === "Enter") run(found[at]);
+    if (step !== undefined) {
+      const next = (at + step + found.length) % Math.max(1, found.length);
+      setAt(next);
+      document.getElementById(`palette-${next}`)?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") onRun(found[at]);
     else return;
     event.preventDefault();
   };
@@ -122,25 +135,24 @@ export const Palette = ({ onClose }: { readonly onClose: () => void }) => {
           onKeyDown={press}
         />
       </label>
-      <ul id="palette-list" role="listbox" aria-label="What one can do">
-        {found.map((action, place) => (
-          <li
-            key={action.name}
-            id={`palette-${place}`}
-            role="option"
-            aria-selected={place === at}
-            onPointerMove={() => setAt(place)}
-            onClick={() => run(action)}
-          >
-            <Icon name={action.icon} />
-            <span class="cut">
-              <Found name={action.name} wanted={wanted} />
-            </span>
-            {action.key !== undefined && <kbd aria-hidden="true">{action.key}</kbd>}
-          </li>
-        ))}
-        {found.length === 0 && <li class="empty meta">Nothing is called so.</li>}
-      </ul>
+      <Options found={found} wanted={wanted} at={at} onPoint={setAt} onRun={onRun} />
     </Dialog>
   );
+};
+
+export const Palette = ({ onClose }: { readonly onClose: () => void }) => {
+  const app = useApp();
+  useStore(app.sessions.list);
+  const session = useStore(app.session);
+  const [step, setStep] = useState<PaletteStep | null>(null);
+  const actions = useMemo(() => listActions(app, Date.now()), []);
+  const run = (action: Action | undefined): void => {
+    const next = action?.run();
+    if (typeof next === "string") setStep(next);
+    else onClose();
+  };
+  if (step === null || session === null)
+    return <ActionList actions={actions} onRun={run} onClose={onClose} />;
+  if (step === "rename") return <RenameStep session={session} onClose={onClose} />;
+  return <SessionConfirm id={session.id} question={step} onClose={onClose} />;
 };

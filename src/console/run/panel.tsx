@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import { IconButton, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
@@ -7,19 +6,39 @@ import { Events } from "./events.tsx";
 import { FilesTab } from "./files.tsx";
 import { Overview } from "./overview.tsx";
 import { NotesTab, StateTab, TasksTab } from "./stores.tsx";
+import { panelTabs, shownTab } from "./tabs.ts";
+import type { PanelTab } from "./tabs.ts";
 
 /** The right region: what the run does, costs and leaves behind. */
 
-const tabs = ["Run", "Tasks", "Notes", "State", "Files", "Events"] as const;
-type PanelTab = (typeof tabs)[number];
-
-export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
+/** What a tab shows; of a session that was never read there is nothing to show. */
+const Content = ({ tab }: { readonly tab: PanelTab }) => {
   const transcript = useTranscript(slowly);
   const session = useSession();
   const { team } = useApp();
-  const [tab, setTab] = useState<PanelTab>("Run");
   const agent = useStore(team)?.agents.find(({ name }) => name === transcript.session?.agent);
   const isOld = transcript.status === "offline";
+  if (transcript.session === null)
+    return isOld ? <p class="empty meta">The session cannot be read just now.</p> : null;
+  return (
+    <>
+      {isOld && (
+        <p class="meta">
+          As of {formatTime(session.lostAt() ?? Date.now(), Date.now())}, before the connection was lost.
+        </p>
+      )}
+      {tab === "Run" && <Overview transcript={transcript} agent={agent} />}
+      {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
+      {tab === "Notes" && <NotesTab seq={transcript.seq} />}
+      {tab === "State" && <StateTab seq={transcript.seq} />}
+      {tab === "Files" && <FilesTab transcript={transcript} />}
+      {tab === "Events" && <Events transcript={transcript} />}
+    </>
+  );
+};
+
+export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
+  const tab = useStore(shownTab);
   return (
     <aside class="panel" aria-label="Run">
       <header class="head">
@@ -28,23 +47,13 @@ export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
           class="panel-tabs"
           controls="panel-tab"
           chosen={tab}
-          onChoose={setTab}
-          tabs={tabs.map((id) => ({ id, label: id }))}
+          onChoose={shownTab.set}
+          tabs={panelTabs.map((id) => ({ id, label: id }))}
         />
         <IconButton name="close" label="Close the panel" onClick={onClose} />
       </header>
       <div class="panel-body" id="panel-tab" role="tabpanel" aria-label={tab} tabIndex={0}>
-        {isOld && (
-          <p class="meta">
-            As of {formatTime(session.lostAt() ?? Date.now(), Date.now())}, before the connection was lost.
-          </p>
-        )}
-        {tab === "Run" && <Overview transcript={transcript} agent={agent} />}
-        {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
-        {tab === "Notes" && <NotesTab seq={transcript.seq} />}
-        {tab === "State" && <StateTab seq={transcript.seq} />}
-        {tab === "Files" && <FilesTab transcript={transcript} />}
-        {tab === "Events" && <Events transcript={transcript} />}
+        <Content tab={tab} />
       </div>
     </aside>
   );

@@ -1,11 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
-import { Confirm, Menu, Tabs, moveFocus } from "../parts/controls.tsx";
+import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
 import { slowly, useApp } from "../state/app.ts";
 import type { SessionList } from "../state/sessions.ts";
+import { SessionConfirm } from "./confirm.tsx";
+import type { SessionQuestion } from "./confirm.tsx";
 import { describeStatus, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
 
@@ -55,21 +57,6 @@ const Rename = ({ row, onDone }: RenameProps) => {
   );
 };
 
-type Question = "clear" | "delete" | null;
-
-const questions = {
-  clear: {
-    title: "Clear this session?",
-    text: "Its conversation leaves what the agent sees, and a new count of costs begins. The originals stay stored.",
-    verb: "Clear it",
-  },
-  delete: {
-    title: "Delete this session?",
-    text: "Its conversation, files and costs are removed for good.",
-    verb: "Delete it",
-  },
-} as const;
-
 /** What can be done with a session; both places that offer it ask once before they take something away. */
 export const SessionMenu = ({
   row,
@@ -78,14 +65,7 @@ export const SessionMenu = ({
   readonly row: Pick<SessionRow, "id">;
   readonly onRename: () => void;
 }) => {
-  const { sessions, go, report, route } = useApp();
-  const [question, setQuestion] = useState<Question>(null);
-  const act = (): void => {
-    if (question === "clear") report(sessions.clear(row.id));
-    if (question !== "delete") return;
-    if (route.get().session === row.id) go({ session: null, context: null });
-    report(sessions.remove(row.id));
-  };
+  const [question, setQuestion] = useState<SessionQuestion | null>(null);
   return (
     <>
       <Menu
@@ -96,7 +76,9 @@ export const SessionMenu = ({
           { label: "Delete…", bad: true, run: () => setQuestion("delete") },
         ]}
       />
-      {question !== null && <Confirm {...questions[question]} onDo={act} onClose={() => setQuestion(null)} />}
+      {question !== null && (
+        <SessionConfirm id={row.id} question={question} onClose={() => setQuestion(null)} />
+      )}
     </>
   );
 };
@@ -225,6 +207,13 @@ const groupRows = <T extends { readonly row: SessionRow }>(rows: readonly T[], n
     shown,
   }));
 
+/** Says how old a list is that cannot be read again; one that was never read holds nothing to speak of. */
+const describeOldList = (at: number, now: number): string => {
+  if (at === 0) return "The list cannot be read just now.";
+  const age = formatAge(at, now);
+  return `As of ${age === "now" ? "a moment ago" : `${age} ago`}.`;
+};
+
 const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownRows) => {
   const { sessions, route, team } = useApp();
   const { state, at } = useStore(sessions.list);
@@ -238,17 +227,16 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const described = rows.map((row) => ({ row, words: describeStatus(row, asks.get(row.id)) }));
   const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
   if (state === "loading") return null;
+  const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
   if (shown.length === 0)
-    return (
+    return state === "failed" && at === 0 ? (
+      age
+    ) : (
       <p class="empty meta">{query === "" ? emptyWords[filter] : "No session has this in its title."}</p>
     );
   return (
     <>
-      {state === "failed" && (
-        <p class="empty meta">
-          As of {formatAge(at, now) === "now" ? "a moment ago" : `${formatAge(at, now)} ago`}.
-        </p>
-      )}
+      {age}
       {groupRows(shown, now).map(({ days, shown: group }) => (
         <section key={days} aria-label={days}>
           <h2 class="meta">{days}</h2>
@@ -272,13 +260,15 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
 
 /** Says whose sessions these are, and holds what concerns the whole page. */
 const Foot = () => {
-  const { team, key, showKeys, forgetKey } = useApp();
-  const name = useStore(team)?.name;
+  const { team, key, showKeys, forgetKey, sessions } = useApp();
+  const name = useStore(team)?.name ?? "Limpet";
   const hasKey = useStore(key) !== "";
+  // Whether it needs a key is known once it has answered without one.
+  const isOpen = useStore(sessions.list).at > 0;
   return (
     <footer>
       <span class="meta cut">
-        {hasKey ? `${name ?? "Limpet"} · key in memory` : "This machine · no key needed"}
+        {hasKey ? `${name} · key in memory` : isOpen ? "This machine · no key needed" : name}
       </span>
       <Menu
         label="More"

@@ -1,5 +1,6 @@
-import type { TranscriptUsage } from "../../client/transcript.ts";
+import type { TranscriptSession, TranscriptUsage } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
+import { formatUntil } from "../parts/format.ts";
 
 /** What state a session is in, in words. */
 
@@ -15,6 +16,8 @@ export interface SessionRow {
   readonly usage: TranscriptUsage;
   /** How its newest run of the person's thread ended; null before the first end. */
   readonly last_end: { readonly state: string; readonly reason: string } | null;
+  /** Only the session that is shown tells what it waits for. */
+  readonly waiting_for?: TranscriptSession["waiting_for"];
 }
 
 /** What a session is called on the page. */
@@ -36,7 +39,7 @@ const askWords: Readonly<Record<string, string>> = {
   approval: "Needs your approval",
   budget: "Needs your decision",
   authorization: "Needs you to sign in",
-  client_tool: "Waits for its client",
+  client_tool: "Waiting for its client",
 };
 
 /** Why runs failed, in few words. */
@@ -63,15 +66,48 @@ const failureWords: Readonly<Record<string, string>> = {
 
 export const explainFailure = (reason: string): string => failureWords[reason] ?? "stopped by a fault";
 
+/** What a run waits for that is not the person; of several things the first says the most. */
+const waitWords: readonly (readonly [kind: string, words: string])[] = [
+  ["retry", "trying again"],
+  ["ask", "waiting for its client"],
+  ["exec", "waiting for a command"],
+  ["time", "paused"],
+  ["thread", "waiting for an agent"],
+];
+
+/** Says how long it is until something happens, in whole seconds, so that a countdown keeps its width. */
+export const formatCountdown = (until: number, now: number): string =>
+  until - now < 60_000 ? `${Math.max(1, Math.ceil((until - now) / 1_000))} s` : formatUntil(until, now);
+
+/** Says what a run waits for; without knowing, no more than that it does not work. */
+export const describeWait = (
+  reasons: TranscriptSession["waiting_for"],
+  now: number | null = null,
+): string => {
+  const [kind, words] = waitWords.find(([each]) => reasons.some((reason) => reason.kind === each)) ?? [];
+  const until = reasons.find((reason) => reason.kind === kind)?.until;
+  if (words === undefined || now === null || until === undefined || until - now < 1_000)
+    return words ?? "paused";
+  if (kind === "retry") return `${words} in ${formatCountdown(until, now)}`;
+  return kind === "time" ? `${words} for ${formatCountdown(until, now)}` : words;
+};
+
+const beginSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+const describeWaiting = (reasons: SessionRow["waiting_for"], ask: string | undefined): StatusWords => {
+  const words = ask === undefined ? undefined : askWords[ask];
+  return { filter: "working", text: words ?? beginSentence(describeWait(reasons ?? [])), tone: "plain" };
+};
+
 /** Says the state of a listed session. */
 export const describeStatus = (
-  { status, last_end: end }: Pick<SessionRow, "status" | "last_end">,
+  { status, last_end: end, waiting_for: reasons }: Pick<SessionRow, "status" | "last_end" | "waiting_for">,
   ask: string | undefined,
 ): StatusWords => {
   if (ask !== undefined && ask !== "client_tool")
     return { filter: "asks", text: askWords[ask] ?? "Needs you", tone: "mine" };
   if (status === "running") return { filter: "working", text: "Working", tone: "plain" };
-  if (status === "waiting") return { filter: "working", text: "Waiting", tone: "plain" };
+  if (status === "waiting") return describeWaiting(reasons, ask);
   if (end?.state === "failed")
     return { filter: "failed", text: `Failed · ${explainFailure(end.reason)}`, tone: "bad" };
   if (end?.state === "cancelled") return { filter: null, text: "Stopped", tone: "plain" };

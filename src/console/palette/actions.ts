@@ -1,0 +1,122 @@
+import { formatAge } from "../parts/format.ts";
+import type { IconName } from "../parts/icon-paths.ts";
+import { turnsOf } from "../run/figures.ts";
+import { panelTabs, shownTab } from "../run/tabs.ts";
+import type { SessionQuestion } from "../sessions/confirm.tsx";
+import { titleOf } from "../sessions/status.ts";
+import type { App } from "../state/app.ts";
+import type { SessionControl } from "../state/session.ts";
+import { downloadSession } from "./download.ts";
+
+/** All that the palette offers. */
+
+/** What the palette asks for before it acts on the session that is shown. */
+export type PaletteStep = SessionQuestion | "rename";
+
+export interface Action {
+  readonly id: string;
+  readonly name: string;
+  readonly icon: IconName;
+  /** What tells it from others of its name. */
+  readonly detail?: string;
+  readonly key?: string;
+  /** Acts, or says what has to be asked first. */
+  readonly run: () => PaletteStep | void;
+}
+
+/** What can be done with the run, or between runs with what the model sees. */
+const runActions = (app: App, session: SessionControl): readonly Action[] => {
+  const transcript = session.open.getSnapshot();
+  const last = turnsOf(transcript).at(-1);
+  const isBusy = transcript.session?.active_run != null;
+  const look: Action[] = [];
+  if (last !== undefined) {
+    const context = { run: last.run.id, turn: last.facts.turn, call: null };
+    const name = `What the model saw in turn ${last.facts.turn}`;
+    look.push({
+      id: "look",
+      name,
+      icon: "eye",
+      key: "V",
+      run: () => app.go({ session: session.id, context }),
+    });
+  }
+  if (!isBusy)
+    return [
+      ...look,
+      {
+        id: "compact",
+        name: "Make the context smaller",
+        icon: "lines",
+        run: () => app.report(session.compact()),
+      },
+    ];
+  return [
+    ...look,
+    { id: "stop", name: "Stop the run", icon: "close", run: () => app.report(session.cancel()) },
+    {
+      id: "stop after",
+      name: "Stop after this turn",
+      icon: "close",
+      run: () => app.report(session.cancel("after_turn")),
+    },
+  ];
+};
+
+/** What can be done with the session; the menu at its title does the same. */
+const sessionActions = (app: App, { id }: SessionControl): readonly Action[] => [
+  { id: "rename", name: "Rename this session…", icon: "pencil", run: () => "rename" },
+  { id: "clear", name: "Clear this session…", icon: "lines", run: () => "clear" },
+  { id: "delete", name: "Delete this session…", icon: "close", run: () => "delete" },
+  {
+    id: "download",
+    name: "Download this session’s events",
+    icon: "file",
+    run: () => app.report(downloadSession(app.api, id)),
+  },
+];
+
+const panelActions = (app: App, { id }: SessionControl): readonly Action[] => [
+  {
+    id: "panel",
+    name: "Show or hide the run",
+    icon: "panel",
+    run: () => app.panel.set((open) => !open),
+  },
+  ...panelTabs.map((tab): Action => ({
+    id: `tab ${tab}`,
+    name: `Show ${tab === "Run" ? "the run" : tab.toLowerCase()}`,
+    icon: "panel",
+    run: () => {
+      if (app.route.get().context !== null) app.go({ session: id, context: null });
+      shownTab.set(tab);
+      app.panel.set(true);
+    },
+  })),
+];
+
+const actionsOfSession = (app: App): readonly Action[] => {
+  const session = app.session.get();
+  if (session === null) return [];
+  return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app, session)];
+};
+
+/** Lists everything that can be done where one is, the nearest first. */
+export const listActions = (app: App, now: number): readonly Action[] => [
+  ...actionsOfSession(app),
+  {
+    id: "new",
+    name: "New session",
+    icon: "plus",
+    key: "N",
+    run: () => app.go({ session: null, context: null }),
+  },
+  { id: "keys", name: "Keys", icon: "list", key: "?", run: app.showKeys },
+  ...app.sessions.list.get().rows.map((row): Action => ({
+    id: `session ${row.id}`,
+    name: `Session: ${titleOf(row)}`,
+    icon: "file",
+    detail: `${row.agent} · ${formatAge(row.updated_at, now)}`,
+    run: () => app.go({ session: row.id, context: null }),
+  })),
+];

@@ -1,0 +1,9 @@
+import { createStore } from "../parts/hooks.ts";
+
+/** The tabs of the panel beside the conversation, and the one that is shown. */
+
+export const panelTabs = ["Run", "Tasks", "Notes", "State", "Files", "Events"] as const;
+
+export type PanelTab = (typeof panelTabs)[number];
+
+export const shownTab = createStore<PanelTab>("Run");

@@ -1,0 +1,36 @@
+import { Confirm } from "../parts/controls.tsx";
+import { useApp } from "../state/app.ts";
+
+/** What is asked once before something is taken away from a session, or all of it. */
+
+const questions = {
+  clear: {
+    title: "Clear this session?",
+    text: "Its conversation leaves what the agent sees, and a new count of costs begins. The originals stay stored.",
+    verb: "Clear it",
+  },
+  delete: {
+    title: "Delete this session?",
+    text: "Its conversation, files and costs are removed for good.",
+    verb: "Delete it",
+  },
+} as const;
+
+export type SessionQuestion = keyof typeof questions;
+
+interface SessionConfirmProps {
+  readonly id: string;
+  readonly question: SessionQuestion;
+  readonly onClose: () => void;
+}
+
+/** Asks, and clears or deletes the session. */
+export const SessionConfirm = ({ id, question, onClose }: SessionConfirmProps) => {
+  const { sessions, go, report, route } = useApp();
+  const act = (): void => {
+    if (question === "clear") return report(sessions.clear(id));
+    if (route.get().session === id) go({ session: null, context: null });
+    report(sessions.remove(id));
+  };
+  return <Confirm {...questions[question]} onDo={act} onClose={onClose} />;
+};
