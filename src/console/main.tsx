@@ -1,8 +1,9 @@
 import { render } from "preact";
-import { createClient } from "../client/index.ts";
+import { createClient, LimpetError } from "../client/index.ts";
 import type { LimpetClient } from "../client/index.ts";
 import { Page } from "./app.tsx";
 import type { Layer } from "./app.tsx";
+import { describeProblem } from "./conversation/problems.ts";
 import { createStore } from "./parts/hooks.ts";
 import { readTeam } from "./state/agents.ts";
 import type { TeamFacts } from "./state/agents.ts";
@@ -33,8 +34,13 @@ let client = clientFor("");
 const api = createApi(() => client);
 const sessions = createSessions(api);
 
+const describeFault = (thrown: unknown): string => {
+  if (thrown instanceof LimpetError) return describeProblem(thrown.problem);
+  return thrown instanceof Error ? thrown.message : String(thrown);
+};
+
 const report = (work: Promise<unknown>): void =>
-  void work.catch((thrown: unknown) => fault.set(thrown instanceof Error ? thrown.message : String(thrown)));
+  void work.catch((thrown: unknown) => fault.set(describeFault(thrown)));
 
 const announce = (sentence: string, urgent = false): void =>
   (urgent ? announcements.urgent : announcements.polite).set(sentence);
@@ -45,11 +51,18 @@ const go = (next: PageAddress): void => {
   route.set(next);
 };
 
+/** So many frames are waited for the composer to be drawn. */
+const focusWithin = 60;
+
 /** Puts the focus where one writes, unless a person is on the way through the page by keyboard. */
-const focusComposer = (): void => {
+const focusComposer = (frames = focusWithin): void => {
+  // On a phone the focus would bring up the keyboard over what is to be read.
+  if (matchMedia("(max-width: 759px)").matches) return;
   requestAnimationFrame(() => {
-    if (document.activeElement === document.body || document.activeElement === null)
-      document.getElementById("composer")?.focus({ preventScroll: true });
+    if (document.activeElement !== document.body && document.activeElement !== null) return;
+    const composer = document.getElementById("composer");
+    if (composer !== null) composer.focus({ preventScroll: true });
+    else if (frames > 0) focusComposer(frames - 1);
   });
 };
 

@@ -1,13 +1,28 @@
 import { expect, test } from "vitest";
+import type { Json } from "../../src/chat/message.ts";
 import type {
   CallEntry,
   ModelCallFacts,
   NoteEntry,
   Transcript,
+  TranscriptAsk,
   TurnFacts,
 } from "../../src/client/transcript.ts";
+import { isSaidByAnswer } from "../../src/console/asks/closed.ts";
 import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
-import { describeNote, endSentence, isToldByNext } from "../../src/console/conversation/sentences.ts";
+import { describeProposal, describeRule } from "../../src/console/asks/words.ts";
+import { explainRefused, isAttachable } from "../../src/console/conversation/attachable.ts";
+import { describePermission, describeResult } from "../../src/console/conversation/outcomes.ts";
+import { describeProblem } from "../../src/console/conversation/problems.ts";
+import {
+  describeFailure,
+  describeNote,
+  endSentence,
+  explainReturned,
+  isToldByNext,
+  readReturned,
+  whenItGoesOut,
+} from "../../src/console/conversation/sentences.ts";
 import { describeCall, hasFailed, resultOf } from "../../src/console/conversation/verbs.ts";
 import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
@@ -16,7 +31,7 @@ import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
 import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/figures.ts";
 import { lanesOf } from "../../src/console/run/timeline.ts";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
-import { describeStatus } from "../../src/console/sessions/status.ts";
+import { describeStatus, describeWait } from "../../src/console/sessions/status.ts";
 import { readRoute, writeRoute } from "../../src/console/state/route.ts";
 
 /** AP-54: how the console says things. */
@@ -72,6 +87,31 @@ test("AP-54: who denied a call, and which lines were read", () => {
   ]);
   const output = "[Lines 71-72 of 450]\none\ntwo\n";
   expect(resultOf(call({ tool: "fs_read_lines", output }))).toBe("lines 71–72");
+});
+
+test("AP-54: what a guard refused is no denial of a rule, and an answer that says no says all that came of its call", () => {
+  const byGuard = { verdict: "deny", by: "guard tool_loops" };
+  expect(describeResult(call({ outcome: "denied", permission: byGuard }))).toBe("held back as a loop");
+  const byOwn = { verdict: "deny", by: "guard of_a_team" };
+  expect(describeResult(call({ outcome: "denied", permission: byOwn }))).toBe("held back by a guard");
+  const byRule = { verdict: "deny", by: "rule deny exec_run" };
+  expect(describeResult(call({ outcome: "denied", permission: byRule }))).toBe("denied by a rule");
+  expect(describeResult(call({ tool: "fs_read", output: "a\nb\n" }))).toBe("2 lines");
+  expect(describePermission(byGuard, "k")).toEqual({ verb: "Denied by", by: "the guard “tool_loops”" });
+  expect(describePermission({ verdict: "allow", by: "rule allow fs_read" }, "k")).toEqual({
+    verb: "Allowed by",
+    by: "the rule “allow fs_read”",
+  });
+  expect(describePermission({ verdict: "approved", by: "k" }, "k")?.by).toBe("You");
+  expect(describePermission(null, "k")).toBeNull();
+  const ask = (fields: object) =>
+    isSaidByAnswer({ kind: "approval", status: "answered", ...fields } as unknown as TranscriptAsk);
+  expect([
+    ask({ kind: "question" }),
+    ask({ status: "expired" }),
+    ask({ resolution: { decision: "deny" } }),
+    ask({ resolution: { decision: "approve" } }),
+  ]).toEqual([true, true, true, false]);
 });
 
 test("AP-54: numbers as people read them", () => {
@@ -206,6 +246,143 @@ test("AP-54: states of sessions in words, and addresses of what is shown", () =>
   ])
     expect(writeRoute(readRoute(hash))).toBe(hash);
   expect(readRoute("#<script>")).toEqual({ session: null, context: null });
+});
+
+test("AP-54: a run that waits for something else than the person says what, and never that it waits", () => {
+  const reason = (kind: string, until?: number) =>
+    ({ kind, ...(until === undefined ? {} : { until }) }) as never;
+  const waiting = (...reasons: never[]) => ({
+    status: "waiting" as const,
+    last_end: null,
+    waiting_for: reasons,
+  });
+  expect(describeWait([reason("thread"), reason("retry", 3_500)], 1_000)).toBe("trying again in 3 s");
+  expect(describeWait([reason("retry", 1_000)], 1_000)).toBe("trying again");
+  expect(describeWait([reason("time", 181_000)], 0)).toBe("paused for 3 min 1 s");
+  expect(describeStatus(waiting(reason("retry", 9_000)), undefined)).toMatchObject({
+    text: "Trying again",
+    filter: "working",
+    tone: "plain",
+  });
+  expect(describeStatus(waiting(reason("exec")), undefined).text).toBe("Waiting for a command");
+  expect(describeStatus(waiting(), undefined).text).toBe("Paused");
+  expect(describeStatus(waiting(), "client_tool").text).toBe("Waiting for its client");
+});
+
+test.each([
+  ["max_cost_usd: 1.074 of 1 USD are spent", "The run spent its limit of $1.00"],
+  [
+    "max_cost_usd of the session: 0.9 of 1 USD are spent; the next call needs at least 0.2",
+    "The next step needs more than is left of the session’s limit of $1.00",
+  ],
+  ["max_tokens of the tenant's day: 900 of 800 tokens are spent", "The day spent its limit of 800 tokens"],
+  ["max_duration: 61 of 60 s of model time are spent", "The run spent its limit of 1 min"],
+  ["max_tool_calls: 5 of 5 calls are spent", "The run spent its limit of 5 tool calls"],
+  ["max_iterations: 50 turns are used up", "The run took all of its 50 turns"],
+  ["the sea is too far away", "the sea is too far away"],
+])("AP-54: a run that ended by %j says: %s", (detail, words) => {
+  expect(describeFailure(detail)).toBe(words);
+});
+
+test("AP-54: an approval asks in plain words, and says whose rule asks", () => {
+  const say = (tool: string, input: Json): string => {
+    const { verb, object } = describeProposal(subjectOf(tool, input), tool, input);
+    return `${verb} ${object}`.trim();
+  };
+  expect([
+    say("shared_state_set", { key: "letter", value: 1 }),
+    say("http_fetch", { url: "https://sea.example/" }),
+    say("fs_write", { path: "a.md", content: "" }),
+    say("fs_edit", { path: "a.md", old_text: "b", new_text: "c" }),
+    say("exec_run", { command: "ls" }),
+    say("library__search", { text: "limpets" }),
+    say("ring_bell", {}),
+  ]).toEqual([
+    "set letter",
+    "fetch https://sea.example/",
+    "write a.md",
+    "change a.md",
+    "run this",
+    "use search of library",
+    "use ring_bell",
+  ]);
+  expect([
+    describeRule("rule ask fs_edit", undefined),
+    describeRule("rule ask exec_run npm *", undefined),
+    describeRule("preset sandboxed", undefined),
+    describeRule("rule ask fs_edit", "Pages need consent."),
+  ]).toEqual([
+    "A rule of the team lets a person decide about this.",
+    "A rule of the team lets a person decide about “npm *”.",
+    "The team’s preset “sandboxed” lets a person decide about this.",
+    "Rule: Pages need consent.",
+  ]);
+});
+
+test("AP-54: a file that no message may hold is refused with the place where it can go", () => {
+  const types = ["image/png", "Text/Plain; charset=utf-8", "application/octet-stream", "", "video/mp2t"];
+  expect(types.map((type) => isAttachable({ type }))).toEqual([true, true, false, false, false]);
+  const [one, two, three] = ["a.bin", "b.zip", "c.ts"].map((name) => ({ name }));
+  expect(explainRefused([])).toBe("");
+  expect(explainRefused([one ?? { name: "" }])).toBe(
+    "a.bin cannot be sent with a message. Put it into Files instead.",
+  );
+  expect(
+    explainRefused(
+      [one, two, three].flatMap((each) => each ?? []),
+      false,
+    ),
+  ).toBe(
+    "a.bin, b.zip and c.ts cannot be sent with a message. Put them into Files once the session has begun.",
+  );
+});
+
+test("AP-54: a problem of a request never shows the pointers of its fields", () => {
+  const problem = (code: string, pointer: string, message: string) => ({
+    type: "",
+    title: "",
+    status: 400,
+    code,
+    retryable: false,
+    detail: `${pointer}: ${message}`,
+    errors: [{ pointer, code, message }],
+  });
+  expect(describeProblem(problem("unsupported_media_type", "/content/2/media_type", "use one of a, b"))).toBe(
+    "A file of this kind cannot be sent with a message. Put it into Files instead.",
+  );
+  expect(describeProblem(problem("invalid_request", "/title", "has at most 256 characters"))).toBe(
+    "The server did not take this: has at most 256 characters.",
+  );
+  const plain = { ...problem("rate_limited", "", ""), detail: "Try again later.", errors: [] };
+  expect(describeProblem(plain)).toBe("Try again later.");
+});
+
+test("AP-54: what waits says when it goes out, and what came back says why and what it was", () => {
+  expect(["steer", "queue", "interrupt", null].map(whenItGoesOut)).toEqual([
+    "Before its next step",
+    "After this run",
+    "Next",
+    "Next",
+  ]);
+  expect(explainReturned("cancelled")).toBe("Not sent, since the run was stopped");
+  expect(readReturned("hello")).toEqual({ text: "hello", files: [] });
+  expect(
+    readReturned([
+      { type: "text", text: "Look" },
+      { type: "document", media_type: "text/plain", name: "shells.txt" },
+      { type: "image", media_type: "image/png" },
+    ]),
+  ).toEqual({ text: "Look", files: ["shells.txt", "image/png"] });
+});
+
+test.each([
+  ["generic_repeat", "warning", "The same search_files call came 3 times"],
+  ["generic_repeat", "critical", "The same search_files call came 3 times. It was not done again"],
+  ["ping_pong", "warning", "search_files and another call took turns 3 times"],
+  ["loop_detection_threshold", "critical", "3 replies asked for the same calls. It was not done again"],
+])("AP-54: a loop that %s found is told in plain words (%s)", (detector, level, words) => {
+  const data = { detector, level, count: 3, tool: "search_files", message: "" };
+  expect(describeNote(note("loop_detected", data))).toBe(words);
 });
 
 test("AP-54: keys have the names of the keyboard: of an Apple one, or of others", () => {

@@ -5,6 +5,7 @@ import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
+import { explainRefused, isAttachable } from "./attachable.ts";
 import { keepDraftFiles, keepDraftText, readDraftFiles, readDraftText } from "../state/drafts.ts";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
@@ -18,9 +19,12 @@ export interface ComposerMode {
 interface ComposerProps {
   /** Where the field stands: what is written in it is kept for this place. */
   readonly place: string;
-  readonly placeholder: string;
+  /** What the empty field says, by the way to send. */
+  readonly placeholder: (mode: string) => string;
   /** The ways to send; the first one is chosen until a person chooses another. */
   readonly modes: readonly ComposerMode[];
+  /** A choice among them holds as long as this stays the same. */
+  readonly choiceHolds?: string;
   readonly verb: string;
   /** The text goes to the one who asked: the field is blue. */
   readonly answers: boolean;
@@ -301,9 +305,39 @@ const useDraft = (place: string) => {
   };
 };
 
+/** The way to send that a person chose, while the situation is the one it was chosen in. */
+const useMode = (modes: readonly ComposerMode[], situation: string) => {
+  const [choice, setChoice] = useState({ situation, mode: "" });
+  const wanted = choice.situation === situation ? choice.mode : "";
+  return {
+    mode: modes.find(({ id }) => id === wanted)?.id ?? modes[0]?.id ?? "",
+    setMode: (mode: string): void => setChoice({ situation, mode }),
+  };
+};
+
+/** Says which files were left out, until others are attached or the message is sent. */
+const useAttachments = (place: string, attach: (files: readonly File[]) => void) => {
+  const [refusal, setRefusal] = useState("");
+  return {
+    refusal,
+    forget: (): void => setRefusal(""),
+    take: (files: readonly File[]): void => {
+      const taken = files.filter(isAttachable);
+      setRefusal(
+        explainRefused(
+          files.filter((file) => !taken.includes(file)),
+          place !== "new",
+        ),
+      );
+      if (taken.length > 0) attach(taken);
+    },
+  };
+};
+
 export const Composer = ({
   place,
   modes,
+  choiceHolds = "",
   onSend,
   onBegin,
   onRecall,
@@ -313,24 +347,24 @@ export const Composer = ({
   ...rest
 }: ComposerProps) => {
   const { draft, setDraft, attach, send } = useDraft(place);
-  const [wanted, setWanted] = useState<string | null>(null);
-  const mode = modes.find(({ id }) => id === wanted)?.id ?? modes[0]?.id ?? "";
+  const { mode, setMode } = useMode(modes, choiceHolds);
+  const { refusal, forget, take } = useAttachments(place, attach);
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
       send(onSend(draft.text, mode, draft.files));
-      setWanted(null);
+      forget();
     }
     document.getElementById("composer")?.focus();
   };
-  const isOver = useDroppedFiles(attach);
+  const isOver = useDroppedFiles(take);
   return (
     <div class={classOf({ answers: isAnswer, tall, "takes-drop": isOver })}>
       {isAnswer && draft.text !== "" && <span class="composer-tag">Your answer</span>}
       <Field
         text={draft.text}
         label={isAnswer ? "Your answer" : "Message"}
-        placeholder={placeholder}
+        placeholder={placeholder(mode)}
         onText={(text) => {
           if (draft.text === "") onBegin?.();
           setDraft({ ...draft, text });
@@ -342,14 +376,19 @@ export const Composer = ({
         files={draft.files}
         onRemove={(gone) => setDraft({ ...draft, files: draft.files.filter((file) => file !== gone) })}
       />
+      {refusal !== "" && (
+        <p class="composer-refusal" role="alert">
+          {escapeInLine(refusal)}
+        </p>
+      )}
       <Bar
         {...rest}
         modes={modes}
         mode={mode}
         answers={isAnswer}
         isEmpty={isEmptyDraft(draft)}
-        onMode={setWanted}
-        onFiles={attach}
+        onMode={setMode}
+        onFiles={take}
         onSubmit={submit}
       />
     </div>

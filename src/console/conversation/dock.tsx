@@ -2,14 +2,15 @@ import { useState } from "preact/hooks";
 import type { Transcript, TranscriptAsk, TranscriptInput } from "../../client/transcript.ts";
 import { Confirm } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatDuration } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { formatCountdown } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
 import type { SendMode } from "../state/session.ts";
 import { Composer } from "./composer.tsx";
 import type { ComposerMode } from "./composer.tsx";
+import { whenItGoesOut } from "./sentences.ts";
 
 /** What stands below the log: connection, what waits in line, and the composer. */
 
@@ -33,7 +34,7 @@ const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
       </p>
     );
   if (status !== "offline") return null;
-  const when = retryAt === null || retryAt - now < 1_000 ? "now" : `in ${formatDuration(retryAt - now)}`;
+  const when = retryAt === null || retryAt - now < 1_000 ? "now" : `in ${formatCountdown(retryAt, now)}`;
   return (
     <p class="notice">
       <span class="dot quiet" />
@@ -54,7 +55,9 @@ const Waiting = ({ input }: { readonly input: TranscriptInput }) => {
   return (
     <div class="waiting">
       <Icon name="clock" />
-      <span class="cut">Next: {escapeInLine(textOf(input))}</span>
+      <span class="cut">
+        {whenItGoesOut(input.on_busy)}: {escapeInLine(textOf(input))}
+      </span>
       {input.on_busy !== "steer" && input.content.every(({ type }) => type === "text") && (
         <button type="button" class="plain" onClick={() => report(session.sendNow(input))}>
           Send now
@@ -94,14 +97,21 @@ const modesFor = (ask: TranscriptAsk | null, busy: boolean, online: boolean): re
   return busy ? [steer, queue, interrupt] : [queue];
 };
 
-const placeholderFor = (agent: string, transcript: Transcript, ask: TranscriptAsk | null): string => {
-  if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
-  if (takesAnswer(ask)) return "Write your answer.";
-  if (ask !== null) return `For ${agent}, after your decision.`;
-  return transcript.session?.active_run == null
-    ? `Write to ${agent}.`
-    : `Write to ${agent}. It reads this before its next step.`;
+const modePlaceholders: Readonly<Record<string, string>> = {
+  steer: "It reads this before its next step.",
+  queue: "It reads this after this run.",
+  interrupt: "This ends the run and begins another.",
 };
+
+const placeholderFor =
+  (agent: string, transcript: Transcript, ask: TranscriptAsk | null) =>
+  (mode: string): string => {
+    if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
+    if (mode === "answer") return "Write your answer.";
+    if (ask !== null && mode === "queue") return `For ${agent}, after your decision.`;
+    const when = transcript.session?.active_run == null ? undefined : modePlaceholders[mode];
+    return `Write to ${agent}.${when === undefined ? "" : ` ${when}`}`;
+  };
 
 /** Reads which open ask a text would answer, the oldest first. */
 export const openAskOf = ({ asks }: Transcript): TranscriptAsk | null =>
@@ -175,6 +185,7 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
           place={session.id}
           placeholder={placeholderFor(agent, transcript, ask)}
           modes={modesFor(ask, busy, transcript.status === "live")}
+          choiceHolds={`${transcript.session?.active_run ?? ""} ${ask?.id ?? ""}`}
           verb={verbFor(transcript, ask)}
           answers={takesAnswer(ask)}
           onSend={send}

@@ -73,7 +73,7 @@ export const FirstPage = () => {
         </p>
         <Composer
           place="new"
-          placeholder="Write a message"
+          placeholder={() => "Write a message"}
           modes={[]}
           verb="Start"
           answers={false}

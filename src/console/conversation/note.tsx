@@ -13,7 +13,8 @@ import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
-import { describeNote, endSentence } from "./sentences.ts";
+import { fillComposer } from "./fill.ts";
+import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
 import type { NoteOf } from "./sentences.ts";
 
 /** Something else that happened, in a sentence where it happened. */
@@ -123,8 +124,8 @@ const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
         The run stopped: {explainFailure(reason)}
       </h2>
       <p>
-        {escapeInLines(endSentence(error?.detail ?? message ?? ""))} Your files and this conversation are
-        safe.
+        {escapeInLines(endSentence(describeFailure(error?.detail ?? message ?? "")))} Your files and this
+        conversation are safe.
       </p>
       <div class="failure-buttons">
         <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
@@ -159,6 +160,35 @@ const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: s
   );
 };
 
+/** A message that no run took up: its text is still there, and can go out again. */
+const Returned = ({ event }: { readonly event: NoteOf<"input_returned"> }) => {
+  const { text, files } = readReturned(event.data.content);
+  return (
+    <div class="entry said returned">
+      <div class="bubble">
+        {text}
+        {files.map((name, at) => (
+          <span key={at} class="attachment">
+            <Icon name="clip" /> {escapeInLine(name)}
+          </span>
+        ))}
+      </div>
+      <span class="meta">
+        {explainReturned(event.data.reason)}
+        {files.length > 0 && ". What was attached has to be attached again"}
+        {text !== "" && (
+          <>
+            {" · "}
+            <button type="button" class="link" onClick={() => fillComposer(text)}>
+              Send again
+            </button>
+          </>
+        )}
+      </span>
+    </div>
+  );
+};
+
 interface NoteProps {
   readonly entry: NoteEntry;
   readonly thread: string;
@@ -170,6 +200,7 @@ export const Note = memo<NoteProps>(({ entry, thread, agent }) => {
   if (event.type === "ask_user") return <OwnAsk entry={entry} agent={agent} />;
   if (event.type === "verify") return <Verify event={event} />;
   if (event.type === "file_change") return <PersonsChange event={event} />;
+  if (event.type === "input_returned") return <Returned event={event} />;
   if (event.type === "compaction") return <Compaction event={event} />;
   if (event.type === "run_end") return thread === "main" ? <RunEnd event={event} /> : null;
   const sentence = describeNote(event);

@@ -1,6 +1,8 @@
+import type { Json } from "../../chat/message.ts";
 import type { NoteEntry, TranscriptEntry } from "../../client/transcript.ts";
 import { limitUnit } from "../asks/limits.ts";
 import { countOf, formatShare, formatTokens } from "../parts/format.ts";
+import { fieldsOf, listOf, textOf } from "../parts/json.ts";
 
 /** What else happened, as sentences. */
 
@@ -33,6 +35,59 @@ const returnedWords: Readonly<Record<string, string>> = {
   no_budget: "no budget is left",
 };
 
+/** Says that a message came back to who wrote it, and why. */
+export const explainReturned = (reason: string): string =>
+  `Not sent, since ${returnedWords[reason] ?? reason.replaceAll("_", " ")}`;
+
+export interface ReturnedInput {
+  readonly text: string;
+  /** The names of the files that were attached. */
+  readonly files: readonly string[];
+}
+
+/** Reads what a person had written and attached. */
+export const readReturned = (content: Json): ReturnedInput => {
+  const parts =
+    typeof content === "string" ? [{ type: "text", text: content }] : listOf(content).map(fieldsOf);
+  const texts = parts.flatMap(({ type, text }) => (type === "text" ? [textOf(text) ?? ""] : []));
+  const files = parts.filter(({ type }) => type !== "text");
+  return {
+    text: texts.join("\n"),
+    files: files.map((file) => textOf(file["name"]) ?? textOf(file["media_type"]) ?? "a file"),
+  };
+};
+
+/** Says when a message that waits is given to the agent. */
+export const whenItGoesOut = (mode: string | null): string => {
+  if (mode === "steer") return "Before its next step";
+  return mode === "queue" ? "After this run" : "Next";
+};
+
+/** What an agent does in circles; detectors count calls that are alike, calls that take turns, or whole replies. */
+const loopWords = ({ detector, tool, count }: NoteOf<"loop_detected">["data"]): string => {
+  if (detector === "ping_pong") return `${tool} and another call took turns ${count} times`;
+  if (detector === "loop_detection_threshold") return `${count} replies asked for the same calls`;
+  return `The same ${tool} call came ${count} times`;
+};
+
+const spentPattern =
+  /^(max_\w+)(?: of the (session|tenant's day))?: [\d.e+-]+ of ([\d.e+-]+)(?: s)? .*are (?:spent|used up)(;.*)?$/;
+
+const ownersOf: Readonly<Record<string, string>> = { session: "session", "tenant's day": "day" };
+
+/** Says why a run failed: a limit in the units of people, all else as the server says it. */
+export const describeFailure = (detail: string): string => {
+  const turns = /^max_iterations: (\d+) turns are used up/.exec(detail)?.[1];
+  if (turns !== undefined) return `The run took all of its ${countOf(Number(turns), "turn")}`;
+  const [, kind = "", owner = "", amount = "", more] = spentPattern.exec(detail) ?? [];
+  if (kind === "") return detail;
+  const { one, show } = limitUnit(kind);
+  const limit = show(Number(amount) * one);
+  const whose = ownersOf[owner] ?? "run";
+  if (more !== undefined) return `The next step needs more than is left of the ${whose}’s limit of ${limit}`;
+  return `The ${whose} spent its limit of ${limit}`;
+};
+
 const mcpWords = {
   failed: "cannot be reached",
   auth_needed: "needs somebody to sign in",
@@ -50,7 +105,6 @@ const sentences: Sentences = {
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
   session_migrated: () => "The team changed; this session went over to its new definition",
-  input_returned: ({ data }) => `A message was not sent: ${returnedWords[data.reason] ?? data.reason}`,
   messages_retired: ({ data }) =>
     data.by === "clear"
       ? "Cleared: the agent no longer sees what was said before. The events still have it"
@@ -60,14 +114,14 @@ const sentences: Sentences = {
       ? `The context is ${formatShare(data.utilization)} full`
       : `This model’s context is small: ${formatTokens(data.window)} tokens`,
   loop_detected: ({ data }) =>
-    `${data.tool} was called ${data.count} times alike${data.level === "critical" ? "; the last one was refused" : ""}`,
+    `${loopWords(data)}${data.level === "critical" ? ". It was not done again" : ""}`,
   checkpoint: ({ data }) => `${formatShare(data.fraction)} of the turns are used`,
   plan_created: () => "A plan was made",
   status_update: ({ data }) => data.text,
   budget_warning: budgetWords,
   mcp_status: ({ data }) =>
     data.state === "connected" ? null : `The tool server ${data.server} ${mcpWords[data.state]}`,
-  error: ({ data }) => data.message,
+  error: ({ data }) => describeFailure(data.message),
 };
 
 /** Says a note in a sentence; null for what is no news, or is told elsewhere. */

@@ -1,0 +1,35 @@
+/** Which files may go with a message; all others have their place in the workspace. */
+
+const mediaTypes: ReadonlySet<string> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+  "application/pdf",
+  "text/plain",
+  "text/markdown",
+  "text/csv",
+  "text/html",
+]);
+
+interface NamedFile {
+  readonly name: string;
+  /** Its media type; a browser that knows none gives an empty text. */
+  readonly type: string;
+}
+
+/** Tells whether the server takes a file as a part of a message. */
+export const isAttachable = ({ type }: Pick<NamedFile, "type">): boolean =>
+  mediaTypes.has((type.split(";")[0] ?? "").trim().toLowerCase());
+
+const listNames = (names: readonly string[]): string =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
+/** Says why files were not attached, and where they can go instead; empty if there are none. */
+export const explainRefused = (refused: readonly Pick<NamedFile, "name">[], hasSession = true): string => {
+  if (refused.length === 0) return "";
+  const names = listNames(refused.map(({ name }) => name));
+  const them = refused.length === 1 ? "it" : "them";
+  const when = hasSession ? "instead" : "once the session has begun";
+  return `${names} cannot be sent with a message. Put ${them} into Files ${when}.`;
+};

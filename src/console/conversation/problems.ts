@@ -1,0 +1,19 @@
+import type { ProblemBody } from "../../client/transcript.ts";
+
+/** Says what went wrong in words for people; what the API says of the fields of a request is for programs. */
+
+const words: Readonly<Record<string, string>> = {
+  unsupported_media_type: "A file of this kind cannot be sent with a message. Put it into Files instead.",
+  payload_too_large: "This is too large to be sent.",
+};
+
+const endsSentence = /[.!?…]$/;
+
+/** Says a problem of a request in a sentence. */
+export const describeProblem = ({ code, detail, errors = [] }: ProblemBody): string => {
+  const known = Object.hasOwn(words, code) ? words[code] : undefined;
+  if (known !== undefined) return known;
+  const [first] = errors;
+  if (first === undefined || !detail.startsWith("/")) return detail;
+  return `The server did not take this: ${first.message}${endsSentence.test(first.message) ? "" : "."}`;
+};
