@@ -108,6 +108,34 @@ describe("CF-6: a file that cannot be loaded is one finding, at its place", () =
       ]);
   });
 
+  test("what never comes to an end, and what ends the process", () => {
+    expect(validate(["await new Promise(() => {});"])).toEqual([
+      notLoaded("1:1", "it awaits what never comes; await it in a function"),
+    ]);
+    expect(validate(["while (true) {}"])).toEqual([
+      notLoaded("1:1", "it is not done after 10 s; what takes long belongs in a function"),
+    ]);
+    expect(validate(["process.exit(0);"])).toEqual([notLoaded("1:1", "it ends the process that loads it")]);
+    expect(validate(["void Promise.reject(new Error('no tides'));"])).toEqual([
+      notLoaded("4:21", "no tides"),
+    ]);
+  });
+
+  test("a module of Node that a Worker does not have, where it is imported; others stay allowed", () => {
+    expect(validate(['import { readFileSync } from "node:fs";', 'readFileSync("/etc/hostname");'])).toEqual([
+      notLoaded("4:30", "a Worker has no node:fs"),
+    ]);
+    expect(validate(["", "const { exec } = await import('child_process');"])).toEqual([
+      notLoaded("5:31", "a Worker has no child_process"),
+    ]);
+    expect(
+      validate(['import "./more.ts";'], { files: { "more.ts": '\nimport "node:fs/promises";\n' } }),
+    ).toEqual([notLoaded("4:8", "a Worker has no node:fs/promises (config/acme/more.ts:2:8)")]);
+    const allowed = ["async_hooks", "buffer", "crypto", "events", "path", "stream", "url", "util", "zlib"];
+    const more = allowed.flatMap((name) => [`import "node:${name}";`, `import "${name}";`]);
+    expect(validate([...more, 'import type { Stats } from "node:fs";']).join("\n")).not.toContain("loaded");
+  });
+
   test("★ a safety that there is not, at the tool that says it", () => {
     expect(validate([box(tool('safety: "reed", '))])).toEqual([
       notLoaded(
