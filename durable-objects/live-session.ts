@@ -1,3 +1,4 @@
+import type { Agent } from "../src/agent/definition/agent.ts";
 import type { SharedMemory, SharedNotes, SharedReflections } from "../src/agent/definition/memory.ts";
 import { deletionDueAt } from "../src/agent/loop/deadlines.ts";
 import { nextEpoch } from "../src/agent/state/run.ts";
@@ -10,6 +11,7 @@ import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { TenantServerStore } from "../src/engine/tools/pinned-servers.ts";
 import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
+import { unseenServerTool } from "../src/engine/tools/servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { agentOfThread, createCommitter } from "./committer.ts";
@@ -33,6 +35,8 @@ export interface LiveSession {
   readonly update: Host["update"];
   readonly driver: Driver;
   readonly agent: Host["agent"];
+  /** Returns the agent of a thread that judges a tool, also of a server that the session has not listed yet. */
+  readonly agentFor: (threadId: string, tool: string) => Agent;
   readonly sandbox: Host["sandbox"];
   /** Returns whether the session rested so long that `retention` deletes it. */
   readonly isPastRetention: () => boolean;
@@ -103,6 +107,17 @@ const tenantPartsOf = (
   },
 });
 
+/** Returns the session as if it had listed the server of this tool, unless it has. */
+const withServerOf = (tool: string, { team }: Engine, session: Session): Session => ({
+  ...session,
+  serverTools: { ...unseenServerTool(team, tool), ...session.serverTools },
+});
+
+const agentsOf = (engine: Engine, read: () => Session): Pick<LiveSession, "agent" | "agentFor"> => ({
+  agent: (threadId) => agentOfThread(engine, read(), threadId),
+  agentFor: (threadId, tool) => agentOfThread(engine, withServerOf(tool, engine, read()), threadId),
+});
+
 /** Creates a session in memory: `stored` is what the rows hold, and `initial` is the state a creation starts from. */
 export const createLiveSession = (
   parts: LiveSessionParts,
@@ -116,7 +131,7 @@ export const createLiveSession = (
   const committer = createCommitter(parts, contexts, stored, initial);
   const { read } = committer;
   let stopped = false;
-  const agent: Host["agent"] = (threadId) => agentOfThread(engine, read(), threadId);
+  const agents = agentsOf(engine, read);
   const failed: Host["failed"] = (error) => void (stopped || parts.failed(error));
   const { update, look } = createGrantReporter(parts.grants, committer, failed);
 
@@ -124,7 +139,7 @@ export const createLiveSession = (
     epoch,
     now: parts.now,
     read,
-    agent,
+    agent: agents.agent,
     update,
     show: (deltas) => void (stopped || watchers.show(deltas)),
     showFrames:
@@ -153,7 +168,7 @@ export const createLiveSession = (
     read,
     update,
     driver,
-    agent,
+    ...agents,
     sandbox: () => host.sandbox(),
     isPastRetention: () => (deletionDueAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
     stop: (removed) => {

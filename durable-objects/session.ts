@@ -192,7 +192,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     const update = await this.#tenant(principal).grants({ session: id, grants });
     try {
       const json = JSON.stringify(
-        explainCall(state, live.agent, update, explainedCallSchema.parse(params), Date.now()),
+        explainCall(state, live.agentFor, update, explainedCallSchema.parse(params), Date.now()),
       );
       return { ok: true, status: 200, json, replayed: false, seq };
     } catch (error) {

@@ -30,7 +30,7 @@ export const describePlan = ({ verdict, by, reason, remember, refusal }: CallPla
 /** Judges a call of the newest thread in which the agent works, with the grants that hold there. */
 export const explainCall = (
   state: Session,
-  agentOf: (thread: string) => Agent,
+  agentOf: (thread: string, tool: string) => Agent,
   { agents, revoked }: GrantsUpdate,
   { agent: name, tool, input }: ExplainedCall,
   now: number,
@@ -44,5 +44,5 @@ export const explainCall = (
   const own = state.grants.filter(({ id }) => !revoked.includes(id));
   const call = { name: tool, args: JSON.stringify(input) };
   const grants = validGrants(own, agents, now);
-  return describePlan(agentOf(thread.id).judge(call, grants, placeOf(state, thread.id)));
+  return describePlan(agentOf(thread.id, tool).judge(call, grants, placeOf(state, thread.id)));
 };

@@ -47,8 +47,8 @@ test("TB-6 TB-8: explaining a call says the verdict, the rule or grant behind it
   await session.quiet();
   const { body } = await api("GET", "/grants");
   const [grant] = body["data"] as unknown as readonly { readonly id: string }[];
-  const granted = await explain(call);
-  expect(granted.body).toEqual({ verdict: "allow", by: `grant ${grant?.id}` });
+  for (const asked of [call, { ...call, session: session.id }])
+    expect((await explain(asked)).body).toEqual({ verdict: "allow", by: `grant ${grant?.id}` });
   expect((await explain({ ...call, tool: "fyre" })).body).toMatchObject({
     error: expect.stringMatching(/^unknown_tool: .*"fire"/),
   });

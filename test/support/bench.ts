@@ -111,6 +111,8 @@ export interface Bench {
   change(change: (draft: Draft) => void): void;
   /** Ends a login by the query of the address that a person was sent back to, and says what became of it. */
   finishLogin(query: string): Promise<LoginEnd>;
+  /** The session in memory; null if there is none. */
+  live(): LiveSession | null;
   /** The value of an operation that must succeed. */
   ok(op: OperationName, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
@@ -503,6 +505,7 @@ export const openBench = ({
       pump();
     },
     finishLogin: (query) => logins.finish(query),
+    live: wake,
     ok: (op, params, key) => {
       const reply = bench.perform(op, params, key);
       if (!reply.ok) throw new Error(`${op} was refused: ${JSON.stringify(reply.problem)}`);

@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
-import { describePlan } from "../../../src/session/explain.ts";
+import { say } from "../../engine/harness.ts";
+import { describePlan, explainCall } from "../../../src/session/explain.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
+import { textResult, textTool } from "../../support/mcp-server.ts";
 import { engineOf } from "../../support/teams.ts";
+import { serverOf, servedBench } from "./support.ts";
 
-/** What rules say to calls of servers before any session has asked for their tools. */
+/** What rules say to calls of servers before a session has asked for their tools. */
 
 const yaml = (agent: string): string =>
   scripted(
@@ -44,4 +47,31 @@ test("TB-6: before any session the rules judge a server's tool, which counts as 
       verdict: "deny",
       by: "toolboxes",
     });
+});
+
+test("TB-6: a session that has not listed a server yet judges its tools as a new one would; one that has knows what there is", async () => {
+  const sea = await serverOf({ tools: () => [textTool("look")], call: () => textResult("seen") });
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${sea.url}" }`],
+    toolboxes: "[sea]",
+    turns: [["Done."]],
+    hosts: [sea.host],
+    preset: "sandboxed",
+  });
+  const explainNow = (tool: string): unknown => {
+    const live = bench.live();
+    if (live === null) throw new Error("there is no session");
+    const call = { agent: "tester", tool, input: { q: "tides" } };
+    return explainCall(live.read(), live.agentFor, { agents: [], revoked: [] }, call, 0);
+  };
+  for (const tool of ["sea__look", "sea__gone"])
+    expect(explainNow(tool), tool).toMatchObject({ verdict: "ask" });
+  expect(explainNow("lake__look")).toMatchObject({ verdict: "deny" });
+  expect(sea.seen).toEqual([]);
+  await say(bench);
+  expect(explainNow("sea__look")).toMatchObject({ verdict: "ask" });
+  expect(explainNow("sea__gone")).toMatchObject({
+    verdict: "deny",
+    error: expect.stringMatching(/^unknown_tool: /) as string,
+  });
 });
