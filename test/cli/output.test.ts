@@ -89,3 +89,47 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
     "acme is built anew; new sessions begin with it",
   ]);
 });
+
+test("AP-70: of a build that fails nothing is shown but what it says, and what that means", () => {
+  expect(
+    shown(`The file config/acme/sedAbC changed, restarting build...
+[custom build] Running: npm run -s limpet -- build acme
+[custom build] SyntaxError: Expected ident
+[custom build]     at main.ts:1
+[custom build]
+\u001B[31m✘ \u001B[41;31m[\u001B[41;97mERROR\u001B[41;31m]\u001B[0m \u001B[1mk [Error]: Process exited with non-zero status (13)\u001B[0m
+
+      at runCommand (/wrangler-dist/cli.js:192428:26) {
+    result: I {
+      _process: ChildProcess {
+  - A line of the object.
+  }
+
+✘ [ERROR] Running custom build \`npm run -s limpet -- build acme\` failed. There are likely more logs from your build command above.
+
+The file config/acme/team.yaml changed, restarting build...
+⎔ Reloading local server...`),
+  ).toEqual([
+    "SyntaxError: Expected ident",
+    "    at main.ts:1",
+    "The build itself failed: the server answers again after the next change that builds.",
+  ]);
+});
+
+test("AP-70: a request is told by what it asked for: of an unknown address, or of one that does not take it", () => {
+  const refused = (method: string, status: number, code: string): string =>
+    log({ msg: "request", method, route: null, status, code });
+  expect(
+    shown(
+      [
+        refused("GET", 404, "not_found"),
+        refused("PUT", 405, "method_not_allowed"),
+        refused("GET", 403, "forbidden"),
+      ].join("\n"),
+    ),
+  ).toEqual([
+    "404 GET of an unknown address not_found",
+    "405 PUT of an address that does not take it method_not_allowed",
+    "403 GET forbidden",
+  ]);
+});

@@ -7,8 +7,10 @@ import { stripVTControlCharacters } from "node:util";
  * unless it is an error.
  */
 
+type LineMode = "hide" | "show" | "log" | "build" | "fail";
+
 /** Lists how what follows a line's beginning is treated, up to the next line that is in this list. */
-const beginnings: readonly (readonly [RegExp, "hide" | "show" | "log" | "build"])[] = [
+const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^\[custom build\] ?/, "build"],
   [/^\[wrangler:(info|warn|debug|inf|wrn|dbg)\]/, "hide"],
   [/^\[wrangler:err(or)?\] ?/, "show"],
@@ -19,7 +21,11 @@ const beginnings: readonly (readonly [RegExp, "hide" | "show" | "log" | "build"]
     "hide",
   ],
   [/^▲ (\[WARNING\] ?)?/, "show"],
+  // Of a build that fails wrangler prints the process as an object.
+  [/^✘ \[ERROR\] .*Process exited with non-zero status/, "hide"],
+  [/^✘ \[ERROR\] Running custom build .* failed\. .*/, "fail"],
   [/^✘ (\[ERROR\] ?)?/, "show"],
+  [/^The file .* changed, restarting build/, "hide"],
   [/^(⎔| ⛅|─|Using |Service bindings,|Your Worker |.* has access to the following bindings)/, "hide"],
 ];
 
@@ -45,20 +51,26 @@ const parseLog = (text: string): RequestLine | null => {
   }
 };
 
+/** What a failed build means: wrangler holds every request until one succeeds. */
+const buildFailed = "The build itself failed: the server answers again after the next change that builds.";
+
+const askedFor = (method: string, status: number): string => {
+  if (status === 404) return `${method} of an unknown address`;
+  return status === 405 ? `${method} of an address that does not take it` : method;
+};
+
 /** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
 const formatLog = (text: string): string | null => {
   const line = parseLog(text);
   if (line === null) return text;
   if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
   const { method = "", route, status = 0, code } = line;
-  return status < 400
-    ? null
-    : `${status} ${route ?? `${method} of an unknown address`} ${code ?? ""}`.trimEnd();
+  return status < 400 ? null : `${status} ${route ?? askedFor(method, status)} ${code ?? ""}`.trimEnd();
 };
 
 /** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
 export const createOutputFilter = (): ((line: string) => string | null) => {
-  let mode: "hide" | "show" | "log" | "build" = "hide";
+  let mode: LineMode = "hide";
   const seen = new Set<string>();
   const formatBuild = (text: string): string | null => {
     const [, team] = buildNews.exec(text) ?? [];
@@ -72,6 +84,7 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
     const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
     if (pattern !== undefined && next !== undefined) mode = next;
     const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
+    if (mode === "fail") return pattern === undefined ? null : buildFailed;
     if (mode === "hide" || text === "") return null;
     return mode === "build" ? formatBuild(text) : formatLog(text);
   };
