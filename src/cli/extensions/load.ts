@@ -19,7 +19,7 @@ const unsettled = 13;
 /** Loads extensions in a thread, whose copy is thrown away; what is wrong with them, or null. */
 const tryLoading = async (options: TrialOptions): Promise<LoadFault | null> => {
   const { promise, resolve } = Promise.withResolvers<LoadFault | null>();
-  const thread = new Worker(new URL("./trial.ts", import.meta.url), {
+  const thread = new Worker(join(import.meta.dirname, "trial.ts"), {
     workerData: options,
     // Options of this process may be meant for its own first module.
     execArgv: [],
