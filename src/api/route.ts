@@ -50,6 +50,10 @@ export interface SessionRoute extends RouteAddress {
 type AdmitPrincipal = (principal: AuthorizedContext["principal"]) => SessionRequestContext;
 export type Route = OpenRoute | TeamRoute | SessionRoute;
 
+/** Writes a path with its parameters in braces, as documents do. */
+export const documentPath = (path: string): string =>
+  path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) => `{${name}}`);
+
 /** Reads the fields of a body; the query must be empty, and the body may be absent only if it is optional. */
 export async function readCommandBody(
   { request, url }: RequestContext,

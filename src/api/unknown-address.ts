@@ -1,9 +1,12 @@
 import { refuse } from "../session/problems.ts";
-import { findNearestName } from "../tools/suggest.ts";
+import { editDistance } from "../tools/suggest.ts";
 import type { RequestContext } from "./context.ts";
+import { documentPath } from "./route.ts";
 import type { Route } from "./route.ts";
 
 /** This file answers an address without a route: the wrong method, a feature of a later release, or a path with a mistake. */
+
+type RouteAddress = Pick<Route, "method" | "path" | "alias">;
 
 /** Paths that are documented and not served yet, with all below them. */
 const laterPaths: readonly string[] = [
@@ -19,47 +22,71 @@ const laterPaths: readonly string[] = [
   "/ds",
 ];
 
-/** Gives a route's path the values that an address has in the places of its parameters; `{[^]+}` takes all that follows. */
-const fillPath = (path: string, address: readonly string[]): string =>
-  path
-    .split("/")
-    .map((segment, at) => {
-      if (!segment.startsWith(":")) return segment;
-      const value = segment.endsWith("{[^]+}") ? address.slice(at).join("/") : address[at];
-      return value === undefined || value === "" ? segment : value;
-    })
-    .join("/");
+const segmentsOf = (path: string): readonly string[] => path.split("/").slice(1);
 
-/** Names a route as its documentation does. */
-const nameOf = ({ method, path }: Pick<Route, "method" | "path">): string =>
-  `${method} ${path.replace("{[^]+}", "")}`;
+/** Counts the edits between a segment of an address and one of a path; infinite if another word is meant. */
+const segmentEdits = (segment: string, given = ""): number => {
+  if (segment.startsWith(":")) return given === "" ? Infinity : 0;
+  if (Math.abs(segment.length - given.length) > 2) return Infinity;
+  const edits = editDistance(given, segment);
+  return edits <= 2 && edits < segment.length / 2 ? edits : Infinity;
+};
 
-/** Lists each route at each address that it has. */
-const listAddresses = (routes: readonly Route[]): readonly Pick<Route, "method" | "path">[] =>
-  routes.flatMap(({ method, path, alias }) => [
-    { method, path },
-    ...(alias === undefined ? [] : [{ method, path: path.replace(/^\/v1/, "") }]),
-  ]);
+/** Counts the edits between an address and a path, whose last parameter may take all that follows. */
+const pathEdits = (path: readonly string[], address: readonly string[]): number => {
+  const takesRest = path.at(-1)?.endsWith("{[^]+}") === true;
+  if (takesRest ? address.length < path.length : address.length !== path.length) return Infinity;
+  return path.reduce((sum, segment, at) => sum + segmentEdits(segment, address[at]), 0);
+};
 
-const isBelow = (pathname: string, path: string): boolean =>
-  pathname === path || pathname.startsWith(`${path}/`);
+const isAt = (path: string, address: readonly string[]): boolean =>
+  pathEdits(segmentsOf(path), address) === 0;
+
+/** Lists the addresses that stand for a route, without the version: its own, and of a session's those that leave out some of it. */
+const listForms = ({ path }: RouteAddress): readonly (readonly string[])[] => {
+  const own = segmentsOf(path).filter((segment) => segment !== "v1");
+  const [root = "", session = "", ...below] = own;
+  const last = below.findLast((segment) => !segment.startsWith(":"));
+  return session === ":session" && last !== undefined ? [own, below, [root, session, last], [last]] : [own];
+};
+
+/** Names the route that an address was meant for; null if none is near. */
+const findNearest = (method: string, address: readonly string[], routes: readonly RouteAddress[]) => {
+  const given = address.filter((segment, at) => segment !== "" && !(at === 0 && segment === "v1"));
+  const [nearest] = routes
+    .filter((route) => route.method === method || route.method !== "DELETE")
+    .flatMap((route) =>
+      listForms(route).map((form, place) => ({
+        name: `${route.method} ${documentPath(route.path)}`,
+        // The letters count before the method, and the method before what was left out.
+        rank: 100 * pathEdits(form, given) + (route.method === method ? 0 : 10) + place,
+      })),
+    )
+    .filter(({ rank }) => rank < Infinity)
+    .toSorted((one, other) => one.rank - other.rank);
+  return nearest?.name ?? null;
+};
 
 /** Refuses a request that no route takes; no credential is looked at, and nothing but the table of routes is told. */
-export function refuseUnknownAddress({ url, headers }: RequestContext, routes: readonly Route[]): never {
-  const { pathname } = url;
-  const address = pathname.split("/");
-  const filled = listAddresses(routes).map((each) => ({ ...each, filled: fillPath(each.path, address) }));
-  const methods = [...new Set(filled.flatMap((each) => (each.filled === pathname ? each.method : [])))];
-  if (methods.length > 0) {
-    headers.set("Allow", methods.join(", "));
-    return refuse("method_not_allowed", `This address takes ${methods.join(", ")}.`);
+export function refuseUnknownAddress(
+  { request: { method }, url, headers }: RequestContext,
+  routes: readonly RouteAddress[],
+): never {
+  const address = segmentsOf(url.pathname);
+  const lacksVersion = routes.some(
+    (route) => route.method === method && isAt(route.path, ["v1", ...address]),
+  );
+  const here = routes.filter(
+    ({ path, alias }) => isAt(path, address) || (alias === true && isAt(path, ["v1", ...address])),
+  );
+  if (here.length > 0 && !lacksVersion) {
+    const methods = [...new Set(here.map((route) => route.method))].join(", ");
+    headers.set("Allow", methods);
+    return refuse("method_not_allowed", `This address takes ${methods}.`);
   }
-  if (laterPaths.some((path) => isBelow(pathname, fillPath(path, address))))
+  if (laterPaths.some((path) => isAt(path, address.slice(0, segmentsOf(path).length))))
     return refuse("not_available", "This is a feature of a later release.");
-  const nearest = findNearestName(pathname, [...new Set(filled.map((each) => each.filled))]);
-  const meant = filled.find((each) => each.filled === nearest);
-  const hint = meant === undefined ? "" : ` Did you mean ${nameOf(meant)}?`;
-  return refuse("not_found", `There is no such address.${hint}`, {
-    meta: { nearest: meant === undefined ? null : nameOf(meant) },
-  });
+  const nearest = findNearest(method, address, routes);
+  const hint = nearest === null ? "" : ` Did you mean ${nearest}?`;
+  return refuse("not_found", `There is no such address.${hint}`, { meta: { nearest } });
 }

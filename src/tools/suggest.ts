@@ -1,7 +1,7 @@
 /** This file finds the nearest name, for "did you mean". */
 
 /** Counts insertions, deletions, replacements and swaps of neighbours between two texts. */
-const editDistance = (a: string, b: string): number => {
+export const editDistance = (a: string, b: string): number => {
   const swapped = (i: number, j: number): boolean =>
     i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
   const get = (row: readonly number[], index: number): number => row[index] ?? Infinity;

@@ -5,28 +5,60 @@ import { anId, problemOf, setUp } from "./harness.ts";
 
 const S = `/v1/sessions/${anId()}`;
 
-test("AP-10: an address without a route is 404 and names the nearest one, without a key", async () => {
-  const { call } = setUp();
-  for (const [path, nearest] of [
-    ["/v1", null],
-    ["/v1/nothing", null],
-    ["/v1/sesions", "GET /v1/sessions"],
-    ["/v1/sessions/", "GET /v1/sessions"],
-    ["/v1//sessions", "GET /v1/sessions"],
-    [`/v1/sessions/${anId()}/mesages`, "POST /v1/sessions/:session/messages"],
-    [`/v1/sessions/${anId()}/workspac/a/b.txt`, "GET /v1/sessions/:session/workspace/:path"],
-    [`/v1/session/${anId()}/asks/ask_1`, "POST /v1/sessions/:session/asks/:ask"],
-    [
-      `/v1/sessions/${anId()}/runs/run_1/turn/2/context`,
-      "GET /v1/sessions/:session/runs/:run/turns/:turn/context",
-    ],
-    [`/${"a".repeat(3_000)}`, null],
-  ] as const) {
-    const response = await call("GET", path, undefined, { Authorization: "" });
-    expect(response.status, path).toBe(404);
-    expect(await problemOf(response), path).toMatchObject({ code: "not_found", meta: { nearest } });
-  }
-  expect((await call("GET", "/v1/sessions/%E0%A4%A")).status).toBe(404);
+const session = "/v1/sessions/{session}";
+
+const hints: readonly (readonly [string, string, string | null])[] = [
+  ["GET", "/v1", null],
+  ["GET", "/v1/nothing", null],
+  ["GET", "/v1/sesions", "GET /v1/sessions"],
+  ["POST", "/v1/sesions", "POST /v1/sessions"],
+  ["GET", "/v1/sessions/", "GET /v1/sessions"],
+  ["GET", "/v1//sessions", "GET /v1/sessions"],
+  ["GET", `${S}/mesages`, `GET ${session}/messages`],
+  ["POST", `${S}/mesages`, `POST ${session}/messages`],
+  ["GET", `${S}/cancl`, `POST ${session}/cancel`],
+  ["GET", `${S}/workspac/a/b.txt`, `GET ${session}/workspace/{path}`],
+  ["POST", `/v1/session/${anId()}/asks/ask_1`, `POST ${session}/asks/{ask}`],
+  ["GET", `${S}/runs/run_1/turn/2/context`, `GET ${session}/runs/{run}/turns/{turn}/context`],
+  ["GET", `${S}/context`, `GET ${session}/runs/{run}/turns/{turn}/context`],
+  ["GET", `/${"a".repeat(3_000)}`, null],
+  // Names of other APIs, and of nothing.
+  ["POST", "/v1/chat/completions", null],
+  ["GET", "/.well-known/agent-card.json", null],
+  ["GET", `${S}/foo`, null],
+  ["GET", `${S}/history`, null],
+  ["GET", `${S}/archive`, null],
+  // What stands below a session, without the session.
+  ["GET", "/v1/events", `GET ${session}/events`],
+  ["GET", "/v1/files", `GET ${session}/files`],
+  ["GET", "/v1/runs", `GET ${session}/runs`],
+  ["GET", "/v1/runs/run_1", `GET ${session}/runs/{run}`],
+  ["GET", "/v1/threads", `GET ${session}/threads`],
+  ["POST", "/v1/messages", `POST ${session}/messages`],
+  // Only the version is missing.
+  ["GET", "/sessions", "GET /v1/sessions"],
+  ["GET", "/usage", "GET /v1/usage"],
+  ["GET", `/sessions/${anId()}/runs`, `GET ${session}/runs`],
+  // Nothing is deleted by a hint.
+  ["GET", "/v1/grant/g_1", null],
+  ["POST", "/v1/memory/ann/x", null],
+  ["DELETE", "/v1/grant/g_1", "DELETE /v1/grants/{grant}"],
+];
+
+test.each(hints)(
+  "AP-10: %s %s has no route and names the nearest, without a key",
+  async (method, path, nearest) => {
+    const { call } = setUp();
+    const response = await call(method, path, method === "POST" ? {} : undefined, { Authorization: "" });
+    expect(response.status).toBe(404);
+    const problem = await problemOf(response);
+    expect(problem).toMatchObject({ code: "not_found", meta: { nearest } });
+    if (nearest !== null) expect(problem["detail"]).toContain(nearest);
+  },
+);
+
+test("AP-10: an address that cannot be decoded is 404", async () => {
+  expect((await setUp().call("GET", "/v1/sessions/%E0%A4%A")).status).toBe(404);
 });
 
 test("AP-10: a known address with another method is 405 and says which it takes", async () => {

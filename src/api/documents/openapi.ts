@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { allScopes } from "../../session/rpc.ts";
+import { documentPath } from "../route.ts";
 import { examples } from "./examples.ts";
 import { collectSchemas } from "./json-schema.ts";
 import type { SchemaObject, SchemaCollection } from "./json-schema.ts";
@@ -9,10 +10,6 @@ import { problemSchema, problemSentences, scopeEntries } from "./schemas/problem
 import { tasks } from "./tasks.ts";
 
 /** This file makes `GET /v1/openapi.json`. */
-
-/** Parameters in braces, as the document writes them. */
-export const documentPath = (path: string): string =>
-  path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) => `{${name}}`);
 
 const parameterSentences: Readonly<Record<string, string>> = {
   session: "The id of the session.",

@@ -1,10 +1,10 @@
 import { allScopes } from "../../session/rpc.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { problemKinds } from "../../session/problems.ts";
+import { documentPath } from "../route.ts";
 import { examples } from "./examples.ts";
 import { collectSchemas } from "./json-schema.ts";
 import type { SchemaObject, SchemaCollection } from "./json-schema.ts";
-import { documentPath } from "./openapi.ts";
 import { describedRoutes } from "./routes.ts";
 import type { DescribedRoute } from "./routes.ts";
 import { fieldText, fieldTexts, tableText, typeText } from "./schema-text.ts";
