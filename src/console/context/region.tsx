@@ -255,7 +255,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
         {view !== null && mode === "rows" && <Body view={view} shrinksAt={threshold} />}
         {mode === "sent" && <AsSent address={address} />}
       </div>
-      <section class="context-side" aria-label="What changed">
+      <section class="context-side" aria-label="What changed" tabIndex={0}>
         {view !== null && <Changes view={view} facts={factsOf(transcript, place)} threshold={threshold} />}
       </section>
     </main>
