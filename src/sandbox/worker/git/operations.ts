@@ -3,6 +3,7 @@ import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import { gitBodies, parseBody } from "../requests.ts";
 import { composeLog, isComposed } from "./log-formats.ts";
+import { readNames } from "./names.ts";
 import type { Repository } from "./run-git.ts";
 import { runGit } from "./run-git.ts";
 
@@ -26,19 +27,19 @@ const topOf = async (repository: Repository, directory: string): Promise<string>
 
 /** The paths of a line of a status: `M a`, `R  a -> b`, or after a tab `modified:   a`. */
 const pathsInStatus = (line: string): string[] => {
-  const named = /^\t(?:[a-z ]+: +)?(.+)$/.exec(line)?.[1] ?? /^[ MADRCU?!]{2} (.+)$/.exec(line)?.[1];
-  return named === undefined ? [] : named.split(" -> ").map((path) => path.replace(/^"(.*)"$/, "$1"));
+  const named = /^\t(?:[a-z ]+: +)?(.+)$/.exec(line)?.[1] ?? /^[ MADRCTU?!]{2} (.+)$/.exec(line)?.[1];
+  return named === undefined ? [] : readNames(named);
 };
 
-/** A short status of the package quotes what is not ASCII, without need. */
-const needlessQuotes = /(?<=^.. (?:.* -> )?)"([^" \\]+)"/gm;
+/** Makes git print names as they are, unless they have characters that a line cannot show. */
+const plainNames = ["-c", "core.quotePath=false"];
 
 async function status(
   repository: Repository,
   { directory = ".", short = false }: GitArguments["status"],
 ): Promise<string> {
-  const told = await runGit(repository, { args: ["status", ...(short ? ["--short"] : [])], directory });
-  const output = told.replace(needlessQuotes, "$1");
+  const args = [...plainNames, "status", ...(short ? ["--short"] : [])];
+  const output = await runGit(repository, { args, directory });
   if (repository.isClosed === undefined) return output;
   const shown = (path: string): boolean => !isClosed(repository, workspacePath(`${directory}/${path}`));
   return output
@@ -52,7 +53,7 @@ async function diff(
   repository: Repository,
   { directory = ".", staged = false, path }: GitArguments["diff"],
 ): Promise<string> {
-  const options = ["diff", ...(staged ? ["--staged"] : [])];
+  const options = [...plainNames, "diff", ...(staged ? ["--staged"] : [])];
   const limits = path === undefined ? [] : ["--", safePath(path)];
   if (repository.isClosed === undefined)
     return runGit(repository, { args: [...options, ...limits], directory });

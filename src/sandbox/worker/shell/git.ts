@@ -1,38 +1,51 @@
 import type { Bash } from "just-bash/browser";
-import { createGit } from "#git";
 import type { Database } from "../files/database.ts";
+import { runGitCommand } from "../git/commands.ts";
 
 type CustomCommand = NonNullable<
   NonNullable<ConstructorParameters<typeof Bash>[0]>["customCommands"]
 >[number];
 type ShellCommand = Exclude<CustomCommand, { load: unknown }>;
 
-/** The author of commits unless the environment or the repository names another. */
-const identity = { name: "Limpet", email: "agent@localhost" };
-
 /** Commands that may be told to be quiet; the package does not know the option. */
 const quietable = ["init", "commit"];
 
 const failure = (message: string) => ({ stdout: "", stderr: `fatal: ${message}\n`, exitCode: 129 });
 
-/** A command line without what the package does not know: folders to run in, no pager, no output, `add --`. */
+/** A setting of one call: names of files in ASCII only, or as they are. */
+const quotePath = /^core\.quotepath=(?:true|false)$/i;
+
+/** A command line without what the package does not know: folders to run in, settings, no pager, no output, `add --`. */
 interface GitCall {
   readonly folders: readonly string[];
+  readonly asciiOnly: boolean;
   readonly args: readonly string[];
   readonly isQuiet: boolean;
 }
 
-function readGitCall(given: readonly string[]): GitCall {
+/** Reads what stands before the command. */
+function readSettings(given: readonly string[]): Pick<GitCall, "folders" | "asciiOnly" | "args"> {
   const folders: string[] = [];
-  let [command = "", ...args] = given;
-  while (command === "-C" || command === "--no-pager") {
-    if (command === "-C") folders.push(args.shift() ?? ".");
-    [command = "", ...args] = args;
+  let asciiOnly = true;
+  let at = 0;
+  for (; at < given.length; at += 1) {
+    const [option, value = ""] = given.slice(at);
+    if (option === "--no-pager") continue;
+    if (option === "-C") folders.push(value || ".");
+    else if (option === "-c" && quotePath.test(value)) asciiOnly = /true$/i.test(value);
+    else break;
+    at += 1;
   }
+  return { folders, asciiOnly, args: given.slice(at) };
+}
+
+function readGitCall(given: readonly string[]): GitCall {
+  const settings = readSettings(given);
+  const [command = "", ...args] = settings.args;
   const isQuiet = quietable.includes(command) && (args[0] === "-q" || args[0] === "--quiet");
   const separator = command === "add" ? args.indexOf("--") : -1;
   const kept = args.filter((_, index) => index !== separator && !(isQuiet && index === 0));
-  return { folders, args: command === "" ? kept : [command, ...kept], isQuiet };
+  return { ...settings, args: command === "" ? kept : [command, ...kept], isQuiet };
 }
 
 /** The last git command of each workspace: one runs at a time, since two would overwrite each other's index. */
@@ -50,18 +63,17 @@ async function inTurn<Result>(database: Database, run: () => Promise<Result>): P
   }
 }
 
-/** `git` as a command of the shell: local repositories only, without hooks and without the network. */
+/** `git` as a command of the shell. */
 export function createGitCommand(database: Database): ShellCommand {
-  const git = createGit({ network: false, identity });
   return {
     name: "git",
     execute: (given, context) =>
       inTurn(database, async () => {
-        const { folders, args, isQuiet } = readGitCall(given);
+        const { folders, asciiOnly, args, isQuiet } = readGitCall(given);
         if (/^-(?!-version$|-help$|h$)/.test(args[0] ?? ""))
           return failure(`this git has no option ${args[0]} before its command`);
         const cwd = folders.reduce((at, folder) => context.fs.resolvePath(at, folder), context.cwd);
-        const result = await git.execute([...args], { ...context, cwd });
+        const result = await runGitCommand({ args, context: { ...context, cwd }, asciiOnly });
         return isQuiet && result.exitCode === 0 ? { ...result, stdout: "" } : result;
       }),
   };
