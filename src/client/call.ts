@@ -23,11 +23,12 @@ export interface CallOptions {
   readonly ifMatch?: string | number;
 }
 
-/** Calls operations by their names. */
+/** Calls operations by their names; parameters may be left out where none has to be given. */
 export type CallOperation = <N extends ClientOperationName>(
   operation: N,
-  params: ParamsOf<N>,
-  options?: CallOptions,
+  ...given: Partial<ParamsOf<N>> extends ParamsOf<N>
+    ? [params?: ParamsOf<N>, options?: CallOptions]
+    : [params: ParamsOf<N>, options?: CallOptions]
 ) => Promise<AnswerOf<N>>;
 
 /** Fills in the path and returns the parameters that do not stand in it. */
@@ -43,7 +44,8 @@ const fillPath = (pattern: string, params: object): readonly [string, Readonly<R
 };
 
 /** Builds the request of an operation. */
-export const requestOf = (operation: ClientOperationName, params: object, options: CallOptions = {}) => {
+export const requestOf = (operation: ClientOperationName, params: object = {}, options: CallOptions = {}) => {
+  if (!Object.hasOwn(routes, operation)) throw new TypeError(`there is no operation ${operation}`);
   const [method = "", pattern = ""] = routes[operation].split(" ");
   const [path, rest] = fillPath(pattern, params);
   const { signal, key = newCommandId(), ifMatch } = options;
@@ -66,5 +68,5 @@ export const requestOf = (operation: ClientOperationName, params: object, option
 /** Creates the function that calls operations. */
 export const createCall =
   (http: Http): CallOperation =>
-  async <N extends ClientOperationName>(operation: N, params: ParamsOf<N>, options?: CallOptions) =>
+  async <N extends ClientOperationName>(operation: N, params?: object, options?: CallOptions) =>
     (await http.json(requestOf(operation, params, options))) as AnswerOf<N>;

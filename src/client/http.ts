@@ -151,8 +151,8 @@ export const createHttp = (options: ClientOptions): Http => {
           ...(isRaw ? {} : { "Content-Type": "application/json" }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: isRaw ? (body as BodyInit) : JSON.stringify(body) }),
-        ...(signal === undefined ? {} : { signal }),
+        body: isRaw ? ((body ?? null) as BodyInit | null) : JSON.stringify(body),
+        signal: signal ?? null,
       });
     } catch (fault) {
       if (signal?.aborted === true) throw fault;

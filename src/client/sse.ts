@@ -70,7 +70,7 @@ export const readEventSource = async ({
     const { body } = await http.fetch({
       method: "GET",
       path: `${path}/events`,
-      query: { ...query, ...(query.types === undefined ? {} : { types: query.types.join(",") }) },
+      query: { ...query },
       headers: { Accept: "text/event-stream" },
       signal: dead.signal,
     });

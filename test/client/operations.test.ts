@@ -8,6 +8,7 @@ import type { RunRecord } from "../../src/agent/state/records.ts";
 import { routes as served } from "../../src/api/routes.ts";
 import { printOperations } from "../../src/cli/build-client/operations.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
+import { createClient } from "../../src/client/index.ts";
 import type { AnswerOf, ClientOperationName, OperationAnswers } from "../../src/client/index.ts";
 import { routes } from "../../src/client/operations/routes.ts";
 
@@ -63,4 +64,22 @@ test("AP-51: the types of answers, from the documents' schemas, are those of the
   expectTypeOf<AnswerOf<"delete">>().toBeNull();
   // @ts-expect-error A page of agents has no such rows.
   expectTypeOf<AnswerOf<"agents">["data"][number]>().toExtend<Ask>();
+});
+
+test("AP-51: an operation that needs no parameters is called without, and a name that there is not is told", async () => {
+  const asked: string[] = [];
+  const client = createClient({
+    url: "http://limpet.test",
+    fetch: async (address) => {
+      asked.push(new URL(new Request(address).url).pathname);
+      return Response.json({});
+    },
+  });
+  await client.call("capabilities");
+  await client.call("agents");
+  expect(asked).toEqual(["/v1/capabilities", "/v1/agents"]);
+  // @ts-expect-error There is no such operation.
+  await expect(client.call("capability")).rejects.toThrow("there is no operation capability");
+  // @ts-expect-error A session has to be named.
+  await expect(client.call("get")).rejects.toThrow("session");
 });

@@ -104,7 +104,7 @@ test("AP-51: it compiles with React's types", { timeout: 120_000 }, async () => 
   expect(await runCommand(join(root, "node_modules/.bin/tsc"), ["-p", folder], { cwd: root })).toBe("");
 });
 
-test("AP-51: in strict mode it streams a reply, shows a call, takes an approval, and goes on after the server was gone", async () => {
+test("AP-51: in strict mode it streams a reply, shows a call, takes an approval and answers, and goes on after the server was gone", async () => {
   await page.goto(`${server.url}/example`);
   await page.locator("output", { hasText: "live, idle" }).waitFor();
   await say("hello");
@@ -115,6 +115,16 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval,
   await page.locator("p", { hasText: "Allow shared_state_set" }).getByText("Allow", { exact: true }).click();
   await page.locator("li.call", { hasText: "shared_state_set: ok" }).waitFor();
   await page.locator("output", { hasText: "live, idle" }).waitFor();
+  for (const answer of [
+    () => page.getByRole("button", { name: "It stays where it is" }).click(),
+    () => say("It stays where it is"),
+  ]) {
+    await say("ask");
+    await page.locator("p", { hasText: "Where does a limpet go" }).waitFor();
+    await answer();
+    await page.locator("li.assistant", { hasText: "Your answer: It stays" }).last().waitFor();
+    await page.locator("output", { hasText: "live, idle" }).waitFor();
+  }
   await server.kill();
   await page.locator("output", { hasText: "offline" }).waitFor();
   await say("files");

@@ -149,7 +149,12 @@ export const entriesOf = (
 };
 
 /** The place of an entry that an event begins. */
-export const placeOf = ({ seq, at, run, turn }: EventPlace) => ({
+export const placeOf = ({
+  seq,
+  at,
+  run,
+  turn,
+}: Pick<EventPlace, "seq" | "at"> & { readonly [key in "run" | "turn"]?: EventPlace[key] | undefined }) => ({
   seq,
   at,
   ...(run === undefined ? {} : { run }),

@@ -57,10 +57,7 @@ const entryOfMessage = (
 ): MessageEntry => ({
   kind: "message",
   id,
-  seq: event.seq,
-  at,
-  ...(run === undefined ? {} : { run }),
-  ...(turn === undefined ? {} : { turn }),
+  ...placeOf({ seq: event.seq, at, run, turn }),
   role,
   origin,
   parts,
