@@ -5,8 +5,10 @@ import { sha256Hex } from "../../sandbox/sha256.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
+import { cleanNotes } from "../../tools/schema/clean-notes.ts";
 import { depthProblem, mendedSchemaProblem } from "../../tools/schema/json-schema-check.ts";
 import { mendSchema } from "../../tools/schema/mend-schema.ts";
+import { findHidden, removeHidden } from "./hidden-text.ts";
 import { headerProblem } from "./header-names.ts";
 import type { ListedTool, McpEndpoint } from "./port.ts";
 import { nameOf } from "./tool-pages.ts";
@@ -39,10 +41,6 @@ const deepestSchema = 8;
 /** Beyond so many levels of JSON, which no schema within the limit needs, a schema is not read. */
 const deepestJson = 64;
 
-/** Characters that nobody sees and a model reads: controls, marks of writing direction, tags. */
-const hiddenCharacters =
-  /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu;
-
 const cutToBytes = (text: string, most: number): string => {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= most) return text;
@@ -50,20 +48,7 @@ const cutToBytes = (text: string, most: number): string => {
 };
 
 const cleanDescription = (text: string): string =>
-  cutToBytes(text.toWellFormed().replace(hiddenCharacters, ""), longestDescription);
-
-/** Cleans the descriptions inside a schema; everything else stays as it is. */
-const cleanSchema = (schema: Json): Json => {
-  if (Array.isArray(schema)) return schema.map(cleanSchema);
-  if (!isJsonObject(schema)) return schema;
-  const cleaned = Object.entries(schema).map(([key, value]): [string, Json] => [
-    key,
-    (key === "description" || key === "title") && typeof value === "string"
-      ? cleanDescription(value)
-      : cleanSchema(value),
-  ]);
-  return Object.fromEntries(cleaned);
-};
+  cutToBytes(removeHidden(text.toWellFormed()), longestDescription);
 
 const annotationNames = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
@@ -97,13 +82,19 @@ const readFields = (tool: Json): DescribedTool | string => {
 const readSchema = (raw: JsonObject, { redact, namesHeaders }: ToolReading): JsonObject | string => {
   const header = namesHeaders ? headerProblem(raw) : null;
   if (header !== null) return header;
-  const given = fieldsOf(cleanSchema(redact(raw)));
+  const given = fieldsOf(cleanNotes(redact(raw), cleanDescription));
   if (utf8Length(JSON.stringify(given)) > longestSchema) return "its schema is longer than 32 KiB";
-  const schema = mendSchema(given);
-  if (typeof schema === "string") return `its schema cannot be used: ${schema}`;
-  if (depthProblem(schema, deepestSchema) !== null) return tooDeep;
-  const problem = mendedSchemaProblem(schema);
-  return problem === null ? { ...schema, type: "object" } : `its schema cannot be used: ${problem}`;
+  const mended = mendSchema(given);
+  if (typeof mended === "string") return `its schema cannot be used: ${mended}`;
+  if (depthProblem(mended, deepestSchema) !== null) return tooDeep;
+  const problem = mendedSchemaProblem(mended);
+  if (problem !== null) return `its schema cannot be used: ${problem}`;
+  // Only here does every schema that references mean stand at a place for schemas.
+  const schema = fieldsOf(cleanNotes(mended, cleanDescription));
+  const hidden = findHidden(schema);
+  if (hidden !== null)
+    return `its schema holds characters that nobody sees, in "${firstCharacters(hidden, 100)}"`;
+  return { ...schema, type: "object" };
 };
 
 /** Returns a tool within our limits, or the sentence about why it is left out; nothing of what is given is certain. */

@@ -32,6 +32,16 @@ export const schemasUnder = (
   return isList(value) ? value.map((item, at) => [String(at), item] as const) : [];
 };
 
+/** Returns a keyword's value with the schemas that it holds changed. */
+export const mapSchemasUnder = (place: SchemaPlace, value: Json, change: (schema: Json) => Json): Json => {
+  if (place === "map") {
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, schema]) => [key, change(schema)]));
+  }
+  if (place === "schema" || (place === "either" && !isList(value))) return change(value);
+  return isList(value) ? value.map((schema) => change(schema)) : value;
+};
+
 /** Whether schemas are nested in each other in more than `most` levels. */
 export const nestsSchemasDeeper = (schema: Json, most: number): boolean => {
   if (!isJsonObject(schema)) return false;

@@ -3,7 +3,7 @@ import type { Tables } from "../../../src/engine/access/database.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import { lastEvent, say } from "../../engine/harness.ts";
 import type { Bench } from "../../support/bench.ts";
-import type { TestMcpServer } from "../../support/mcp-server.ts";
+import type { SeenRequest, TestMcpServer } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { serverOf, servedBench } from "./support.ts";
 
@@ -27,23 +27,45 @@ const declared = (bench: Bench): readonly string[] =>
 
 const output = (bench: Bench): unknown => lastEvent(bench, "tool_call_end")["output"];
 
+/** A server that answers requests for its list so, whatever the rules of the protocol say. */
+const answering = (answer: (params: SeenRequest["params"]) => object): Promise<TestMcpServer> =>
+  serverOf({
+    tools: () => [],
+    call: (name) => textResult(`${name} done`),
+    before: ({ rpc, id, params }, response) => {
+      if (rpc !== "tools/list") return false;
+      const result = { resultType: "complete", ttlMs: 0, cacheScope: "private", ...answer(params) };
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      return true;
+    },
+  });
+
+const listing = (tools: readonly unknown[], more: object = {}): Promise<TestMcpServer> =>
+  answering(() => ({ tools, ...more }));
+
 const pagesAsked = (server: TestMcpServer): number =>
   server.methods().filter((method) => method === "tools/list").length;
 
-const numbered = (count: number) => () => Array.from({ length: count }, (_, at) => textTool(`t${at}`));
+/** A server that lists so many tools, one a page, and answers fast. */
+const numbered = (count: number): Promise<TestMcpServer> =>
+  answering(({ cursor = "0" }) => {
+    const next = Number(cursor) + 1;
+    return { tools: [textTool(`t${String(cursor)}`)], ...(next < count ? { nextCursor: `${next}` } : {}) };
+  });
 
 const eras = ["2025", "2026"] as const;
 
 test("TB-22: a list of many short pages is read as far as it has tools to offer, and no further", async () => {
   for (const era of eras) {
-    const server = await serverOf({ tools: numbered(70), call: textResult, pageSize: 1 });
+    const server = await numbered(70);
     const bench = await benchOn(server, "t0", { keys: `, protocol: "${era}", tools: [t0, t69]` });
     await say(bench);
     expect(declared(bench), era).toEqual(["sea__t0", "sea__t69"]);
-    expect(output(bench), era).toBe("t0");
+    expect(output(bench), era).toBe("t0 done");
     expect(lastEvent(bench, "mcp_status"), era).not.toHaveProperty("error");
   }
-  const server = await serverOf({ tools: numbered(140), call: textResult, pageSize: 1 });
+  const server = await numbered(140);
   const bench = await benchOn(server, "t0");
   await say(bench);
   expect(declared(bench)).toHaveLength(128);
@@ -52,7 +74,7 @@ test("TB-22: a list of many short pages is read as far as it has tools to offer,
 });
 
 test("TB-22: of a list with more pages than are read the first are used, and the status says so", async () => {
-  const server = await serverOf({ tools: numbered(300), call: textResult, pageSize: 1 });
+  const server = await numbered(300);
   const bench = await benchOn(server, "t0", { keys: ", tools: [t0, t299]" });
   await say(bench);
   expect(declared(bench)).toEqual(["sea__t0"]);
@@ -71,20 +93,6 @@ test("TB-22: a list whose last page leads to itself ends there", async () => {
   expect(pagesAsked(server)).toBe(2);
   expect(lastEvent(bench, "mcp_status")).not.toHaveProperty("error");
 });
-
-/** A server that lists these tools, whatever the rules of the protocol say of them. */
-const listing = (tools: readonly unknown[], more: object = {}): Promise<TestMcpServer> =>
-  serverOf({
-    tools: () => [],
-    call: (name) => textResult(`${name} done`),
-    before: ({ rpc, id }, response) => {
-      if (rpc !== "tools/list") return false;
-      const result = { resultType: "complete", ttlMs: 0, cacheScope: "private", tools, ...more };
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
-      return true;
-    },
-  });
 
 test("TB-22: a tool that breaks the rules costs no other: what can be used is offered, what cannot is named with the reason", async () => {
   const named = (name: string, more: object = {}) => ({ ...textTool(name), ...more });

@@ -97,3 +97,66 @@ test("TB-22: schemas nest in each other at most eight deep, wherever they stand;
     "remote: its schema cannot be used: it refers to https://evil.example/schema.json, and only references inside it are followed",
   ]);
 });
+
+const hidden = "\u202E\u{E0041}";
+
+test("TB-22: notes are cleaned where they are notes of a schema; comments and examples are left out; values stay as they are", async () => {
+  const value = { title: "x".repeat(1_100), description: 7, $comment: "c", examples: [1] };
+  const note = { title: `T${hidden}`, description: `D${hidden}`, $comment: hidden, examples: [hidden] };
+  const clean = { title: "T", description: "D" };
+  const server = await listed({
+    noted: {
+      ...note,
+      properties: {
+        title: { ...note, const: value, default: value },
+        examples: { enum: [value, 1] },
+        $comment: { ...note, items: { ...note, anyOf: [note, true] } },
+      },
+      dependencies: { title: note },
+      allOf: [{ $ref: "#/dependencies/title" }],
+    },
+  });
+  const bench = await benchOn(server, [
+    ["sea__noted", { title: value, examples: value, $comment: [1] }],
+    ["sea__noted", { title: { ...value, title: "x".repeat(1_024) } }],
+  ]);
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")).not.toHaveProperty("error");
+  expect(bench.requests[0]?.tools.find(({ name }) => name === "sea__noted")?.schema).toEqual({
+    type: "object",
+    ...clean,
+    properties: {
+      title: { ...clean, const: value, default: value },
+      examples: { enum: [value, 1] },
+      $comment: { ...clean, items: { ...clean, anyOf: [clean, true] } },
+    },
+    dependentSchemas: { title: clean },
+    allOf: [{ $ref: "#/dependentSchemas/title" }],
+  });
+  const ends = eventsOf(bench, "tool_call_end").map(({ output }) => String(output).slice(0, 24));
+  expect(ends.toSorted()).toEqual(["invalid_arguments: title", "noted done"]);
+});
+
+test("TB-22: a tool is left out and named if hidden characters stand in its schema elsewhere than in a note", async () => {
+  const server = await listed({
+    name: { properties: { [`a${hidden}`]: {} } },
+    needed: { required: [`a${hidden}`] },
+    choice: { properties: { a: { items: { enum: ["b", { c: [`d${hidden}`] }] } } } },
+    constant: { properties: { a: { const: { [`e${hidden}`]: 1 } } } },
+    usual: { properties: { a: { default: `f${hidden}` } } },
+    defined: { $defs: { [`g${hidden}`]: {} } },
+    other: { "x-note": hidden },
+    lines: { properties: { a: { enum: ["\n", "\r\n"], default: "\t" } } },
+  });
+  const bench = await benchOn(server, [["sea__lines", { a: "\r\n" }]]);
+  await say(bench);
+  expect(lastEvent(bench, "tool_call_end")["output"]).toBe("lines done");
+  const { error } = lastEvent(bench, "mcp_status");
+  expect(String(error).split("; ")).toEqual(
+    ["name a", "needed a", "choice d", "constant e", "usual f", "defined g", "other "].map((each) => {
+      const [name = "", text = ""] = each.split(" ");
+      return `${name}: its schema holds characters that nobody sees, in "${text}"`;
+    }),
+  );
+  expect(JSON.stringify(bench.requests)).not.toContain("\u202E");
+});

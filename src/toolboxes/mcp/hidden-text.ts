@@ -1,0 +1,24 @@
+import { isJsonObject } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+
+/** This file finds and removes characters that nobody sees and a model reads: controls, marks of writing direction, tags. */
+
+const hiddenCharacter = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/u;
+
+const hiddenCharacters = new RegExp(hiddenCharacter, "gu");
+
+export const removeHidden = (text: string): string => text.replace(hiddenCharacters, "");
+
+/** In values a line may end with a carriage return, which JSON writes visibly. */
+const hides = (text: string): boolean => hiddenCharacter.test(text.replaceAll("\r", ""));
+
+/** Returns the first text of a value, or name in it, with hidden characters; null if there is none. */
+export const findHidden = (value: Json): string | null => {
+  if (typeof value === "string") return hides(value) ? value : null;
+  const inner = isJsonObject(value) ? Object.entries(value).flat() : Array.isArray(value) ? value : [];
+  for (const each of inner as readonly Json[]) {
+    const found = findHidden(each);
+    if (found !== null) return found;
+  }
+  return null;
+};
