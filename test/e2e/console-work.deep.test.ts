@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -121,7 +122,7 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
     await page.getByTitle("How it is sent").click();
     await page.getByRole("menuitemradio", { name: /^Queue/ }).click();
     await say(text);
-    await page.locator(".waiting", { hasText: `Next: ${text}` }).waitFor();
+    await page.locator(".waiting", { hasText: `After this run: ${text}` }).waitFor();
   };
   await queue("first thought");
   await queue("second thought");
@@ -138,6 +139,111 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
   await state("done");
   await expect.poll(logText).toContain("third thought");
   expect(await saidIn(session)).toEqual(["flood", expect.stringContaining("third thought")]);
+});
+
+test("AP-54: Queue stays chosen while the run works, and what a stopped run did not take can be sent again", async () => {
+  const { page, start, state, say, logText } = shown;
+  const session = await start("wait");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
+  await page.getByTitle("How it is sent").click();
+  await page.getByRole("menuitemradio", { name: /^Queue/ }).click();
+  const waiting = page.locator(".waiting");
+  await say("first thought");
+  await waiting.filter({ hasText: "After this run: first thought" }).waitFor();
+  await say("second thought");
+  await waiting.filter({ hasText: "After this run: second thought" }).waitFor();
+  await page.locator("#composer").press("Escape");
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await state("stopped");
+  const returned = page.locator(".returned");
+  await expect.poll(() => returned.count()).toBe(2);
+  const first = returned.filter({ hasText: "first thought" });
+  expect(await first.textContent()).toContain("Not sent, since the run was stopped");
+  await page.locator("#composer").fill("half a thought");
+  await first.getByRole("button", { name: "Send again" }).click();
+  expect(await page.locator("#composer").inputValue()).toBe("half a thought\nfirst thought");
+  await page.locator("#composer").press("Enter");
+  await state("done");
+  await expect.poll(logText).toContain("You said: half a thought");
+  expect(await saidIn(session)).toEqual(["wait", "half a thought\nfirst thought"]);
+  await page.reload();
+  await expect.poll(() => returned.count()).toBe(2);
+});
+
+test("AP-54: a page that is loaded while the server is away says nothing that it does not know, and its focus is in the field", async () => {
+  const { page, start, state } = shown;
+  await start("hello");
+  await state("done");
+  await page.route("**/v1/**", (route) => route.abort());
+  await page.reload();
+  await state("reconnecting");
+  await expect
+    .poll(() => page.locator(".sessions .list").textContent())
+    .toBe("The list cannot be read just now.");
+  await expect
+    .poll(() => page.locator(".panel-body").textContent())
+    .toBe("The session cannot be read just now.");
+  expect(await page.locator(".head-words p").textContent()).toBe("reconnecting");
+  expect(await page.locator(".page").textContent()).not.toMatch(/\$0\.00|As of|No sessions|no key needed/);
+  expect(await page.evaluate("document.activeElement?.id")).toBe("composer");
+  await page.unroute("**/v1/**");
+  await state("done");
+  await page.locator(".figure", { hasText: "Session" }).waitFor();
+  await page.locator(".session.current", { hasText: "hello" }).waitFor();
+});
+
+test("AP-54: the palette renames and clears the session, shows its tabs, and saves its events", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hello");
+  await state("done");
+  const choose = async (text: string): Promise<void> => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "What to do" }).fill(text);
+    await page.keyboard.press("Enter");
+  };
+  await choose("rename this");
+  await page.getByRole("dialog").getByRole("textbox").fill("Low water");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Low water", level: 1 }).waitFor();
+  await choose("show notes");
+  await page.getByRole("tab", { name: "Notes", selected: true }).waitFor();
+  const [saved] = await Promise.all([page.waitForEvent("download"), choose("download")]);
+  expect(saved.suggestedFilename()).toBe(`${session}.jsonl`);
+  const lines = readFileSync(await saved.path(), "utf8")
+    .trim()
+    .split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { readonly seq: number }).seq)).toEqual(
+    (await api.events(session)).map(({ seq }) => seq),
+  );
+  await choose("clear this");
+  await page.getByRole("button", { name: "Clear it" }).click();
+  await page.locator(".mark", { hasText: "Cleared" }).waitFor();
+  await page.keyboard.press("Control+k");
+  const entries = page.getByRole("option", { name: /^Session: .*keeper · (now|\d+ min)$/ });
+  await entries.first().waitFor();
+  await page.keyboard.press("Escape");
+});
+
+test("AP-54: a file that no message may hold is refused where it is attached", async () => {
+  const { page, start, state } = shown;
+  await start("hello");
+  await state("done");
+  const bytes = { mimeType: "application/octet-stream", buffer: Buffer.from("01") };
+  const text = { name: "shells.txt", mimeType: "text/plain", buffer: Buffer.from("three") };
+  await page.getByLabel("Files to attach").setInputFiles([{ ...bytes, name: "name.bin" }, text]);
+  const refusal = page.getByText("name.bin cannot be sent with a message. Put it into Files instead.");
+  await refusal.waitFor();
+  expect(await page.locator(".composer-files li").allTextContents()).toEqual(["shells.txt"]);
+  for (const viewport of [desk, phone]) {
+    await page.setViewportSize(viewport);
+    expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
+  }
+  await page.setViewportSize(desk);
+  await page.locator("#composer").press("Enter");
+  await page.locator(".said .attachment", { hasText: "shells.txt" }).waitFor();
+  await refusal.waitFor({ state: "detached" });
+  await state("done");
+  expect(await page.locator(".fault").count()).toBe(0);
 });
 
 test("AP-54 AP-45: files are picked, dropped and left out, and the message names them", async () => {
