@@ -103,8 +103,9 @@ const findTarget = (reference: string, base: string, names: SchemaNames): Json |
     : names.get(`${address.href}#${fragment}`);
 };
 
+/** A fragment may hold `$` as it is, and not every API decodes the pointers that it gets. */
 const encodeStep = (step: string): string =>
-  encodeURIComponent(step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1"));
+  encodeURIComponent(step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")).replaceAll("%24", "$");
 
 /** The older form of an exclusive bound is true or false beside the bound. */
 const renewBound = (schema: Fields, bound: string, exclusive: string): void => {
