@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createOutputFilter } from "../../src/cli/serve/output.ts";
+import { createOutputFilter, ownTrace } from "../../src/cli/serve/output.ts";
 
 /** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
 
@@ -132,4 +132,11 @@ test("AP-70: a request is told by what it asked for: of an unknown address, or o
     "405 PUT of an address that does not take it method_not_allowed",
     "403 GET forbidden",
   ]);
+});
+
+test("AP-70: what the start itself asks the server is not shown", () => {
+  const [, own] = ownTrace.traceparent.split("-");
+  const line = { msg: "request", method: "GET", route: "GET /readyz", status: 503, code: null };
+  expect(shown(log({ ...line, trace_id: own }))).toEqual([]);
+  expect(shown(log({ ...line, trace_id: "f".repeat(32) }))).toEqual(["503 GET /readyz"]);
 });

@@ -1,5 +1,5 @@
 import { networkInterfaces, tmpdir } from "node:os";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
@@ -150,6 +150,30 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
     await started.kill();
     other.remove();
     rmSync(`${storage}-second`, { recursive: true, force: true });
+  }
+});
+
+test("AP-70: Ctrl-C while it starts ends it without a word, and what a start itself asks is not told", async () => {
+  const other = copyProject({ packages: true });
+  const place = await freePort();
+  const args = ["-s", "start", "--", "--env", "assistant", "--port", String(place)];
+  const start = (): Group =>
+    startGroup("npm", [...args, `--persist-to=${join(other.folder, ".storage")}`], { cwd: other.folder });
+  const said = (started: Group): string => started.output().replaceAll(/^npm warn .*\n/gm, "");
+  const stopped = start();
+  let served: Group | null = null;
+  try {
+    await until("wrangler starts", () => existsSync(join(other.folder, ".wrangler")) || null);
+    process.kill(-(stopped.child.pid ?? 0), "SIGINT");
+    await stopped.ended;
+    expect(said(stopped)).toBe("");
+    served = start();
+    await until("it serves", () => /^stop +Ctrl-C$/m.test(served?.output() ?? "") || null);
+    expect(said(served)).toMatch(/^Limpet is at .*\n(.*\n){3}secrets +missing: .*ANTHROPIC_API_KEY/);
+  } finally {
+    await stopped.kill();
+    await served?.kill();
+    other.remove();
   }
 });
 

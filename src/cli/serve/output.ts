@@ -33,9 +33,15 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^built (\S+) into /;
 
+const ownTraceId = "11".repeat(16);
+
+/** The header by which the log of the Worker tells what the start itself asks. */
+export const ownTrace = { traceparent: `00-${ownTraceId}-${"11".repeat(8)}-00` };
+
 interface RequestLine {
   readonly msg: string;
   readonly level: string;
+  readonly trace_id?: string;
   readonly method?: string;
   readonly route?: string | null;
   readonly status?: number;
@@ -65,6 +71,7 @@ const formatLog = (text: string): string | null => {
   if (line === null) return text;
   if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
   const { method = "", route, status = 0, code } = line;
+  if (line.trace_id === ownTraceId) return null;
   return status < 400 ? null : `${status} ${route ?? askedFor(method, status)} ${code ?? ""}`.trimEnd();
 };
 

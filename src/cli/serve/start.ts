@@ -11,7 +11,7 @@ import { setTimeout } from "node:timers/promises";
 import { awaitChange, awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
-import { relayOutput } from "./output.ts";
+import { ownTrace, relayOutput } from "./output.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
@@ -122,7 +122,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Asks wrangler's server as the front does for a request from this machine; null if it does not answer. */
 const askServer = async (path: string, { target, voucher }: FrontOptions): Promise<unknown> => {
-  const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher };
+  const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher, ...ownTrace };
   try {
     const answer = await fetch(`http://127.0.0.1:${target}${path}`, { headers });
     return await answer.json();
@@ -160,16 +160,20 @@ const printReady = (team: string, port: number, { missing_secrets, sandbox }: Re
 };
 
 /** Keeps wrangler running: where it ends because of a change, it starts again after the next one. */
-const keepRunning = (start: () => ReturnType<typeof startWrangler>): (() => void) => {
+const keepRunning = (
+  start: (show: (line: string) => void) => ReturnType<typeof startWrangler>,
+): (() => void) => {
   let isReady = false;
   let isStopping = false;
   let running: ChildProcess | null = null;
+  // Who stopped it knows why it ends.
+  const show = (line: string): void => (isStopping ? undefined : print(line));
   const run = (): void => {
-    const { child, lastLines } = start();
+    const { child, lastLines } = start(show);
     running = child;
     child.once("exit", (code) => {
       running = null;
-      if (!isReady) for (const line of lastLines()) print(line);
+      if (!isReady) for (const line of lastLines()) show(line);
       if (!isReady || isStopping || code === 0 || code === null) process.exit(code ?? 1);
       print("Mend it: the server starts again after the next change below config/.");
       void awaitChange(join(root, "config")).then(run);
@@ -200,7 +204,7 @@ const serve = async (): Promise<void> => {
   }
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const markReady = keepRunning(() => startWrangler(args, options, port, print));
+  const markReady = keepRunning((show) => startWrangler(args, options, port, show));
   const readiness = await waitUntilReady(options);
   try {
     const opened = await openFronts(host ?? "localhost", port, options);
