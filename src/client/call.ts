@@ -26,7 +26,7 @@ export interface CallOptions {
 /** Calls operations by their names; parameters may be left out where none has to be given. */
 export type CallOperation = <N extends ClientOperationName>(
   operation: N,
-  ...given: Partial<ParamsOf<N>> extends ParamsOf<N>
+  ...given: Partial<ParamsOf<N>> extends ParamsOf<N> | Partial<Record<string, never>>
     ? [params?: ParamsOf<N>, options?: CallOptions]
     : [params: ParamsOf<N>, options?: CallOptions]
 ) => Promise<AnswerOf<N>>;
