@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -73,7 +73,10 @@ class Pair {
 
   #real(args: readonly string[], directory = "."): string {
     const env = { ...process.env, ...ignoring };
-    return execFileSync("git", args, { cwd: join(this.folder, directory), encoding: "utf8", env });
+    const options = { cwd: join(this.folder, directory), encoding: "utf8", env } as const;
+    const { stdout, stderr } = spawnSync("git", args, options);
+    expect(stderr).toBe("");
+    return stdout;
   }
 
   readonly embedded = <O extends GitOperation>(op: O, args: GitArguments[O]): Promise<string> =>
@@ -82,7 +85,8 @@ class Pair {
   /** What a command of git prints in the shell, which must be what the git of this machine prints. */
   async expectSame(command: string, directory = "."): Promise<void> {
     const { stdout } = await this.#box.run(`cd ${directory}; git ${command}`);
-    expect([command, stdout]).toEqual([command, this.#real(command.split(" "), directory)]);
+    const args = ["-c", "user.name=A", "-c", "user.email=a@example.com", ...command.split(" ")];
+    expect([command, stdout]).toEqual([command, this.#real(args, directory)]);
   }
 
   /** Status and diff of the routes and of the shell, each equal to those of the git of this machine. */
@@ -140,6 +144,10 @@ test("TB-17, TB-36: modes are seen, staged, committed and shown as git does", as
   const modes = freshPair();
   await modes.run(begin, "chmod 755 a; chmod 755 b; git add b; chmod 755 long; echo 21 >> long");
   await modes.expectSameChanges();
+  for (const command of ["diff a", "diff HEAD", "diff HEAD long b", "diff --name-only HEAD -- b"])
+    await modes.expectSame(command);
+  await modes.run("git reset");
+  await modes.expectSame("commit -m none");
   await modes.run("git add -A; chmod 644 a; git mv c d; chmod 755 d; git add d; mv empty full; git add -A");
   await modes.expectSameChanges();
   await modes.run("chmod 755 a; git commit -am modes");
@@ -195,7 +203,7 @@ test("TB-17, TB-36: conflicts, links and a repository without a commit show as g
   await other.run("git init; echo a > a; : > b; git add b; chmod 755 b");
   await other.expectSameChanges();
   await other.run(
-    "git add -A; git commit -m x; rm a; ln -s b a; git add -A; git commit -m link; ln -s nowhere l; rm b; git add -A",
+    "git add -A; git commit -m x; rm a; ln -s b a; git add -A; git commit -m link; ln -s nowhere l; git add -A; rm a; ln -s elsewhere a; git rm b",
   );
   await other.expectSameChanges();
   await other.run(

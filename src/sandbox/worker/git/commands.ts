@@ -33,7 +33,7 @@ interface GitCommand {
   readonly asciiOnly: boolean;
 }
 
-/** The files as the package should see them: a link exists even if its target does not. */
+/** The files as the package should see them: a link has its own text, and exists even if its target does not. */
 function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   const own: Partial<Context["fs"]> = {
     exists: (path) =>
@@ -41,6 +41,10 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
         () => true,
         () => false,
       ),
+    readFileBuffer: async (path) =>
+      (await fs.lstat(path)).isSymbolicLink
+        ? new TextEncoder().encode(await fs.readlink(path))
+        : fs.readFileBuffer(path),
     stat: (path) => fs.stat(path).catch(() => fs.lstat(path)),
     writeFile: (...args) => {
       written.add(args[0]);
@@ -115,10 +119,25 @@ async function readCommits(args: readonly string[], context: Context): Promise<s
   return hashes;
 }
 
+/** The arguments of a diff with `--` before the paths, which git also finds without it. */
+async function separatePaths(args: readonly string[], context: Context): Promise<readonly string[]> {
+  if (args.includes("--")) return args;
+  for (const [at, arg] of args.entries()) {
+    if (at === 0 || arg.startsWith("-") || (await readCommits([arg], context)) !== null) continue;
+    const isPath = await context.fs.lstat(context.fs.resolvePath(context.cwd, arg)).then(
+      () => true,
+      () => false,
+    );
+    return isPath ? args.toSpliced(at, 0, "--") : args;
+  }
+  return args;
+}
+
 const otherForms = ["--stat", "--numstat", "--shortstat"];
 
-async function showDiff(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
+async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { context, asciiOnly } = given;
+  const args = await separatePaths(given.args, context);
   const separator = args.indexOf("--");
   const own = separator < 0 ? args : args.slice(0, separator);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
@@ -131,7 +150,7 @@ async function showDiff(repository: WorkTree, command: GitCommand): Promise<Exec
     context,
   );
   if (commits === null || own.some((arg) => otherForms.includes(arg) || arg.includes("...")))
-    return run(command);
+    return run({ args, context });
   const result = await run({ args: shown, context });
   if (result.exitCode !== 0) return result;
   const paths = separator < 0 ? [] : args.slice(separator + 1);
@@ -170,6 +189,12 @@ async function commit(repository: WorkTree, command: GitCommand): Promise<ExecRe
   const unstage = modes.size === 0 ? null : await editIndex(repository, modes);
   const result = await run(command);
   if (result.exitCode !== 0) await unstage?.();
+  const isStatus =
+    result.exitCode === 1 && /^(?:On branch|HEAD detached) (?![^]*^Initial commit$)/m.test(result.stdout);
+  if (isStatus && !command.args.includes("--amend")) {
+    const { stdout } = await showStatus(repository, { ...command, args: ["status"] });
+    return { ...result, stdout };
+  }
   return { ...result, stdout: result.stdout.replace(modePair, " mode change $3 => $1 $2") };
 }
 
