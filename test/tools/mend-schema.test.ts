@@ -122,6 +122,8 @@ test("TB-22: a reference to a schema elsewhere is named, and nothing else makes 
 test("TB-22: a reference to a definition stays as its author wrote it, since not every API decodes pointers", () => {
   const schema = { $defs: { node: { type: "object" } }, properties: { a: { $ref: "#/$defs/node" } } };
   expect(mendSchema(schema)).toEqual(schema);
+  const anything = { $defs: { any: true }, $ref: "#/$defs/any" };
+  expect(mendSchema(anything)).toEqual(anything);
 });
 
 test("TB-22: whatever the JSON, the copy can be used, and mending it again changes nothing", () => {

@@ -209,9 +209,12 @@ function mendInner(
   return copy;
 }
 
-/** Puts a schema that stands at no place for schemas among the definitions of the copy. */
+/** Puts a schema that stands at no place for schemas among the definitions of the copy, unless it is there. */
 const define = (work: Mending, root: Fields, target: JsonObject | boolean): string => {
   const known = isJsonObject(root["$defs"]) ? root["$defs"] : {};
+  // Of true and false nobody can tell where they stood.
+  const same = Object.keys(known).find((name) => known[name] === target);
+  if (same !== undefined) return `#/$defs/${encodeStep(same)}`;
   let at = Object.keys(known).length;
   while (Object.hasOwn(known, `s${at}`)) at += 1;
   const pointer = `#/$defs/s${at}`;
