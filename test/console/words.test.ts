@@ -11,7 +11,7 @@ import type {
 import { isSaidByAnswer } from "../../src/console/asks/closed.ts";
 import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
 import { describeProposal, describeRule } from "../../src/console/asks/words.ts";
-import { explainRefused, isAttachable } from "../../src/console/conversation/attachable.ts";
+import { explainRefused, isAttachable, startsAsText } from "../../src/console/conversation/attachable.ts";
 import { describePermission, describeResult } from "../../src/console/conversation/outcomes.ts";
 import { describeProblem } from "../../src/console/conversation/problems.ts";
 import {
@@ -323,6 +323,10 @@ test("AP-54: a file that no message may hold is refused with the place where it 
   const types = ["image/png", "Text/Plain; charset=utf-8", "application/octet-stream", "", "video/mp2t"];
   expect(types.map((type) => isAttachable({ type }))).toEqual([true, true, false, false, false]);
   const [one, two, three] = ["a.bin", "b.zip", "c.ts"].map((name) => ({ name }));
+  const utf8 = new TextEncoder().encode("const café = 1;");
+  expect(
+    [utf8, utf8.slice(0, 10), Uint8Array.of(0x89, 0x50, 0), Uint8Array.of(65, 0)].map(startsAsText),
+  ).toEqual([true, true, false, false]);
   expect(explainRefused([])).toBe("");
   expect(explainRefused([one ?? { name: "" }])).toBe(
     "a.bin cannot be sent with a message. Put it into Files instead.",

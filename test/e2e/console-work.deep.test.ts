@@ -228,12 +228,13 @@ test("AP-54: a file that no message may hold is refused where it is attached", a
   const { page, start, state } = shown;
   await start("hello");
   await state("done");
-  const bytes = { mimeType: "application/octet-stream", buffer: Buffer.from("01") };
+  const bytes = { mimeType: "application/octet-stream", buffer: Buffer.from([0, 1]) };
+  const code = { name: "shell.ts", mimeType: "video/mp2t", buffer: Buffer.from("export {};") };
   const text = { name: "shells.txt", mimeType: "text/plain", buffer: Buffer.from("three") };
-  await page.getByLabel("Files to attach").setInputFiles([{ ...bytes, name: "name.bin" }, text]);
+  await page.getByLabel("Files to attach").setInputFiles([{ ...bytes, name: "name.bin" }, text, code]);
   const refusal = page.getByText("name.bin cannot be sent with a message. Put it into Files instead.");
   await refusal.waitFor();
-  expect(await page.locator(".composer-files li").allTextContents()).toEqual(["shells.txt"]);
+  expect(await page.locator(".composer-files li").allTextContents()).toEqual(["shells.txt", "shell.ts"]);
   for (const viewport of [desk, phone]) {
     await page.setViewportSize(viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);

@@ -22,6 +22,15 @@ interface NamedFile {
 export const isAttachable = ({ type }: Pick<NamedFile, "type">): boolean =>
   mediaTypes.has((type.split(";")[0] ?? "").trim().toLowerCase());
 
+/** Tells whether the first bytes of a file are text in UTF-8; a character may be cut at their end. */
+export const startsAsText = (bytes: Uint8Array): boolean => {
+  try {
+    return !new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true }).includes("\0");
+  } catch {
+    return false;
+  }
+};
+
 const listNames = (names: readonly string[]): string =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 

@@ -5,7 +5,7 @@ import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
-import { explainRefused, isAttachable } from "./attachable.ts";
+import { explainRefused, isAttachable, startsAsText } from "./attachable.ts";
 import { keepDraftFiles, keepDraftText, readDraftFiles, readDraftText } from "../state/drafts.ts";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
@@ -315,22 +315,26 @@ const useMode = (modes: readonly ComposerMode[], situation: string) => {
   };
 };
 
+/** Browsers call source code and logs by many types, or by none: any text goes as plain text. */
+const asAttachable = async (file: File): Promise<File | null> => {
+  if (isAttachable(file)) return file;
+  const start = new Uint8Array(await file.slice(0, 8_192).arrayBuffer());
+  return startsAsText(start) ? new File([file], file.name, { type: "text/plain" }) : null;
+};
+
 /** Says which files were left out, until others are attached or the message is sent. */
 const useAttachments = (place: string, attach: (files: readonly File[]) => void) => {
   const [refusal, setRefusal] = useState("");
+  const sort = async (files: readonly File[]): Promise<void> => {
+    const taken = await Promise.all(files.map(asAttachable));
+    const refused = files.filter((_, at) => taken[at] === null);
+    setRefusal(explainRefused(refused, place !== "new"));
+    if (refused.length < files.length) attach(taken.filter((file) => file !== null));
+  };
   return {
     refusal,
     forget: (): void => setRefusal(""),
-    take: (files: readonly File[]): void => {
-      const taken = files.filter(isAttachable);
-      setRefusal(
-        explainRefused(
-          files.filter((file) => !taken.includes(file)),
-          place !== "new",
-        ),
-      );
-      if (taken.length > 0) attach(taken);
-    },
+    take: (files: readonly File[]): void => void sort(files),
   };
 };
 
