@@ -37,7 +37,7 @@ interface PlayedPerson extends Person {
   readonly warned: () => string;
 }
 
-const playPerson = (env: Person["env"] = {}): PlayedPerson => {
+const playPerson = (env: Person["env"] = {}, isTerminal = true): PlayedPerson => {
   const lines: (string | null)[] = [];
   let news = Promise.withResolvers<void>();
   let said = "";
@@ -70,7 +70,7 @@ const playPerson = (env: Person["env"] = {}): PlayedPerson => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    isTerminal: true,
+    isTerminal,
     env,
     type: push,
     leave: () => push(null),
@@ -95,6 +95,15 @@ const limpet = async (...words: readonly string[]) => {
 const chat = (...words: readonly string[]) => {
   const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
   return { person, ended: run(["chat", ...words], terminalOf(person)) };
+};
+
+/** Hands all lines to a conversation at once, as a pipe does. */
+const pipe = async (...lines: readonly string[]) => {
+  const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey }, false);
+  for (const line of lines) person.type(line);
+  person.leave();
+  const code = await run(["chat"], terminalOf(person));
+  return { code, said: person.said(), warned: person.warned() };
 };
 
 const says = (person: PlayedPerson, text: string): Promise<true> =>
@@ -134,6 +143,28 @@ test("AP-53: chat answers an approval in place, by its number a question, and in
   expect(await ended).toBe(0);
   expect(person.said()).toMatch(/^▸ spawn_agents/m);
   expect(person.said()).toMatch(/^ {2}\S.* completed {2}\$/m);
+});
+
+test("AP-53: a piped line that comes while somebody is asked is the answer; an ask at the end is told", async () => {
+  const answered = await pipe("ask", "1", "hello");
+  expect(answered.code, answered.warned).toBe(0);
+  expect(answered.said).toMatch(/· ask_user[^]*That was \*\*ask\*\*\. Your answer: It stays where it is/);
+  expect(answered.warned).not.toContain("limpet answer");
+  const open = await pipe("ask");
+  expect(open.code).toBe(1);
+  expect(open.said).toContain("Type the answer");
+  expect(open.warned).toMatch(/^the session waits for an answer: limpet answer s_\w+ \S+ …$/m);
+});
+
+test("AP-53: send --wait says what the run asks, and how it is answered", async () => {
+  const { code, said, warned } = await limpet("send", "new", "ask", "--wait");
+  expect(code).toBe(1);
+  const session = warned.trim();
+  const [ask] = JSON.parse((await limpet("asks", session, "--json")).said) as readonly { id: string }[];
+  expect(said).toMatch(/^\? .+\n {2}1 {2}.+\n/);
+  expect(said).toMatch(
+    new RegExp(`^the session waits for an answer: limpet answer ${session} ${ask?.id} …$`, "m"),
+  );
 });
 
 test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
@@ -231,8 +262,19 @@ test.each([
     "the key is wrong, revoked or expired; give one by --key",
   ],
   ["no session", ["cancel", `s_${"a".repeat(26)}`], 1, "There is nothing under this address"],
-  ["no address", ["sessions", "--url", "localhost"], 2, "write it like https://agents.example.com"],
-  ["too few words", ["answer", "s"], 2, "limpet answer takes 3 to 4 words"],
+  ["no address", ["sessions", "--url", "localhost"], 2, "localhost is no address; write it with http"],
+  [
+    "a port without a scheme",
+    ["sessions", "--url", "localhost:9114"],
+    2,
+    "localhost:9114 is no address; write it with http:// or https://",
+  ],
+  [
+    "too few words",
+    ["answer", "s"],
+    2,
+    "limpet answer takes 3 to 4 words after its name:\n  limpet answer <session> <ask> <decision> [text] [--rem",
+  ],
   ["an unknown decision", ["answer", "s", "a", "perhaps"], 2, "perhaps is no decision; take approve, deny"],
   ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is no mode; take reject, queue"],
   ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not take --wait"],

@@ -11,6 +11,15 @@ type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 const optionLines = (options: readonly string[]): readonly string[] =>
   options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
 
+const questionLines = (
+  { text, options, strict }: NonNullable<OpenAsk["question"]>,
+  who: string,
+): readonly string[] => [
+  `? ${who}${toPlainText(text)}`,
+  ...optionLines(options),
+  strict ? "  Type the number of an option." : "  Type the answer, or its number.",
+];
+
 const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): string =>
   url === undefined
     ? `${toPlainText(server)}, which needs a key that may decide`
@@ -27,12 +36,7 @@ export const askLines = ({
   client_tool,
 }: OpenAsk): readonly string[] => {
   const who = label === undefined ? "" : `${toPlainText(label)}: `;
-  if (question !== undefined)
-    return [
-      `? ${who}${toPlainText(question.text)}`,
-      ...optionLines(question.options),
-      "  Type the answer, or its number.",
-    ];
+  if (question !== undefined) return questionLines(question, who);
   if (approval !== undefined)
     return [
       `? ${who}Allow ${toPlainText(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
@@ -55,6 +59,10 @@ export const askLines = ({
     "  Type the result, or n to cancel.",
   ];
 };
+
+/** Says that an ask is open, and by which command it is answered. */
+export const waitingLine = (session: string, { id }: Pick<OpenAsk, "id">): string =>
+  `the session waits for an answer: limpet answer ${session} ${id} …`;
 
 const parseInput = (text: string): AskAnswer["input"] | undefined => {
   try {
@@ -87,16 +95,22 @@ const readApproval = (line: string): AskAnswer | string => {
   }
 };
 
+const readChoice = (
+  { options, strict }: NonNullable<OpenAsk["question"]>,
+  line: string,
+): AskAnswer | string => {
+  const option = options[Number(line) - 1] ?? options.find((each) => each === line);
+  if (option !== undefined) return { decision: "answer", selections: [option] };
+  return strict
+    ? `there are ${options.length} options; type a number from 1 to ${options.length}`
+    : { decision: "answer", text: line };
+};
+
 /** Reads the line with which a person answers; a text says what is wrong with it. */
 export const readAnswer = ({ question, approval, budget }: OpenAsk, given: string): AskAnswer | string => {
   const line = given.trim();
   if (approval !== undefined) return readApproval(line);
-  if (question !== undefined) {
-    const option = question.options[Number(line) - 1];
-    return option === undefined
-      ? { decision: "answer", text: line }
-      : { decision: "answer", selections: [option] };
-  }
+  if (question !== undefined) return readChoice(question, line);
   if (line === "n") return { decision: budget === undefined ? "cancel" : "deny" };
   if (budget === undefined) return { decision: "result", output: line };
   return Number.isFinite(Number(line)) && line !== ""

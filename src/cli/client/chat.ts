@@ -2,7 +2,7 @@ import type { OpenSession, SessionClient, Transcript } from "../../client/index.
 import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import { askLines, readAnswer } from "./asks.ts";
+import { askLines, readAnswer, waitingLine } from "./asks.ts";
 import type { Person } from "./person.ts";
 import { toPlainText } from "./plain.ts";
 import type { ScreenState } from "./screen.ts";
@@ -84,7 +84,10 @@ const takeLine = async (
   if (typeof answer === "string") return person.warn(answer);
   try {
     if (ask === undefined || answer === null) await session.send({ content: line, on_busy: "queue" });
-    else await session.answer(ask.id, answer);
+    else {
+      await session.answer(ask.id, answer);
+      await waitFor(open, (now) => now.status === "closed" || now.asks.every(({ id }) => id !== ask.id));
+    }
   } catch (fault) {
     tell(person, fault);
   }
@@ -102,11 +105,19 @@ const createInterrupt = (session: SessionClient, open: OpenSession, person: Pers
   };
 };
 
-/** Reads lines until there are no more or the session is closed. */
+/** Waits until a run has ended or somebody is asked. */
+const waitForTurn = (open: OpenSession): Promise<Transcript> =>
+  waitFor(open, (now) => isResting(now) || now.asks.length > 0);
+
+/**
+ * Reads lines until there are no more or the session is closed. A person types when they like; lines of a pipe are all
+ * there at once, so each waits until what came before it has ended, or asks for it.
+ */
 const readLines = async (session: SessionClient, open: OpenSession, person: Person): Promise<void> => {
   const lines = person.lines()[Symbol.asyncIterator]();
   const closed = waitFor(open, ({ status }) => status === "closed").then(() => null);
   for (;;) {
+    if (!person.isTerminal) await waitForTurn(open);
     const next = await Promise.race([lines.next(), closed]);
     if (next === null || next.done === true) return;
     await takeLine(session, open, person, next.value);
@@ -131,8 +142,7 @@ export const chat = async (session: SessionClient, person: Person, json: boolean
   writeChanges(state, open, person, json);
   try {
     await readLines(session, open, person);
-    const last = await waitFor(open, (now) => isResting(now) || now.asks.length > 0);
-    return endOf(session, last, person);
+    return endOf(session, await waitForTurn(open), person);
   } finally {
     stop();
     stopInterrupt();
@@ -147,8 +157,7 @@ const endOf = (
 ): ExitCode => {
   const [ask] = asks;
   if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
-  if (ask !== undefined && status !== "closed")
-    person.warn(`the session waits for an answer: limpet answer ${id} ${ask.id} …`);
+  if (ask !== undefined && status !== "closed") person.warn(waitingLine(id, ask));
   const isFailed = runs.findLast(({ thread }) => thread === "main")?.state === "failed";
   return isFailed || (ask !== undefined && status !== "closed") || problem !== undefined
     ? exitCodes.diagnostics

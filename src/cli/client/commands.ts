@@ -2,7 +2,7 @@ import type { LimpetClient, ParamsOf } from "../../client/index.ts";
 import { allScopes } from "../../session/rpc.ts";
 import type { CommandArguments, ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import { askLines } from "./asks.ts";
+import { askLines, waitingLine } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import type { Person } from "./person.ts";
@@ -162,22 +162,42 @@ const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined
 const endText = (result: { readonly text: string; readonly error: string | null } | null) =>
   result?.error ?? result?.text;
 
-const sendInput = async ({ client, names, flags, show, person }: RemoteContext): Promise<ExitCode> => {
+type OpenAsks = Awaited<ReturnType<typeof openAsks>>;
+
+const openAsks = async (client: LimpetClient, session: string) =>
+  (await client.call("asks", { session, status: "open" })).data;
+
+/** What a run that has not ended in time waits for, and how it goes on. */
+const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
+  asks.length === 0
+    ? [`it goes on: limpet chat ${session}`]
+    : asks.flatMap((ask) => [...askLines(ask), waitingLine(session, ask)]);
+
+/** Returns the session that is named; `new` makes one, which is told. */
+const sessionFor = async ({ client, flags, person }: RemoteContext, given: string): Promise<string> => {
+  if (given !== "new") return given;
+  const { id } = await client.sessions.create(agentOf(flags));
+  person.warn(id);
+  return id;
+};
+
+const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
+  const { client, names, flags, show } = context;
   const [given = "", content = ""] = names;
   const mode = modeOf(flags);
-  const isNew = given === "new";
-  const session = isNew ? (await client.sessions.create(agentOf(flags))).id : given;
-  if (isNew) person.warn(session);
+  const session = await sessionFor(context, given);
   const input = { session, content, ...(mode === undefined ? {} : { on_busy: mode }) };
   const waits = flags.wait === true;
   // The answer to who waits is the run where it has ended in time, otherwise the receipt.
   const answer = await client.call("send", waits ? { ...input, wait: 300 } : input);
   const said = "result" in answer ? endText(answer.result) : undefined;
-  show({ session, ...answer }, () => [
-    "input" in answer && !waits
-      ? `${answer.input} ${answer.status} in ${session}`
-      : toPlainText(said ?? `it goes on: limpet chat ${session}`),
-  ]);
+  const asks = waits && said === undefined ? await openAsks(client, session) : [];
+  show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () => {
+    if (said !== undefined) return [toPlainText(said)];
+    return "input" in answer && !waits
+      ? [`${answer.input} ${answer.status} in ${session}`]
+      : goingOnLines(session, asks);
+  });
   const isDone = !waits || ("state" in answer && answer.state === "completed");
   return isDone ? exitCodes.fine : exitCodes.diagnostics;
 };
