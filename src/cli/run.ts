@@ -5,7 +5,7 @@ import { runDeploy } from "./deploy/deploy.ts";
 import { runExplain } from "./explain.ts";
 import { runNewTeam } from "./new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes, parseCommandLine, usageText } from "./usage.ts";
+import { exitCodes, helpOf, parseCommandLine, usageText } from "./usage.ts";
 import { runValidate } from "./validate.ts";
 
 /** These commands speak with a running server; the client is loaded only for them. */
@@ -20,6 +20,8 @@ const remoteNames = [
   "export",
   "keys",
 ] as const;
+
+const isRemote = (command: string | undefined): boolean => remoteNames.some((name) => name === command);
 
 const runRemoteLazily: CliCommand = async (terminal, given) =>
   (await import("./client/remote.ts")).runRemote(terminal, given);
@@ -45,7 +47,7 @@ const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "depl
 
 /** Says what is wrong with the names that a command was given; null if nothing is. Others have names of their own. */
 const namesProblem = (given: CommandArguments): string | null =>
-  remoteNames.some((name) => name === given.command) ? null : teamNamesProblem(given);
+  isRemote(given.command) ? null : teamNamesProblem(given);
 
 const teamNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
@@ -72,22 +74,31 @@ const runGuarded = async (
   }
 };
 
+/** The help of one command, or of all. */
+const helpText = (command: string | undefined): string => {
+  if (command === undefined) return usageText;
+  return helpOf(command) + (isRemote(command) ? "\nall take --url, --key and --json" : "");
+};
+
 /** Runs one command line and returns the exit code. */
 export const run = async (given: readonly string[], terminal: Terminal): Promise<ExitCode> => {
-  const refuse = (problem: string): ExitCode => {
-    terminal.print(`${problem}\n\n${usageText}`);
+  const refuse = (problem: string, command?: string): ExitCode => {
+    const help =
+      command === undefined
+        ? "limpet --help lists the commands"
+        : `limpet ${command} --help lists what it takes`;
+    terminal.print(`${problem}\n${help}`);
     return exitCodes.usage;
   };
   const parsed = parseCommandLine(given);
-  if (!parsed.ok) return refuse(parsed.problem);
-  if (parsed.arguments.flags.help === true) {
-    terminal.print(usageText);
+  if (!parsed.ok) return refuse(parsed.problem, parsed.command);
+  const { command: name, flags } = parsed.arguments;
+  if (flags.help === true) {
+    terminal.print(helpText(name));
     return exitCodes.fine;
   }
-  const name = parsed.arguments.command;
-  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined)
-    return refuse(name === undefined ? "no command was given" : `unknown command ${name}`);
+  const command = name === undefined ? undefined : commands[name];
+  if (command === undefined) return refuse("no command was given");
   const problem = namesProblem(parsed.arguments);
-  return problem === null ? runGuarded(command, terminal, parsed.arguments) : refuse(problem);
+  return problem === null ? runGuarded(command, terminal, parsed.arguments) : refuse(problem, name);
 };

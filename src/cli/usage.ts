@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
+import { findNearestName } from "../tools/suggest.ts";
 import type { Person } from "./client/person.ts";
 
-/** This file reads the command line and prints what is wrong with it. */
+/** This file reads the command line and says what is wrong with it. */
 
 export const usageText = `limpet <command>
 
@@ -40,6 +41,14 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
                                            API keys; a new one is shown once
 
 Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached.`;
+
+/** Returns the lines of the help that describe a command, each of its forms with its name in front. */
+export const helpOf = (command: string): string =>
+  usageText
+    .split(/\n(?= {2}\S|\S)/)
+    .filter((entry) => new RegExp(`^ {2}${command}( |$)`, "m").test(entry.split("\n")[0] ?? ""))
+    .map((entry) => `limpet ${entry.trim()}`)
+    .join("\n");
 
 /** Lists the exit codes of every command. */
 export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3 } as const;
@@ -84,6 +93,10 @@ const flagOptions = {
 const parseFlags = (given: readonly string[]) =>
   parseArgs({ args: [...given], options: flagOptions, allowPositionals: true });
 
+/** Returns the command of a line whose options may be wrong. */
+const findCommand = (given: readonly string[]): string | undefined =>
+  parseArgs({ args: [...given], options: flagOptions, allowPositionals: true, strict: false }).positionals[0];
+
 export interface CommandArguments {
   readonly command: string | undefined;
   readonly names: readonly string[];
@@ -96,6 +109,8 @@ const remoteFlags = ["url", "key", "json"];
 const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   validate: ["strict", "json"],
   build: ["all", "json", "lock-mcp"],
+  "build-shell": [],
+  "build-client": [],
   "new-team": ["from", "import"],
   explain: ["kinds", "effects", "json"],
   deploy: ["dry-run"],
@@ -112,20 +127,53 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
 
 export type ParsedCommandLine =
   | { readonly ok: true; readonly arguments: CommandArguments }
-  | { readonly ok: false; readonly problem: string };
+  /** `command` is the one that the line is for, if there is such a command. */
+  | { readonly ok: false; readonly problem: string; readonly command?: string };
 
-/** Parses arguments strictly: an option that the command does not know is a mistake. */
+const nearestOf = (name: string, known: readonly string[], prefix = ""): string => {
+  const near = findNearestName(name, known);
+  return near === null ? "" : `; did you mean "${prefix}${near}"?`;
+};
+
+const foreignOption = (command: string | undefined, option: string): string => {
+  const known = command === undefined ? Object.keys(flagOptions) : (allowedFlags[command] ?? []);
+  const problem =
+    command === undefined ? `there is no option ${option}` : `${command} does not take ${option}`;
+  return problem + nearestOf(option.replace(/^-+/, ""), known, "--");
+};
+
+/** Says what is wrong with the options that could not be parsed. */
+const explainOptions = (error: unknown, command: string | undefined): string => {
+  const message = error instanceof Error ? error.message : "these arguments cannot be read";
+  const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
+  if (unknown !== undefined) return foreignOption(command, unknown);
+  const [, option] = /^Option '(?:-\w, )?(--[\w-]+)/.exec(message) ?? [];
+  if (option === undefined) return message;
+  return message.includes("does not take an argument")
+    ? `${option} takes no value`
+    : `${option} needs a value`;
+};
+
+/** Parses arguments strictly: a command or option that nobody knows is a mistake. */
 export const parseCommandLine = (given: readonly string[]): ParsedCommandLine => {
+  const found = findCommand(given);
+  if (found !== undefined && !Object.hasOwn(allowedFlags, found))
+    return { ok: false, problem: `unknown command "${found}"${nearestOf(found, Object.keys(allowedFlags))}` };
+  const refuse = (problem: string): ParsedCommandLine => ({
+    ok: false,
+    problem,
+    ...(found === undefined ? {} : { command: found }),
+  });
   let parsed;
   try {
     parsed = parseFlags(given);
   } catch (error) {
-    return { ok: false, problem: error instanceof Error ? error.message : "these arguments cannot be read" };
+    return refuse(explainOptions(error, found));
   }
   const [command, ...names] = parsed.positionals;
   const wrong = Object.keys(parsed.values).find(
     (flag) => flag !== "help" && command !== undefined && !(allowedFlags[command] ?? []).includes(flag),
   );
-  if (wrong !== undefined) return { ok: false, problem: `${String(command)} does not take --${wrong}` };
+  if (wrong !== undefined) return refuse(foreignOption(command, `--${wrong}`));
   return { ok: true, arguments: { command, names, flags: { ...parsed.values } } };
 };

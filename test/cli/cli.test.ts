@@ -248,7 +248,7 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
   write("config/bad/team.yaml", team());
   write("config/bad/extensions.ts", "throw new Error('no tides today');\n");
   expect((await call("validate", "bad")).lines).toEqual([
-    "config/bad/extensions.ts:1:1 error extension_invalid: the file could not be loaded: no tides today",
+    "config/bad/extensions.ts:1:7 error extension_invalid: the file could not be loaded: no tides today",
   ]);
   write("config/more/team.yaml", team());
   write("config/more/extensions.ts", "export const wires = [];\n");
@@ -448,4 +448,49 @@ test("CF-37: the program itself validates the shipped teams, offline and quickly
   });
   expect(stdout).toContain("default is valid");
   expect(Number(stderr.trim()), "seconds of its own").toBeLessThan(3);
+});
+
+test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all of them stand", async () => {
+  const { call } = place();
+  const all = "limpet --help lists the commands";
+  const own = (command: string): string => `limpet ${command} --help lists what it takes`;
+  const told: readonly (readonly [readonly string[], readonly string[]])[] = [
+    [[], ["no command was given", all]],
+    [["caht"], ['unknown command "caht"; did you mean "chat"?', all]],
+    [["xyzzyx"], ['unknown command "xyzzyx"', all]],
+    [
+      ["chat", "--agnet", "x"],
+      ['chat does not take --agnet; did you mean "--agent"?', own("chat")],
+    ],
+    [
+      ["sessions", "--wait"],
+      ["sessions does not take --wait", own("sessions")],
+    ],
+    [
+      ["validate", "--strict=yes"],
+      ["--strict takes no value", own("validate")],
+    ],
+    [
+      ["chat", "--agent"],
+      ["--agent needs a value", own("chat")],
+    ],
+    [["build"], ["build needs a team, or --all", own("build")]],
+  ];
+  for (const [given, lines] of told)
+    expect([given, await call(...given)]).toEqual([given, { code: 2, lines }]);
+});
+
+test("CF-37 AP-53: help of a command is that command's lines", async () => {
+  const { call } = place();
+  const { code, lines } = await call("chat", "--help");
+  expect(code).toBe(0);
+  expect(lines[0]).toMatch(/^limpet chat \[session\] \[--agent name\]/);
+  expect(lines.at(-1)).toBe("all take --url, --key and --json");
+  expect(lines.join("\n")).toContain("once more leaves");
+  expect(lines.join("\n")).not.toContain("limpet send");
+  expect((await call("explain", "--help")).lines.filter((line) => line.startsWith("limpet "))).toHaveLength(
+    3,
+  );
+  expect((await call("build", "-h")).lines.join("\n")).not.toContain("build-shell  ");
+  expect((await call("--help")).lines.length).toBeGreaterThan(30);
 });

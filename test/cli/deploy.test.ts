@@ -195,3 +195,12 @@ test("AP-71: a team without an environment is told what to write", async () => {
   expect(lines).toContain("[env.acme]");
   expect(asked()).toEqual([]);
 });
+
+test("AP-71: a team that does not exist is told with those that do", async () => {
+  useWrangler({ secrets: bothSecrets });
+  expect(await place.call("deploy", "gamma")).toEqual({
+    code: 1,
+    lines: ["there is no team gamma; config/ has assistant, default, dev-team"],
+  });
+  expect(asked()).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { createClient, LimpetError } from "../../client/index.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
-import { exitCodes } from "../usage.ts";
+import { exitCodes, helpOf } from "../usage.ts";
 import type { RemoteContext } from "./commands.ts";
 import { remoteCommands, UsageError } from "./commands.ts";
 import { processPerson } from "./person.ts";
@@ -48,8 +48,12 @@ const countProblem = (command: string, count: number): string | null => {
   const [least, most] = remoteCommands[command]?.names ?? [0, 0];
   if (count >= least && count <= most) return null;
   const wanted = least === most ? String(least) : `${least} to ${most}`;
-  return `limpet ${command} takes ${wanted} words after its name; limpet --help shows which`;
+  const [form = ""] = helpOf(command).split(/ {2,}|\n/);
+  return `limpet ${command} takes ${wanted} words after its name:\n  ${form}`;
 };
+
+const addressProblem = (url: string): string | null =>
+  /^https?:\/\//.test(url) ? null : `${toPlainText(url)} is no address; write it with http:// or https://`;
 
 /** Runs a command against the deployment that the flags or the environment name, otherwise the local server. */
 export const runRemote = async (terminal: Terminal, given: CommandArguments): Promise<ExitCode> => {
@@ -63,7 +67,7 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
   const show: RemoteContext["show"] = (value, lines) =>
     person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
   try {
-    const problem = countProblem(command, names.length);
+    const problem = countProblem(command, names.length) ?? addressProblem(url);
     if (problem !== null) throw new UsageError(problem);
     const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;

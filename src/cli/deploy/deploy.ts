@@ -1,3 +1,4 @@
+import { listTeams } from "../../config/build/files.ts";
 import { hasErrors } from "../../config/document/diagnostics.ts";
 import { secretCommand } from "../../config/document/references.ts";
 import { findEnvironment, readDeclaredNames, readSandboxName } from "../bindings.ts";
@@ -80,6 +81,11 @@ export const runDeploy = async (
   { names, flags }: CommandArguments,
 ): Promise<ExitCode> => {
   const team = names[0] ?? "";
+  const teams = listTeams(terminal.root);
+  if (!teams.includes(team)) {
+    terminal.print(`there is no team ${team}; config/ has ${teams.join(", ")}`);
+    return exitCodes.diagnostics;
+  }
   const { diagnostics, secrets } = await compileFolder(terminal.root, team);
   printDiagnostics(terminal, diagnostics, false);
   if (hasErrors(diagnostics)) return exitCodes.diagnostics;
