@@ -47,6 +47,13 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
   expect(new Set(routes.map(label)).size).toBe(routes.length);
 });
 
+test("AP-11: authorization servers read who this deployment is", async () => {
+  const { fetch } = setUp({ access: { hosts: ["limpet.example"] } });
+  const response = await fetch("/client-metadata.json");
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ client_id: "https://limpet.example/client-metadata.json" });
+});
+
 test("AP-1: the five routes of the engine seed answer without the prefix too", () => {
   expect(
     routes

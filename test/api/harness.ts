@@ -160,7 +160,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   const tenants = new Map<string, ReturnType<typeof tenantOf>>();
   const places: (string | null)[] = [];
   const lines: Record<string, unknown>[] = [];
-  const counts = { authenticate: 0 };
+  const counts = { authenticate: 0, sessions: 0 };
   const health = new Map<string, readonly HealthRow[]>();
   const directory: TeamDirectory = {
     authenticate(credential) {
@@ -188,6 +188,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     exports: {
       SessionObject: placed((object, place) => {
         places.push(place);
+        counts.sessions += 1;
         return sessions.get(object) ?? absent;
       }),
       TeamObject: { getByName: () => directory },
@@ -215,6 +216,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     log: (line) => lines.push(JSON.parse(line)),
   });
   const fetch = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const before = counts.sessions;
     const response = await router.fetch(new Request(new URL(path, origin), init), env, ctx);
     const { status, headers } = response;
     // Sessions are doubles here, which answer what a test wants.
@@ -226,6 +228,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
         status,
         type: headers.get("Content-Type"),
         text: headers.get("Content-Type")?.includes("json") === true ? await response.clone().text() : "",
+        isInvented: counts.sessions > before,
       });
     return response;
   };

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { createConnections } from "../../durable-objects/sockets/connections.ts";
+import { findFrameProblem } from "../support/documented.ts";
 import { api, create, request, sessionOf } from "../support/worker/session.ts";
 import type { Sent, Session } from "../support/worker/session.ts";
 import type { Frame } from "../support/worker/watch.ts";
@@ -150,6 +151,7 @@ test("AP-26: a silent reader is closed 4413 once it was sent as much as one may 
   });
   expect(resumed).toBe(0);
   expect(sent.map(({ type }) => type)).toEqual(["event", "lag", "event", "event", "bye"]);
+  expect(findFrameProblem(sent.at(-1))).toBeNull();
   expect(sent.at(-1)).toMatchObject({
     code: 4413,
     resume_after: 4,

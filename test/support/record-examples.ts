@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const file = join(import.meta.dirname, "../../src/api/documents/examples.json");
 
-type Kind = "requests" | "answers" | "events" | "frames" | "problems";
+type Kind = "requests" | "answers" | "events" | "frames" | "closes" | "problems";
 
 interface Recorded {
   readonly kind: Kind;
@@ -16,7 +16,7 @@ interface Recorded {
   readonly value: unknown;
 }
 
-const kinds: readonly Kind[] = ["requests", "answers", "events", "frames", "problems"];
+const kinds: readonly Kind[] = ["requests", "answers", "events", "frames", "closes", "problems"];
 
 /** Secrets of tests are no secrets, and still nobody should see one in a document. */
 const withoutSecrets = (text: string): string =>
@@ -35,11 +35,23 @@ const readLines = (path: string): readonly Recorded[] =>
 /** How much a value says: empty lists and nulls say little. */
 const emptiness = (value: unknown): number => (JSON.stringify(value).match(/\[\]|\{\}|null/g) ?? []).length;
 
-/** The best example says most in little. */
-const worth = (value: unknown): number => {
+/** What programs read of an error: one that has it comes first. */
+const telling = ["request_id", "meta", "errors", "retry_after_ms"];
+
+/** What stands in an error that is like its sentence, where the code has several meanings. */
+const typical: Readonly<Record<string, string>> = {
+  invalid_request: '"unknown_field"',
+  unknown_model: "known: ",
+  unsupported_media_type: "Content-Type",
+  config_incomplete: "GET /readyz",
+};
+
+/** The best example says most in little: the smaller, the better. */
+const worth = ({ kind, key, value }: Recorded): number => {
   const text = JSON.stringify(value);
-  const isVague = text.includes('"code":"invalid_request"') && !text.includes('"unknown_field"');
-  return text.length + 400 * emptiness(value) + (isVague ? 2_000 : 0);
+  const isVague = kind === "problems" && !text.includes(typical[key] ?? "");
+  const told = kind === "problems" ? telling.filter((name) => text.includes(`"${name}":`)).length : 0;
+  return text.length + 400 * (emptiness(value) - told) + (isVague ? 2_000 : 0);
 };
 
 const known = JSON.parse(readFileSync(file, "utf8")) as Record<Kind, Record<string, unknown>>;
@@ -47,7 +59,7 @@ const found = new Map<string, Recorded>();
 for (const each of process.argv.slice(2).flatMap(readLines)) {
   const place = `${each.kind} ${each.key}`;
   const best = found.get(place);
-  if (best === undefined || worth(each.value) < worth(best.value)) found.set(place, each);
+  if (best === undefined || worth(each) < worth(best)) found.set(place, each);
 }
 
 const merged = kinds.map((kind) => {

@@ -25,7 +25,10 @@ export const createSandboxBinding = (): ((request: Request) => Promise<Response>
     if (first !== "v1") return control(first, second);
     asked.set(third, (asked.get(third) ?? 0) + 1);
     if (down.has(third))
-      return Response.json({ error: "down", code: "exec_transport_error" }, { status: 502 });
+      return Response.json(
+        { error: "the sandbox could not be reached", code: "exec_transport_error" },
+        { status: 502 },
+      );
     const workspace = workspaces.get(third) ?? createLocalWorkspace();
     workspaces.set(third, workspace);
     const { method, url } = request;

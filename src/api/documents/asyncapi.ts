@@ -59,7 +59,12 @@ const operationMessages = (channel: string, messages: Messages): readonly Schema
 
 const parameters = { session: { description: "The id of the session." } };
 
-const closeCodes = Object.entries(closeCodeSentences).map(([code, says]) => ({ code: Number(code), says }));
+/** Each close code, with the frame that comes before it where one does. */
+const closeCodes = Object.entries(closeCodeSentences).map(([code, says]) => ({
+  code: Number(code),
+  says,
+  ...(examples.closes[code] === undefined ? {} : { example: examples.closes[code] }),
+}));
 
 const protocol = [
   "A WebSocket message is one frame or an array of frames, as JSON.",

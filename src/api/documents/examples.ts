@@ -10,6 +10,8 @@ export interface Examples {
   readonly events: Readonly<Record<string, unknown>>;
   /** Holds frames by who sends them and type: `client hello`. */
   readonly frames: Readonly<Record<string, unknown>>;
+  /** Holds the `bye` frames by the code that they announce. */
+  readonly closes: Readonly<Record<string, unknown>>;
   readonly problems: Readonly<Record<string, unknown>>;
 }
 

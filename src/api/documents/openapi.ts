@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { allScopes } from "../../session/rpc.ts";
+import type { Scope } from "../../session/rpc.ts";
 import { documentPath } from "../route.ts";
 import { examples } from "./examples.ts";
 import { collectSchemas } from "./json-schema.ts";
@@ -137,7 +138,19 @@ const pathsOf = (schemas: SchemaCollection): SchemaObject => {
   return paths;
 };
 
-const scopeText = allScopes.map((scope) => `- \`${scope}\`: ${scopeEntries[scope].says}`).join("\n");
+/** Shows what a scope is for: a route that takes no other. */
+const scopeExample = (scope: Scope): string => {
+  const route = describedRoutes
+    .map((each) => each.route)
+    .find((each) => [each.scope].flat().join() === scope);
+  return route === undefined
+    ? "the frames `llm_provider_raw` of a WebSocket"
+    : `\`${route.method} ${documentPath(route.path)}\``;
+};
+
+const scopeText = allScopes
+  .map((scope) => `- \`${scope}\`: ${scopeEntries[scope].says} For example ${scopeExample(scope)}.`)
+  .join("\n");
 
 const problemExamples = Object.fromEntries(
   Object.entries(problemSentences).map(([code, summary]) => [

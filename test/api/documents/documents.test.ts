@@ -11,6 +11,7 @@ import { describedRoutes } from "../../../src/api/documents/routes.ts";
 import { clientFrames } from "../../../src/api/documents/schemas/client-frames.ts";
 import { eventSchemas } from "../../../src/api/documents/schemas/events.ts";
 import { closeCodeSentences, serverFrames } from "../../../src/api/documents/schemas/frames.ts";
+import { problemSentences } from "../../../src/api/documents/schemas/problems.ts";
 import { tasks } from "../../../src/api/documents/tasks.ts";
 import { closeCodes } from "../../../src/session/frames.ts";
 import { problemKinds } from "../../../src/session/problems.ts";
@@ -120,13 +121,59 @@ describe("AP-50: examples that tests recorded", () => {
   const without: Readonly<Record<string, string>> = {
     "answers openapi 200": "it is this document",
     "answers asyncapi 200": "it is that document",
-    "answers oauth_client 200": "its form is that of OAuth, and its tests read it there",
     "answers fork 200": "as 201, of a fork that a key of more than 7 days ago began",
     "answers unpack 200": "as 201, where nothing was new",
   };
 
-  const missing = (kind: keyof typeof examples, keys: readonly string[]): readonly string[] =>
-    keys.filter((key) => examples[kind][key] === undefined && without[`${kind} ${key}`] === undefined);
+  /** Codes of no refusal that a test could provoke. */
+  const neverRefused: Readonly<Record<string, string>> = {
+    history_truncated: "no release drops events yet",
+    provider_error: "a run ends with it, and no request is refused",
+    provider_timeout: "a run ends with it, and no request is refused",
+    mcp_error: "a run ends with it, and no request is refused",
+  };
+
+  /** Closes without a `bye` frame. */
+  const withoutBye: Readonly<Record<string, string>> = {
+    1000: "the client says it",
+    1006: "the connection is gone",
+    1012: "the platform says it",
+    1013: "the router says it, which has no place in the log",
+    4408: "there was no `hello` yet",
+    4410: "there is nothing to go on with",
+    4426: "there was no `hello` yet",
+  };
+
+  /** Operations that neither take nor answer JSON. */
+  const withoutJson: Readonly<Record<string, string>> = {
+    openapi: "it is this document",
+    asyncapi: "it is that document",
+    llms: "its answer is a text",
+    oauth_callback: "its answer is a page",
+    connect: "its frames stand in the other document",
+    ...Object.fromEntries(
+      [
+        "reset_cooldowns",
+        "reset_provider_cooldowns",
+        "delete",
+        "revoke_grant",
+        "forget_subject",
+        "forget_mcp_login",
+        "revoke_key",
+      ].map((id) => [id, "it has no body, and answers 204"]),
+    ),
+  };
+
+  const missing = (
+    kind: keyof typeof examples,
+    keys: readonly string[],
+    excused: Readonly<Record<string, string>> = {},
+  ): readonly string[] =>
+    keys.filter(
+      (key) =>
+        (examples[kind][key] === undefined) ===
+        (excused[key] === undefined && without[`${kind} ${key}`] === undefined),
+    );
 
   test("AP-50: there is one of every answer, event, frame and code", () => {
     const answers = describedRoutes.flatMap(({ id, answers: told }) =>
@@ -139,13 +186,45 @@ describe("AP-50: examples that tests recorded", () => {
       ...[...serverFrames.keys()].map((type) => `server ${type}`),
     ];
     expect(missing("frames", frames)).toEqual([]);
-    expect(missing("problems", Object.keys(problemKinds))).toEqual([]);
+    expect(missing("closes", Object.keys(closeCodeSentences), withoutBye)).toEqual([]);
+    expect(missing("problems", Object.keys(problemKinds), neverRefused)).toEqual([]);
     expect(
       missing(
         "requests",
         describedRoutes.flatMap(({ id, body }) => (body === null ? [] : [id])),
       ),
     ).toEqual([]);
+  });
+
+  test("AP-50: every operation has an example, but those without JSON", () => {
+    const silent = describedRoutes.filter(
+      ({ id, answers }) =>
+        examples.requests[id] === undefined &&
+        Object.keys(answers).every((status) => examples.answers[`${id} ${status}`] === undefined),
+    );
+    expect(silent.map(({ id }) => id).toSorted()).toEqual(Object.keys(withoutJson).toSorted());
+  });
+
+  test("AP-50: every scope names what it is for", () => {
+    for (const scope of allScopes)
+      expect(text).toMatch(new RegExp(`\`${scope}\`: [^\`]+ For example [^\`]*\``));
+  });
+
+  test("AP-50: an example of an error has what its sentence promises, and none is invented", () => {
+    const problems = examples.problems as Readonly<Record<string, Fields>>;
+    for (const [code, problem] of Object.entries(problems)) {
+      const sentence = problemSentences[code as keyof typeof problemSentences];
+      const meta = Object.keys(problem["meta"] ?? {});
+      for (const [, name] of sentence.matchAll(/`meta\.(\w+)`/g)) expect(meta, code).toContain(name);
+      if (/`meta`/.test(sentence)) expect(meta, code).not.toEqual([]);
+      if (/`errors`/.test(sentence)) expect(problem, code).toHaveProperty("errors");
+      expect(problem["detail"], code).toMatch(/ /);
+      expect(problem["meta"], code).not.toEqual({ run: "r" });
+    }
+    expect(problems["invalid_json"]).toMatchObject({
+      meta: { line: expect.any(Number), column: expect.any(Number) },
+    });
+    expect(problems["session_busy"]).toHaveProperty("retry_after_ms");
   });
 
   const check = (document: Fields, schema: unknown, value: unknown): unknown => {

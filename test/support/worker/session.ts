@@ -24,12 +24,12 @@ export interface Answer {
 }
 
 /** Sends one request with a credential; null = none. */
-export const request = (
+export const request = async (
   method: string,
   path: string,
   { body, raw, headers = {}, key = adminKey }: Sent = {},
-): Promise<Response> =>
-  worker.default.fetch(
+): Promise<Response> => {
+  const response = await worker.default.fetch(
     new Request(`https://limpet.example/v1${path}`, {
       method,
       headers: {
@@ -41,6 +41,22 @@ export const request = (
       ...(raw === undefined ? {} : { body: raw }),
     }),
   );
+  if (response.status >= 400) await checkResponse(method, path, response.clone());
+  return response;
+};
+
+/** Checks an answer with all of its text; returns the text. */
+const checkResponse = async (
+  method: string,
+  path: string,
+  response: Response,
+  sent?: unknown,
+): Promise<string> => {
+  const text = await response.text();
+  const type = response.headers.get("Content-Type");
+  checkAnswer({ method, path: `/v1${path}`, sent, status: response.status, type, text });
+  return text;
+};
 
 export interface Sent {
   readonly body?: unknown;
@@ -52,10 +68,7 @@ export interface Sent {
 
 export const api = async (method: string, path: string, sent: Sent = {}): Promise<Answer> => {
   const response = await request(method, path, sent);
-  const text = await response.text();
-  const { status, headers } = response;
-  const seen = { method, path: `/v1${path}`, sent: sent.body, status, text };
-  checkAnswer({ ...seen, type: headers.get("Content-Type") });
+  const text = await checkResponse(method, path, response, sent.body);
   return {
     status: response.status,
     headers: response.headers,
