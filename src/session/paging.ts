@@ -14,10 +14,14 @@ export const wholeNumberSchema = (min: number, max: number) =>
 /** Accepts how many rows a list may be asked for. */
 export const limitSchema = (most: number, standard: number) => wholeNumberSchema(1, most).default(standard);
 
+/** Say what every list takes. */
+export const limitSentence = "How many rows a page has at most.";
+export const cursorSentence = "The `next_cursor` or `prev_cursor` of another page.";
+
 /** Defines the query fields that every list takes. */
 export const pageQueryFields = {
-  limit: limitSchema(200, 50),
-  cursor: z.string().max(1024).optional(),
+  limit: limitSchema(200, 50).describe(limitSentence),
+  cursor: z.string().max(1024).optional().describe(cursorSentence),
 };
 
 /** A cursor names the row at which a page begins or ends, and fits only the query that made it. */

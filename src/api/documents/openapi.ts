@@ -14,6 +14,18 @@ import { tasks } from "./tasks.ts";
 
 const parameterSentences: Readonly<Record<string, string>> = {
   session: "The id of the session.",
+  agent: "The name of the agent.",
+  ask: "The id of the ask.",
+  file: "The id of the uploaded file.",
+  grant: "The id of the grant.",
+  input: "The id of the input.",
+  key: "The id of the key.",
+  message: "The id of the message.",
+  name: "The name of the MCP server.",
+  provider: "The name of the provider.",
+  run: "The id of the run.",
+  subject: "The person of whom agents remember it.",
+  turn: "The number of the turn in its run, from 1.",
   path: "A path in the workspace; it may contain slashes.",
 };
 
@@ -23,7 +35,7 @@ const pathParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
     in: "path",
     required: true,
     schema: { type: "string" },
-    ...(parameterSentences[name] === undefined ? {} : { description: parameterSentences[name] }),
+    description: parameterSentences[name],
   }));
 
 /** Lists the headers that a route takes. */

@@ -271,7 +271,7 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   write_file: { body: null, bodies: { "application/octet-stream": "The whole file, at most 32 MiB." } },
   delete_file: { query: deleteQuery },
   unpack: {
-    query: z.strictObject({ format: z.literal("tar") }),
+    query: z.strictObject({ format: z.literal("tar").describe("The body is an archive.") }),
     body: null,
     bodies: { "application/x-tar": "The archive, at most 32 MiB unpacked." },
   },

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { parseParams } from "../../session/command.ts";
 import type { OperationName } from "../../session/operations.ts";
-import { pageOfList, pageQueryFields } from "../../session/paging.ts";
+import { cursorSentence, pageOfList, pageQueryFields } from "../../session/paging.ts";
 import { ProblemError, refuseField } from "../../session/problems.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { workspaceProblem } from "../../session/workspace-problems.ts";
@@ -42,8 +42,8 @@ const refuseMissing = (path: string): never =>
 export const readQuerySchema = z.strictObject({
   ...pageQueryFields,
   // A cursor names a file, whose name may be as long as a path.
-  cursor: z.string().max(32_768).optional(),
-  format: z.literal("tar").optional(),
+  cursor: z.string().max(32_768).optional().describe(cursorSentence),
+  format: z.literal("tar").optional().describe("Packs a folder into an archive."),
 });
 
 type ReadQuery = z.output<typeof readQuerySchema>;
@@ -243,7 +243,9 @@ export async function writeFile(context: SessionRequestContext): Promise<Respons
   }
 }
 
-export const deleteQuery = z.strictObject({ recursive: z.enum(["true", "false"]).default("false") });
+export const deleteQuery = z.strictObject({
+  recursive: z.enum(["true", "false"]).default("false").describe("Deletes a folder with all that is in it."),
+});
 
 /** Deletes a file or folder. */
 export async function deleteFile(context: SessionRequestContext): Promise<Response> {

@@ -133,9 +133,11 @@ export interface OperationParams {
   /** Lists the messages of a thread: the newest before a place, in their order. */
   readonly messages: {
     readonly session: string;
+    /** The thread of the messages. */
     readonly thread?: string;
     /** Shows those before this pos. */
     readonly before?: number;
+    /** How many rows a page has at most. */
     readonly limit?: number;
     /** Shows those too that the model does not see any more. */
     readonly retired?: string | boolean;
@@ -149,7 +151,13 @@ export interface OperationParams {
     readonly pinned: boolean;
   };
   /** Lists the inputs, the newest first. */
-  readonly inputs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  readonly inputs: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Shows an input. */
   readonly input: { readonly session: string; readonly input: string; };
   /** Edits or moves an input that waits, or lets it join the run; If-Match names the version that was read. */
@@ -165,7 +173,13 @@ export interface OperationParams {
   /** Takes back an input that waits; one that has not come yet is refused when it comes. */
   readonly withdraw: { readonly session: string; readonly input: string; };
   /** Lists the runs: those under way, then ended ones, the newest first. */
-  readonly runs: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  readonly runs: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Shows a run. */
   readonly run: { readonly session: string; readonly run: string; };
   /** Shows what the model saw in a turn, and why. */
@@ -175,10 +189,17 @@ export interface OperationParams {
     readonly turn: number;
     /** Which of the turn's model calls; omitted: the newest that is no repair. */
     readonly call?: number;
+    /** As fields, as the provider got it, or as a text for people. */
     readonly format?: "json" | "provider" | "text";
   };
   /** Lists the delegation tree: live threads with callers first, then ended ones, the newest first. */
-  readonly threads: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  readonly threads: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Ends the run of a thread and everything below it. */
   readonly cancel: {
     readonly session: string;
@@ -190,7 +211,15 @@ export interface OperationParams {
     readonly queued?: "return" | "keep";
   };
   /** Lists the asks in the order in which they were opened. */
-  readonly asks: { readonly session: string; readonly limit?: number; readonly cursor?: string; readonly status?: "open" | "resolved" | "expired" | "cancelled"; };
+  readonly asks: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+    /** How far they are. */
+    readonly status?: "open" | "resolved" | "expired" | "cancelled";
+  };
   /** Answers an ask; the first valid answer wins. */
   readonly answer: {
     readonly session: string;
@@ -212,10 +241,13 @@ export interface OperationParams {
     readonly session: string;
     /** The last event that was seen. */
     readonly after?: number;
+    /** Shows those before this event. */
     readonly before?: number;
     /** Types of events, with commas. */
     readonly types?: string;
+    /** The thread in which they happened. */
     readonly thread?: string;
+    /** How many events are read at most; the filters apply to these. */
     readonly limit?: number;
   };
   /** Shows everything that a client needs to start, at one point of the log. */
@@ -261,7 +293,13 @@ export interface OperationParams {
   /** Lists the entries of the session's state store. */
   readonly state: { readonly session: string; };
   /** Lists the tasks of the session's board. */
-  readonly tasks: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  readonly tasks: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lists the notes that the session's agents see. */
   readonly notes: { readonly session: string; };
   /** Lists the files and folders at the root of the session's workspace. */
@@ -274,40 +312,110 @@ export interface OperationParams {
     readonly recursive?: boolean;
   };
   /** Lists the files that are kept with the session, in the order in which they came. */
-  readonly uploads: { readonly session: string; readonly limit?: number; readonly cursor?: string; };
+  readonly uploads: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Shows limits, kinds and surfaces of the deployment. */
   readonly capabilities: Readonly<Record<string, never>>;
   /** Lists the agents of the team. */
-  readonly agents: { readonly limit?: number; readonly cursor?: string; };
+  readonly agents: {
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Shows an agent. */
   readonly agent: { readonly agent: string; };
   /** Lists the models, and which of them are available. */
-  readonly models: { readonly limit?: number; readonly cursor?: string; };
+  readonly models: {
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lets every provider be tried again. */
   readonly reset_cooldowns: Readonly<Record<string, never>>;
   /** Lets a provider be tried again. */
   readonly reset_cooldown: { readonly provider: string; };
   /** Lists the sessions of the tenant. */
-  readonly list_sessions: { readonly status?: "idle" | "running" | "waiting" | readonly ("idle" | "running" | "waiting")[]; readonly agent?: string; readonly metadata?: Readonly<Record<string, string>>; readonly q?: string; readonly created_after?: number | string; readonly updated_before?: number | string; readonly order?: "-created_at" | "created_at" | "-updated_at" | "updated_at"; readonly limit?: number; readonly cursor?: string; };
+  readonly list_sessions: {
+    /** One status, or several. */
+    readonly status?: "idle" | "running" | "waiting" | readonly ("idle" | "running" | "waiting")[];
+    /** The agent of the session. */
+    readonly agent?: string;
+    /** Pairs that a session's metadata have: `metadata[name]=value`. */
+    readonly metadata?: Readonly<Record<string, string>>;
+    /** A text in the title, the ref or the id, in any case. */
+    readonly q?: string;
+    /** Shows those created later: milliseconds or RFC 3339. */
+    readonly created_after?: number | string;
+    /** Shows those changed last before: milliseconds or RFC 3339. */
+    readonly updated_before?: number | string;
+    /** What they are sorted by; `-` begins with the newest. */
+    readonly order?: "-created_at" | "created_at" | "-updated_at" | "updated_at";
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Makes a token with which a browser opens this session only. */
   readonly mint_token: { readonly session: string; readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly ttl?: number; readonly origin?: string; };
   /** Sums up what the tenant used. */
-  readonly list_usage: { readonly group_by?: string; readonly from?: string; readonly to?: string; readonly limit?: number; readonly cursor?: string; };
+  readonly list_usage: {
+    /** What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`. */
+    readonly group_by?: string;
+    /** The first day, UTC. */
+    readonly from?: string;
+    /** The last day, UTC. */
+    readonly to?: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lists the open asks of the tenant. */
-  readonly list_asks: { readonly status?: "open"; readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget"; readonly limit?: number; readonly cursor?: string; };
+  readonly list_asks: {
+    /** Only open ones are listed. */
+    readonly status?: "open";
+    /** What is asked for. */
+    readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget";
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lists what was decided about calls, and by whom. */
   readonly list_audit: {
+    /** The id of the session of the call. */
     readonly session?: string;
+    /** The agent that made the call. */
     readonly agent?: string;
+    /** The tool that was called. */
     readonly tool?: string;
+    /** What was decided. */
     readonly verdict?: "allow" | "approved" | "ask" | "deny";
     /** What somebody did outside sessions, like revoke_key. */
     readonly action?: string;
+    /** How many rows a page has at most. */
     readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
   /** Lists the approvals that are remembered. */
-  readonly list_grants: { readonly session?: string; readonly agent?: string; readonly limit?: number; readonly cursor?: string; };
+  readonly list_grants: {
+    /** The id of the session in which it was given. */
+    readonly session?: string;
+    /** The agent that may use it. */
+    readonly agent?: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Forgets an approval. */
   readonly revoke_grant: { readonly grant: string; };
   /** Says what would become of a call. */
@@ -335,7 +443,12 @@ export interface OperationParams {
   /** Makes an API key, which is shown once. */
   readonly create_key: { readonly name?: string; readonly tenant?: string; readonly jurisdiction?: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
   /** Lists the API keys. */
-  readonly list_keys: { readonly limit?: number; readonly cursor?: string; };
+  readonly list_keys: {
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Shows an API key without its secret. */
   readonly get_key: { readonly key: string; };
   /** Changes name, scopes or expiry of an API key. */

@@ -18,7 +18,10 @@ const contextSchema = z.strictObject({
   call: wholeNumberSchema(1, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe("Which of the turn's model calls; omitted: the newest that is no repair."),
-  format: z.enum(["json", "provider", "text"]).default("json"),
+  format: z
+    .enum(["json", "provider", "text"])
+    .default("json")
+    .describe("As fields, as the provider got it, or as a text for people."),
 });
 
 const findSnapshotTarget = (

@@ -192,7 +192,9 @@ export const asksOperation = defineRead({
   summary: "Lists the asks in the order in which they were opened.",
   scopes: ["asks:answer", "approvals:decide"],
   path: "/v1/sessions/:session/asks",
-  params: pageSchema.extend({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
+  params: pageSchema.extend({
+    status: z.enum(["open", "resolved", "expired", "cancelled"]).optional().describe("How far they are."),
+  }),
   run: (context, { status = null, ...query }) => {
     const stored = (from: PageStart): readonly PagedRow[] =>
       context.archive

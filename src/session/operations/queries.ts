@@ -7,7 +7,7 @@ import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
 import { showEvents } from "./shown-asks.ts";
-import { limitSchema, takeFitting, wholeNumberSchema } from "../paging.ts";
+import { limitSchema, limitSentence, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
@@ -41,9 +41,9 @@ export const messagesOperation = defineRead({
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/messages",
   params: z.strictObject({
-    thread: z.string().max(64).default("main"),
+    thread: z.string().max(64).default("main").describe("The thread of the messages."),
     before: cursorSchema.optional().describe("Shows those before this pos."),
-    limit: limitSchema(200, 50),
+    limit: limitSchema(200, 50).describe(limitSentence),
     retired: z
       .stringbool({ truthy: ["true"], falsy: ["false"], case: "sensitive" })
       .or(z.boolean())
@@ -94,10 +94,10 @@ export const eventsOperation = defineRead({
   path: "/v1/sessions/:session/events",
   params: z.strictObject({
     after: cursorSchema.default(0).describe("The last event that was seen."),
-    before: cursorSchema.optional(),
+    before: cursorSchema.optional().describe("Shows those before this event."),
     types: z.string().max(2_000).optional().describe("Types of events, with commas."),
-    thread: z.string().max(64).optional(),
-    limit: limitSchema(1_000, 200),
+    thread: z.string().max(64).optional().describe("The thread in which they happened."),
+    limit: limitSchema(1_000, 200).describe("How many events are read at most; the filters apply to these."),
   }),
   alias: true,
   run: ({ archive, state, principal }, { after, before, types, thread, limit: most }) => {

@@ -108,7 +108,13 @@ export const readUploadOperation = defineRead({
   summary: "Shows a kept file, or with format=bytes reads it.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/files/:file",
-  params: z.strictObject({ file: z.string(), format: z.enum(["json", "bytes"]).default("json") }),
+  params: z.strictObject({
+    file: z.string(),
+    format: z
+      .enum(["json", "bytes"])
+      .default("json")
+      .describe("What is shown: the file's record, or its bytes."),
+  }),
   run: (context, { file, format }): CommandAnswer => {
     const upload = uploadsOf(context).find(({ id }) => id === file);
     if (upload === undefined) return refuse("not_found", "no such file");

@@ -107,6 +107,9 @@ describe("AP-50: everything is there, with a sentence", () => {
     );
     expect(operations.length).toBe(describedRoutes.length);
     expect(operations.filter(({ summary }) => !isSentence(summary))).toEqual([]);
+    const parameters = operations.flatMap(({ parameters: taken = [] }) => taken as readonly Fields[]);
+    const own = parameters.filter((each) => each["$ref"] === undefined);
+    expect(own.filter(({ description }) => !isSentence(description))).toEqual([]);
     const { messages } = asyncapi["components"] as { readonly messages: Record<string, Fields> };
     expect(Object.keys(messages).length).toBe(eventSchemas.size + serverFrames.size + clientFrames.size);
     expect(Object.values(messages).filter(({ summary }) => !isSentence(summary))).toEqual([]);

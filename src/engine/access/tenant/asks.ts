@@ -13,8 +13,8 @@ const kinds = ["question", "approval", "client_tool", "authorization", "budget"]
 
 /** Defines the query of `GET /asks`, which lists open asks only: a session lists its others. */
 export const listAsksSchema = z.strictObject({
-  status: z.literal("open").default("open"),
-  kind: z.enum(kinds).optional(),
+  status: z.literal("open").default("open").describe("Only open ones are listed."),
+  kind: z.enum(kinds).optional().describe("What is asked for."),
   ...pageQueryFields,
 });
 

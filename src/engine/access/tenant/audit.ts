@@ -20,10 +20,10 @@ const auditLifeMs = 90 * dayMs;
 
 /** Defines the query of `GET /audit`. */
 export const listAuditSchema = z.strictObject({
-  session: z.string().max(64).optional(),
-  agent: z.string().max(64).optional(),
-  tool: z.string().max(128).optional(),
-  verdict: z.enum(["allow", "approved", "ask", "deny"]).optional(),
+  session: z.string().max(64).optional().describe("The id of the session of the call."),
+  agent: z.string().max(64).optional().describe("The agent that made the call."),
+  tool: z.string().max(128).optional().describe("The tool that was called."),
+  verdict: z.enum(["allow", "approved", "ask", "deny"]).optional().describe("What was decided."),
   action: z.string().max(64).optional().describe("What somebody did outside sessions, like revoke_key."),
   ...pageQueryFields,
 });

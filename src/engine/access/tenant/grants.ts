@@ -13,8 +13,8 @@ import type { OnceResult, Once } from "../once.ts";
 
 /** Defines the query of `GET /grants`. */
 export const listGrantsSchema = z.strictObject({
-  session: z.string().max(64).optional(),
-  agent: z.string().max(64).optional(),
+  session: z.string().max(64).optional().describe("The id of the session in which it was given."),
+  agent: z.string().max(64).optional().describe("The agent that may use it."),
   ...pageQueryFields,
 });
 export const grantReferenceSchema = z.strictObject({ grant: z.string().max(64) });

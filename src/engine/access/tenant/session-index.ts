@@ -23,16 +23,25 @@ const timeSchema = z.union([
 
 /** Defines the query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
 export const listSessionsSchema = z.strictObject({
-  status: z.union([statusSchema, z.array(statusSchema).min(1)]).optional(),
-  agent: z.string().max(64).optional(),
+  status: z
+    .union([statusSchema, z.array(statusSchema).min(1)])
+    .optional()
+    .describe("One status, or several."),
+  agent: z.string().max(64).optional().describe("The agent of the session."),
   metadata: z
     .record(z.string().max(64), z.string().max(512))
     .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs")
-    .optional(),
-  q: z.string().min(1).max(200).optional(),
-  created_after: timeSchema.optional(),
-  updated_before: timeSchema.optional(),
-  order: z.enum(["-created_at", "created_at", "-updated_at", "updated_at"]).default("-created_at"),
+    .optional()
+    .describe("Pairs that a session's metadata have: `metadata[name]=value`."),
+  q: z.string().min(1).max(200).optional().describe("A text in the title, the ref or the id, in any case."),
+  created_after: timeSchema.optional().describe("Shows those created later: milliseconds or RFC 3339."),
+  updated_before: timeSchema
+    .optional()
+    .describe("Shows those changed last before: milliseconds or RFC 3339."),
+  order: z
+    .enum(["-created_at", "created_at", "-updated_at", "updated_at"])
+    .default("-created_at")
+    .describe("What they are sorted by; `-` begins with the newest."),
   ...pageQueryFields,
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;

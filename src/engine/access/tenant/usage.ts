@@ -1,6 +1,13 @@
 import * as z from "zod";
 import type { Usage } from "../../../model/completer.ts";
-import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
+import {
+  cursorBindingOf,
+  cursorSentence,
+  pageClause,
+  pageOf,
+  pageQueryFields,
+  readCursor,
+} from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
 import { toUsd } from "../../../agent/state/records.ts";
 import { refuseField } from "../../../session/problems.ts";
@@ -34,12 +41,16 @@ const groupPattern = /^(?:session|agent|model|day|metadata\[.{1,64}\])$/su;
 
 /** Defines the query of `GET /usage`; both days are UTC days and included. */
 export const listUsageSchema = z.strictObject({
-  group_by: z.string().regex(groupPattern, "use session, agent, model, day or metadata[name]").default("day"),
-  from: z.iso.date().optional(),
-  to: z.iso.date().optional(),
+  group_by: z
+    .string()
+    .regex(groupPattern, "use session, agent, model, day or metadata[name]")
+    .default("day")
+    .describe("What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`."),
+  from: z.iso.date().optional().describe("The first day, UTC."),
+  to: z.iso.date().optional().describe("The last day, UTC."),
   ...pageQueryFields,
   // A key may be the longest value of metadata.
-  cursor: z.string().max(4_096).optional(),
+  cursor: z.string().max(4_096).optional().describe(cursorSentence),
 });
 export type ListUsage = z.output<typeof listUsageSchema>;
 
