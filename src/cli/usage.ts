@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { findNearestName } from "../tools/suggest.ts";
+import { createNearestFinder } from "../config/document/suggest.ts";
 import type { Person } from "./client/person.ts";
 
 /** This file reads the command line and says what is wrong with it. */
@@ -25,7 +25,8 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
 
   chat [session] [--agent name]            talk with a session, or with a new one: replies stream, calls are a line each,
                                            called agents are indented, asks are answered in place; Ctrl-C cancels the
-                                           run, once more leaves; with piped input it ends after the last run
+                                           run, once more leaves; a piped line waits for the run before it,
+                                           or answers what is asked
   send <session|new> <text> [--wait] [--on-busy mode] [--agent name]
                                            hand over a message; --wait prints the answer, 300 s at most; modes:
                                            reject, queue, steer, interrupt, rollback
@@ -131,7 +132,7 @@ export type ParsedCommandLine =
   | { readonly ok: false; readonly problem: string; readonly command?: string };
 
 const nearestOf = (name: string, known: readonly string[], prefix = ""): string => {
-  const near = findNearestName(name, known);
+  const near = createNearestFinder(known)(name);
   return near === null ? "" : `; did you mean "${prefix}${near}"?`;
 };
 

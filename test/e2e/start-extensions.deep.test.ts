@@ -124,6 +124,13 @@ test("CF-30: while it serves, each mistake is told with its place and the last g
       "config/acme/extensions.ts:15:",
     ],
     ["extensions.ts", extensions.replace("{ tideOf }", "{ tide }"), "config/acme/extensions.ts:3:10 error "],
+    ["extensions.ts", `${extensions}await new Promise(() => {});\n`, "it awaits what never comes"],
+    ["extensions.ts", `${extensions}while (true) {}\n`, "it is not done after 10 s"],
+    [
+      "extensions.ts",
+      `import { readFileSync } from "node:fs";\n${extensions}readFileSync("/etc/hostname");\n`,
+      "config/acme/extensions.ts:1:30 error ",
+    ],
     ["tides/tide.ts", `${tide}throw new Error("ebb");\n`, "(config/acme/tides/tide.ts:4:7)"],
   ];
   for (const [path, text, place] of mistakes) {
