@@ -77,7 +77,7 @@ const runGuarded = async (
 /** The help of one command, or of all. */
 const helpText = (command: string | undefined): string => {
   if (command === undefined) return usageText;
-  return helpOf(command) + (isRemote(command) ? "\nall take --url, --key and --json" : "");
+  return helpOf(command) + (isRemote(command) ? "\nIt takes --url, --key and --json as well." : "");
 };
 
 /** Runs one command line and returns the exit code. */

@@ -485,7 +485,7 @@ test("CF-37 AP-53: help of a command is that command's lines", async () => {
   const { code, lines } = await call("chat", "--help");
   expect(code).toBe(0);
   expect(lines[0]).toMatch(/^limpet chat \[session\] \[--agent name\]/);
-  expect(lines.at(-1)).toBe("all take --url, --key and --json");
+  expect(lines.at(-1)).toBe("It takes --url, --key and --json as well.");
   expect(lines.join("\n")).toContain("once more leaves");
   expect(lines.join("\n")).not.toContain("limpet send");
   expect((await call("explain", "--help")).lines.filter((line) => line.startsWith("limpet "))).toHaveLength(
