@@ -25,7 +25,9 @@ export const isAttachable = ({ type }: Pick<NamedFile, "type">): boolean =>
 /** Tells whether the first bytes of a file are text in UTF-8; a character may be cut at their end. */
 export const startsAsText = (bytes: Uint8Array): boolean => {
   try {
-    return !new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes, { stream: true }).includes("\0");
+    return !new TextDecoder("utf-8", { fatal: true, ignoreBOM: false })
+      .decode(bytes, { stream: true })
+      .includes("\0");
   } catch {
     return false;
   }
