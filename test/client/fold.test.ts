@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { foldFrames } from "../../src/client/fold/index.ts";
 import type { FoldFrame } from "../../src/client/fold/index.ts";
-import { emptyFold } from "../../src/client/fold/start.ts";
+import type { SnapshotBody } from "../../src/client/fold/start.ts";
+import { emptyFold, startFold } from "../../src/client/fold/start.ts";
 import { play } from "../agent/loop/play.ts";
 import { effectStageOf, playSchedule, stageOf } from "../session/schedule.ts";
 import { look, replies } from "../support/scripts.ts";
@@ -103,4 +104,32 @@ test("AP-51: 2,000 events are folded in 100 ms, and a piece of text costs no wal
     for (let at = 0; at < 500; at += 1) state = foldFrames(state, [delta(at, "x")]);
   };
   expect(Math.min(...Array.from({ length: 5 }, () => time(oneByOne))), "500 pieces").toBeLessThan(100);
+});
+
+test("AP-51: called threads stand in the order in which they began, however a snapshot lists them", () => {
+  const thread = (
+    id: string,
+    run: string,
+    started_at: number | null,
+    status: "idle" | "ended" = "ended",
+  ) => ({
+    id,
+    agent: "a",
+    depth: id === "main" ? 0 : 1,
+    run: null,
+    last_run: run,
+    status,
+    started_at,
+    parent: id === "main" ? null : { thread: "main", call: "c" },
+  });
+  const rows = [
+    thread("d", "run_10", 20),
+    thread("b", "run_3", 10),
+    thread("main", "run_1", null, "idle"),
+    thread("c", "run_9", 20),
+    thread("a", "run_2", 10, "idle"),
+  ];
+  const snapshot = { session: { prefix: "" }, threads: rows, asks: [], inputs: [], runs: [], seq: 9 };
+  const { transcript } = startFold(snapshot as unknown as SnapshotBody, 0);
+  expect(transcript.threads.map(({ id }) => id)).toEqual(["main", "a", "b", "c", "d"]);
 });

@@ -11,9 +11,10 @@ import { emptyTranscript, noUsage } from "./draft.ts";
 interface ThreadRow {
   readonly id: string;
   readonly agent: string;
-  readonly parent: TranscriptThread["parent"] | null;
+  readonly parent: NonNullable<TranscriptThread["parent"]> | null;
   readonly depth: number;
   readonly run: string | null;
+  readonly last_run: string | null;
   readonly status: "idle" | "running" | "waiting" | "ended";
   readonly state?: "completed" | "failed" | "cancelled" | null;
   readonly label?: string;
@@ -39,7 +40,7 @@ const threadOf = ({ session }: SnapshotBody, row: ThreadRow): TranscriptThread =
   prefix: row.parent === null ? session.prefix : "",
   ...(row.label === undefined ? {} : { label: row.label }),
   ...(row.task === undefined ? {} : { task: row.task }),
-  ...(row.parent === null || row.parent === undefined ? {} : { parent: row.parent }),
+  ...(row.parent === null ? {} : { parent: row.parent }),
   depth: row.depth,
   state: row.status === "ended" ? (row.state ?? "completed") : row.status,
   waiting_for: [],
@@ -50,9 +51,11 @@ const threadOf = ({ session }: SnapshotBody, row: ThreadRow): TranscriptThread =
   entries: [],
 });
 
-/** `main` is the first thread; called threads follow in the order in which they began. */
-const inOrder = (one: TranscriptThread, other: TranscriptThread): number =>
-  Number(other.id === "main") - Number(one.id === "main") || (one.started_at ?? 0) - (other.started_at ?? 0);
+/** Called threads follow `main` in the order in which they began; of those that began together, by their first runs. */
+const inOrder = (one: ThreadRow, other: ThreadRow): number =>
+  (one.started_at ?? 0) - (other.started_at ?? 0) || runNumber(one) - runNumber(other);
+
+const runNumber = ({ run, last_run }: ThreadRow): number => Number((last_run ?? run)?.slice(4));
 
 /**
  * Begins with what a snapshot says of now, and with the entries of no event: those after `from` are to be folded next.
@@ -66,7 +69,7 @@ export const startFold = (snapshot: SnapshotBody, from: number): FoldState => {
       ...emptyTranscript,
       seq: from,
       session: shown,
-      threads: threads.map((row) => threadOf(snapshot, row)).sort(inOrder),
+      threads: threads.toSorted(inOrder).map((row) => threadOf(snapshot, row)),
       asks: asks.map((ask) => ({ ...ask, closed_at: null })),
       inputs: inputs.map(({ id, thread, content, on_busy, sender, at }) => ({
         id,

@@ -1329,6 +1329,7 @@ export interface AnswerSchemas {
     readonly usage: AnswerSchemas["Usage"];
     readonly label?: string;
     readonly task?: string;
+    readonly started_at?: number | null;
   } | { readonly id: string; readonly agent: string; readonly parent: { readonly thread: string; readonly call: string; } | null; readonly depth: number; readonly run: string | null; readonly last_run: string | null; readonly status: "ended"; readonly label: string; readonly task: string; readonly state: "completed" | "failed" | "cancelled" | null; readonly reason: AnswerSchemas["EndReason"] | null; readonly error: string | null; readonly turns: number; readonly usage: AnswerSchemas["Usage"] | null; readonly started_at: number; readonly ended_at: number | null; };
   /** A browser token for one session. */
   readonly Token: { readonly token: string; readonly session: string; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at: number; readonly origin: string | null; };

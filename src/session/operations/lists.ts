@@ -120,6 +120,7 @@ const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =
 
 const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
   const { id, agent, parent, depth, run: active, lastRun, child } = thread;
+  const { started_at = null } = reads.archive.child(id) ?? {};
   return {
     id,
     agent,
@@ -129,7 +130,7 @@ const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
     last_run: lastRun,
     status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
     usage: { ...liveUsage(reads, thread) },
-    ...(child === null ? {} : { label: child.label, task: child.task }),
+    ...(child === null ? {} : { label: child.label, task: child.task, started_at }),
   };
 };
 

@@ -131,6 +131,7 @@ const liveThread = z.strictObject({
   usage: usageSchema.describe("With everything below it; of `main`, all since the session was cleared."),
   label: z.exactOptional(z.string()),
   task: z.exactOptional(z.string()),
+  started_at: z.exactOptional(time.nullable()),
 });
 
 const endedThread = z.strictObject({
