@@ -93,7 +93,13 @@ export const createConfig = (isDeep: boolean) =>
           test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...waiting(isDeep) },
         },
         {
-          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common, ...waiting(isDeep) },
+          test: {
+            name: "e2e",
+            ...testsIn("test/e2e", isDeep),
+            globalSetup: "test/support/shared-sandbox.ts",
+            ...common,
+            ...waiting(isDeep),
+          },
         },
       ],
     },

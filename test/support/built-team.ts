@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
@@ -8,13 +8,19 @@ import { root, runWrangler } from "./dev-server.ts";
 
 /** A team as the bundles that would be deployed: its Worker and the sandbox's, ready for `wrangler dev`. */
 
+/** Names the variable with the folder of the sandbox's bundle. */
+export const sharedSandbox = "LIMPET_TEST_SANDBOX";
+
 const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
 
-/** The product's configuration for another entry: no environments, nothing built by command. */
+/** A configuration in which nothing is built by command. */
+const withoutBuild = (path: string): string =>
+  readFileSync(path, "utf8").replace(/\n\[build\][\s\S]*?(?=\n\[)/, "\n");
+
+/** The product's configuration for another entry, without environments. */
 const configFor = (main: string, more: string): string =>
-  readFileSync(join(root, "wrangler.toml"), "utf8")
+  withoutBuild(join(root, "wrangler.toml"))
     .replace(/\n#[^\n]*\n\[env\.[\s\S]*$/, "\n")
-    .replace(/\n\[build\][\s\S]*?(?=\n\[)/, "\n")
     .replace(
       /^directory = (".*")$/m,
       (_, folder) => `directory = ${JSON.stringify(join(root, JSON.parse(folder)))}`,
@@ -63,7 +69,23 @@ interface BuildOptions {
   readonly edit?: (text: string) => string;
 }
 
-/** Bundles a team and the sandbox as `wrangler deploy` would. */
+const ready = "\nno_bundle = true";
+
+/** Bundles the sandbox as `wrangler deploy` would. */
+export const bundleSandbox = async (folder: string): Promise<void> => {
+  await bundled(sandboxConfig, folder);
+  const text = withoutBuild(sandboxConfig).replace(/^main = .*$/m, `main = "index.js"${ready}`);
+  writeFileSync(join(folder, "wrangler.toml"), text);
+};
+
+/** Takes the bundle that all files of a run share, or makes one where there is no such run. */
+const placeSandbox = async (folder: string): Promise<void> => {
+  const shared = process.env[sharedSandbox];
+  if (shared === undefined) await bundleSandbox(folder);
+  else cpSync(shared, folder, { recursive: true });
+};
+
+/** Bundles a team as `wrangler deploy` would, with the sandbox beside it. */
 export const buildTestTeam = async (
   team: string,
   home: keyof typeof homes = "test",
@@ -72,11 +94,8 @@ export const buildTestTeam = async (
   const source = await compiled(team, home, edit);
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
-  await Promise.all([bundled(join(source, "wrangler.toml"), own), bundled(sandboxConfig, sandbox)]);
-  const ready = "\nno_bundle = true";
+  await Promise.all([bundled(join(source, "wrangler.toml"), own), placeSandbox(sandbox)]);
   writeFileSync(join(own, "wrangler.toml"), configFor("worker.js", ready) + bindings);
-  const text = readFileSync(sandboxConfig, "utf8").replace(/^main = .*$/m, `main = "index.js"${ready}`);
-  writeFileSync(join(sandbox, "wrangler.toml"), text);
   rmSync(source, { recursive: true, force: true });
   return {
     configs: [join(own, "wrangler.toml"), join(sandbox, "wrangler.toml")],
