@@ -35,6 +35,7 @@ test("AP-51: the packed client has at most 12 KiB and imports nothing", () => {
   expect(gzipSync(code, { level: 9 }).length).toBeLessThanOrEqual(12 * 1024);
   expect(code.toString("utf8")).not.toMatch(/\bimport\b\s*[{(*"']|\brequire\(/);
   expect(readFileSync(inPackage("dist/client.d.ts"), "utf8")).not.toMatch(/\bimport\b|\bzod\b/);
+  expect(JSON.parse(readFileSync(inPackage("package.json"), "utf8"))).not.toHaveProperty("dependencies");
 });
 
 test("AP-51: it is imported by its name in Node", async () => {
