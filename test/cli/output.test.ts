@@ -125,12 +125,14 @@ test("AP-70: a request is told by what it asked for: of an unknown address, or o
         refused("GET", 404, "not_found"),
         refused("PUT", 405, "method_not_allowed"),
         refused("GET", 403, "forbidden"),
+        refused("OPTIONS", 403, "origin_not_allowed"),
       ].join("\n"),
     ),
   ).toEqual([
     "404 GET of an unknown address not_found",
     "405 PUT of an address that does not take it method_not_allowed",
     "403 GET forbidden",
+    "403 OPTIONS origin_not_allowed; README.md shows how the page's server passes /v1 on",
   ]);
 });
 

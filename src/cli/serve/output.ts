@@ -65,14 +65,21 @@ const askedFor = (method: string, status: number): string => {
   return status === 405 ? `${method} of an address that does not take it` : method;
 };
 
+/** What a page cannot see of a refusal that its browser hides from it, and the way out. */
+const wayOut = (code: string): string =>
+  code === "origin_not_allowed" ? "; README.md shows how the page's server passes /v1 on" : "";
+
 /** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
 const formatLog = (text: string): string | null => {
   const line = parseLog(text);
   if (line === null) return text;
   if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
-  const { method = "", route, status = 0, code } = line;
+  const { method = "", route, status = 0 } = line;
+  const code = line.code ?? "";
   if (line.trace_id === ownTraceId) return null;
-  return status < 400 ? null : `${status} ${route ?? askedFor(method, status)} ${code ?? ""}`.trimEnd();
+  return status < 400
+    ? null
+    : `${status} ${route ?? askedFor(method, status)} ${code}`.trimEnd() + wayOut(code);
 };
 
 /** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
