@@ -68,5 +68,4 @@ const findFault = async (): Promise<LoadFault | null> => {
 const fault = await findFault();
 // Promises that were rejected meanwhile, and that nobody awaits, end the thread here.
 await setImmediate();
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- A thread has no origin.
-parentPort?.postMessage(fault);
+parentPort?.postMessage(fault, []);

@@ -1,4 +1,5 @@
 import { countOf, formatCount } from "../parts/format.ts";
+import type { KnownCalls } from "./names.ts";
 import { callsById, nameMessage } from "./names.ts";
 import { describeRetirement, startSentence } from "./reasons.ts";
 import { signOf } from "./view.ts";
@@ -76,11 +77,12 @@ const messageRow = (
   view: ContextView,
   message: SeenMessage,
   signs: ReadonlyMap<string, ChangeSign>,
+  calls: KnownCalls,
 ): ContextRow => {
   const { id, role, state, by, reason, tokens, original_tokens: original, text, pos } = message;
   const stands = standsFor(message, view.hidden);
   return {
-    ...nameMessage(message, view.agent, callsById(view.messages)),
+    ...nameMessage(message, view.agent, calls),
     id,
     sign: signs.get(id) ?? "",
     state,
@@ -122,6 +124,7 @@ const requestRow = (view: ContextView): ContextRow => {
 /** The rows in the order of the request; what is gone stands where its summary does, or at the top. */
 export const rowsOf = (view: ContextView, shrinksAt: number | null): readonly ContextRow[] => {
   const signs = signsOf(view.changes);
+  const calls = callsById(view.messages);
   const groups = [...Map.groupBy(view.hidden, ({ why, by }) => `${why}\n${by ?? ""}`).values()].flatMap(
     ([first, ...rest]): readonly Group[] => (first === undefined ? [] : [[first, ...rest]]),
   );
@@ -137,7 +140,10 @@ export const rowsOf = (view: ContextView, shrinksAt: number | null): readonly Co
   return [
     requestRow(view),
     ...goneBefore(null),
-    ...view.messages.flatMap((message) => [...goneBefore(message.id), messageRow(view, message, signs)]),
+    ...view.messages.flatMap((message) => [
+      ...goneBefore(message.id),
+      messageRow(view, message, signs, calls),
+    ]),
   ];
 };
 
