@@ -47,32 +47,26 @@ const healthyAfter = 30_000;
 /** A request before or after a stream is given up after so many milliseconds. */
 const answerWithin = 20_000;
 
-const finalCodes: Readonly<Record<number, ProblemBody>> = {
-  4403: clientProblem("scope_missing", "Scope missing", "this key may not watch the session", {
-    status: 403,
-  }),
-  4404: clientProblem("not_found", "Not found", "there is no such session for this key", { status: 404 }),
-  4410: clientProblem("not_found", "Deleted", "the session was deleted", { status: 410 }),
-  4426: clientProblem("version_unsupported", "Version unsupported", "this client is too old for the server", {
-    status: 426,
-  }),
-};
+/** Close codes of the WebSocket that no further try can mend, as the HTTP status that is meant. */
+const finalCodes: Readonly<Record<number, ProblemBody>> = Object.fromEntries(
+  (
+    [
+      [401, "unauthenticated", "the server refused the key"],
+      [403, "scope_missing", "this key may not watch the session"],
+      [404, "not_found", "there is no such session for this key"],
+      [410, "not_found", "the session was deleted"],
+      [426, "version_unsupported", "this client is too old for the server"],
+    ] as const
+  ).map(([status, code, detail]) => [4000 + status, clientProblem(code, detail, { status })]),
+);
 
 const finalStatuses = new Set([400, 401, 403, 404, 409, 410, 426]);
 
-const refused = clientProblem("unauthenticated", "Unauthenticated", "the server refused the key", {
-  status: 401,
-});
+const lost = clientProblem("connection_lost", "the connection to the server broke off");
 
-const lost = clientProblem("connection_lost", "Connection lost", "the connection to the server broke off");
+const silent = clientProblem("server_silent", "the server did not answer in time");
 
-const silent = clientProblem("server_silent", "The server is silent", "the server did not answer in time");
-
-const unwelcome = clientProblem(
-  "stream_refused",
-  "The server opens no stream",
-  "the server answers, but no WebSocket came about",
-);
+const unwelcome = clientProblem("stream_refused", "the server answers, but no WebSocket came about");
 
 /** Does what the server must answer in time. */
 const inTime = async <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T> | T): Promise<T> => {
@@ -121,8 +115,7 @@ const readOnce = async (
     health.upgradesFailed += 1;
     return { ...end, problem: unwelcome };
   } catch (fault) {
-    const problem =
-      fault instanceof LimpetError ? fault.problem : clientProblem("failed", "Failed", String(fault));
+    const problem = fault instanceof LimpetError ? fault.problem : clientProblem("failed", String(fault));
     return { code: 1006, opened: false, problem };
   }
 };
@@ -135,8 +128,9 @@ const finalProblem = (
 ): ProblemBody | null => {
   if (problem?.code === "cursor_ahead" && restart()) return null;
   if (problem !== undefined && !wasLive && finalStatuses.has(problem.status)) return problem;
-  if (code === 4401 && !http.renewToken() && !opened) return problem ?? refused;
-  return finalCodes[code] ?? null;
+  const known = finalCodes[code] ?? null;
+  if (code !== 4401) return known;
+  return http.renewToken() || opened ? null : (problem ?? known);
 };
 
 /** Keeps the stream until it is closed or the server ends it for good. */

@@ -27,12 +27,11 @@ export class LimpetError extends Error {
 /** Builds a problem that the client itself has found. */
 export const clientProblem = (
   code: string,
-  title: string,
   detail: string,
   rest: Partial<ProblemBody> = {},
 ): ProblemBody => ({
   type: `urn:limpet:problem:${code}`,
-  title,
+  title: `${code.charAt(0).toUpperCase()}${code.slice(1).replaceAll("_", " ")}`,
   status: 0,
   detail,
   code,
@@ -80,8 +79,7 @@ const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
 const isProblem = (value: unknown): value is ProblemBody =>
   typeof value === "object" && value !== null && "code" in value && "detail" in value;
 
-const unreachable = (detail: string): LimpetError =>
-  new LimpetError(clientProblem("unreachable", "Server not reached", detail));
+const unreachable = (detail: string): LimpetError => new LimpetError(clientProblem("unreachable", detail));
 
 /** Reads an answer to its end; one that breaks off was not received. */
 const readText = async (response: Response): Promise<string> => {
@@ -104,7 +102,7 @@ const readProblem = async (response: Response): Promise<ProblemBody> => {
   const body = parseJson(await readText(response));
   if (isProblem(body)) return body;
   const detail = `the server answered ${response.status} without saying why; is there a Limpet at this address?`;
-  return clientProblem("unreadable_answer", "Unreadable answer", detail, {
+  return clientProblem("unreadable_answer", detail, {
     status: response.status,
     retryable: response.status >= 502,
   });

@@ -62,7 +62,7 @@ const pendingInputOf = ({ id, content, on_busy, sender, thread }: SendBody): Tra
   at: Date.now(),
 });
 
-const withdrawn = clientProblem("withdrawn", "Withdrawn", "the message was taken back before it was sent", {
+const withdrawn = clientProblem("withdrawn", "the message was taken back before it was sent", {
   retryable: false,
 });
 

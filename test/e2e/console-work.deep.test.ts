@@ -102,22 +102,31 @@ const clickMenu = async (page: Page, item: string): Promise<void> => {
   await head.getByRole("menuitem", { name: item }).click();
 };
 
+/** Ends the command of the scene `hold`. */
+const release = async (session: string): Promise<void> => {
+  const url = `${server.url}/v1/sessions/${session}/workspace/go`;
+  expect((await fetch(url, { method: "PUT", body: "now" })).ok).toBe(true);
+};
+
 test("AP-54: what is written while an agent works steers it, and the log says so", async () => {
   const { page, start, state, say, logText } = shown;
-  const session = await start("flood");
-  await expect.poll(logText).toContain("The tide comes in");
+  const session = await start("hold");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
   expect(await page.locator(".composer-bar").textContent()).toContain("Steer now");
   await say("Look at the moon");
+  await page.locator(".waiting", { hasText: "Before its next step: Look at the moon" }).waitFor();
+  await release(session);
   await state("done");
   await expect.poll(logText).toContain("Sent while it worked");
   expect(await logText()).toContain("You said: [STEERING] Look at the moon");
-  expect(await saidIn(session)).toEqual(["flood", expect.stringContaining("Look at the moon")]);
+  expect(await saidIn(session)).toEqual(["hold", expect.stringContaining("Look at the moon")]);
   expect((await api.get(`/v1/sessions/${session}/runs`)).body["data"]).toHaveLength(1);
 });
 
 test("AP-54: a message is queued, withdrawn, taken back into the field, or sent at once", async () => {
   const { page, start, state, say, logText } = shown;
-  const session = await start("flood");
+  const session = await start("hold");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
   const queue = async (text: string): Promise<void> => {
     await page.getByTitle("How it is sent").click();
     await page.getByRole("menuitemradio", { name: /^Queue/ }).click();
@@ -135,10 +144,11 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
   await page.locator("#composer").fill("");
   await queue("third thought");
   await waiting.getByRole("button", { name: "Send now" }).click();
-  await expect.poll(() => waiting.count()).toBe(0);
+  await waiting.filter({ hasText: "Before its next step: third thought" }).waitFor();
+  await release(session);
   await state("done");
   await expect.poll(logText).toContain("third thought");
-  expect(await saidIn(session)).toEqual(["flood", expect.stringContaining("third thought")]);
+  expect(await saidIn(session)).toEqual(["hold", expect.stringContaining("third thought")]);
 });
 
 test("AP-54: Queue stays chosen while the run works, and what a stopped run did not take can be sent again", async () => {
@@ -183,7 +193,7 @@ test("AP-54: a page that is loaded while the server is away says nothing that it
   await expect
     .poll(() => page.locator(".panel-body").textContent())
     .toBe("The session cannot be read just now.");
-  expect(await page.locator(".head-words p").textContent()).toBe("reconnecting");
+  await expect.poll(() => page.locator(".head-words p").textContent()).toBe("reconnecting");
   expect(await page.locator(".page").textContent()).not.toMatch(/\$0\.00|As of|No sessions|no key needed/);
   expect(await page.evaluate("document.activeElement?.id")).toBe("composer");
   await page.unroute("**/v1/**");

@@ -158,8 +158,15 @@ export const changeInput = (
   };
   const others = thread.inbox.filter(({ id }) => id !== input.id);
   const at = change.place ?? thread.inbox.findIndex(({ id }) => id === input.id);
-  thread.inbox = [...others.slice(0, at), changed, ...others.slice(at)];
+  thread.inbox = others.toSpliced(at, 0, changed);
   draft.inputs.push(changed);
+  const { id, content, on_busy } = changed;
+  emit(draft, thread.id, "input_edited", {
+    input: id,
+    content: content as unknown as Json,
+    on_busy,
+    before: thread.inbox[thread.inbox.indexOf(changed) + 1]?.id ?? null,
+  });
   if (change.on_busy === "steer") makeWay(draft, thread.id);
   return changed;
 };

@@ -103,6 +103,13 @@ interface EventData {
     readonly on_busy: OnBusy;
     readonly sender: string | null;
   };
+  input_edited: {
+    readonly input: string;
+    readonly content: Json;
+    readonly on_busy: OnBusy;
+    /** The input of the same thread that comes next; null: none. */
+    readonly before: string | null;
+  };
   input_applied: { readonly input: string; readonly message: string };
   input_withdrawn: { readonly input: string };
   input_returned: {

@@ -2,6 +2,7 @@ import type { ContentPart, Json } from "../../chat/message.ts";
 import type { TranscriptSession } from "../transcript.ts";
 import type { EventOf, FoldDraft, FoldHandler } from "./draft.ts";
 import { addNote, dropById, noUsage, on, putById } from "./draft.ts";
+import { showInput } from "./start.ts";
 import { pinMessage } from "./messages.ts";
 import { changeRun } from "./runs.ts";
 
@@ -70,11 +71,16 @@ export const sessionHandlers: readonly FoldHandler[] = [
     if (thread === "main" && run !== undefined && inputs.length > 0)
       changeSession(draft, { last_run: run, last_end: { state, reason } });
   }),
-  on("input_accepted", (draft, event) => {
-    const { input: id, content, on_busy, sender } = event.data;
-    const { thread, at } = event;
-    const input = { id, thread, content: partsOf(content), on_busy, sender, state: "accepted", at } as const;
-    draft.inputs = putById(draft.inputs, input);
+  on("input_accepted", (draft, { thread, at, data: { input: id, content, ...rest } }) => {
+    draft.inputs = putById(draft.inputs, showInput({ id, thread, at, content: partsOf(content), ...rest }));
+  }),
+  on("input_edited", (draft, { data: { input: id, content, on_busy, before } }) => {
+    const input = draft.inputs.find((each) => each.id === id);
+    if (input === undefined) return;
+    const others = dropById(draft.inputs, id);
+    const next = others.findIndex((each) => each.id === before);
+    const at = next < 0 ? others.length : next;
+    draft.inputs = others.toSpliced(at, 0, { ...input, content: partsOf(content), on_busy });
   }),
   on("input_applied", (draft, event) => {
     const { input } = event.data;

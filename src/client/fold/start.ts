@@ -2,7 +2,7 @@ import type { Ask } from "../../agent/state/ask.ts";
 import type { Input } from "../../agent/state/input.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Usage } from "../../model/completer.ts";
-import type { TranscriptSession, TranscriptThread, TranscriptUsage } from "../transcript.ts";
+import type { TranscriptInput, TranscriptSession, TranscriptThread, TranscriptUsage } from "../transcript.ts";
 import type { FoldState } from "./draft.ts";
 import { emptyTranscript, noUsage } from "./draft.ts";
 
@@ -57,6 +57,24 @@ const inOrder = (one: ThreadRow, other: ThreadRow): number =>
 
 const runNumber = ({ run, last_run }: ThreadRow): number => Number((last_run ?? run)?.slice(4));
 
+/** An input as the server has it, without what a transcript does not say of it. */
+export const showInput = ({
+  id,
+  thread,
+  content,
+  on_busy,
+  sender,
+  at,
+}: Omit<TranscriptInput, "state">): TranscriptInput => ({
+  id,
+  thread,
+  content,
+  on_busy,
+  sender,
+  state: "accepted",
+  at,
+});
+
 /**
  * Begins with what a snapshot says of now, and with the entries of no event: those after `from` are to be folded next.
  * Events up to the snapshot bring entries and turns, and end where the snapshot stands.
@@ -71,15 +89,7 @@ export const startFold = (snapshot: SnapshotBody, from: number): FoldState => {
       session: shown,
       threads: threads.toSorted(inOrder).map((row) => threadOf(snapshot, row)),
       asks: asks.map((ask) => ({ ...ask, closed_at: null })),
-      inputs: inputs.map(({ id, thread, content, on_busy, sender, at }) => ({
-        id,
-        thread,
-        content,
-        on_busy,
-        sender,
-        state: "accepted",
-        at,
-      })),
+      inputs: inputs.map(showInput),
       runs: runs
         .map((run) => ({ ...run, timeline: [] }))
         .sort((one, other) => one.started_at - other.started_at),

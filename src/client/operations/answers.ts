@@ -436,7 +436,7 @@ export interface AnswerSchemas {
     };
   };
   /** A durable record of the session. */
-  readonly Event: AnswerSchemas["SessionCreatedEvent"] | AnswerSchemas["SessionUpdatedEvent"] | AnswerSchemas["SessionMigratedEvent"] | AnswerSchemas["ModelChangedEvent"] | AnswerSchemas["InputAcceptedEvent"] | AnswerSchemas["InputAppliedEvent"] | AnswerSchemas["InputWithdrawnEvent"] | AnswerSchemas["InputReturnedEvent"] | AnswerSchemas["SteeringInjectedEvent"] | AnswerSchemas["RunStartEvent"] | AnswerSchemas["RunWaitingEvent"] | AnswerSchemas["RunResumedEvent"] | AnswerSchemas["RunEndEvent"] | AnswerSchemas["AgentStartEvent"] | AnswerSchemas["AgentEndEvent"] | AnswerSchemas["TurnStartEvent"] | AnswerSchemas["TurnEndEvent"] | AnswerSchemas["TurnMetricsEvent"] | AnswerSchemas["MessageAddedEvent"] | AnswerSchemas["MessagesRetiredEvent"] | AnswerSchemas["ErrorEvent"] | AnswerSchemas["LlmRequestPreparingEvent"] | AnswerSchemas["LlmRequestStartEvent"] | AnswerSchemas["LlmReasoningEvent"] | AnswerSchemas["LlmTextEvent"] | AnswerSchemas["LlmToolPrepareEvent"] | AnswerSchemas["LlmFinishEvent"] | AnswerSchemas["AttemptAbortedEvent"] | AnswerSchemas["ProviderFailoverEvent"] | AnswerSchemas["ToolCallStartEvent"] | AnswerSchemas["ToolCacheHitEvent"] | AnswerSchemas["ToolCallParkedEvent"] | AnswerSchemas["ToolCallEndEvent"] | AnswerSchemas["FileChangeEvent"] | AnswerSchemas["EpisodeRecordedEvent"] | AnswerSchemas["VerifyEvent"] | AnswerSchemas["McpStatusEvent"] | AnswerSchemas["AskUserEvent"] | AnswerSchemas["AskResolvedEvent"] | AnswerSchemas["AskExpiredEvent"] | AnswerSchemas["AskCancelledEvent"] | AnswerSchemas["EffectAppliedEvent"] | AnswerSchemas["CompactionEvent"] | AnswerSchemas["ContextWindowWarningEvent"] | AnswerSchemas["CheckpointEvent"] | AnswerSchemas["PlanCreatedEvent"] | AnswerSchemas["LocalizationDoneEvent"] | AnswerSchemas["BudgetWarningEvent"] | AnswerSchemas["BudgetReachedEvent"] | AnswerSchemas["LoopDetectedEvent"] | AnswerSchemas["TaskChangedEvent"] | AnswerSchemas["StoreChangedEvent"] | AnswerSchemas["DispatchProgressEvent"] | AnswerSchemas["StatusUpdateEvent"];
+  readonly Event: AnswerSchemas["SessionCreatedEvent"] | AnswerSchemas["SessionUpdatedEvent"] | AnswerSchemas["SessionMigratedEvent"] | AnswerSchemas["ModelChangedEvent"] | AnswerSchemas["InputAcceptedEvent"] | AnswerSchemas["InputEditedEvent"] | AnswerSchemas["InputAppliedEvent"] | AnswerSchemas["InputWithdrawnEvent"] | AnswerSchemas["InputReturnedEvent"] | AnswerSchemas["SteeringInjectedEvent"] | AnswerSchemas["RunStartEvent"] | AnswerSchemas["RunWaitingEvent"] | AnswerSchemas["RunResumedEvent"] | AnswerSchemas["RunEndEvent"] | AnswerSchemas["AgentStartEvent"] | AnswerSchemas["AgentEndEvent"] | AnswerSchemas["TurnStartEvent"] | AnswerSchemas["TurnEndEvent"] | AnswerSchemas["TurnMetricsEvent"] | AnswerSchemas["MessageAddedEvent"] | AnswerSchemas["MessagesRetiredEvent"] | AnswerSchemas["ErrorEvent"] | AnswerSchemas["LlmRequestPreparingEvent"] | AnswerSchemas["LlmRequestStartEvent"] | AnswerSchemas["LlmReasoningEvent"] | AnswerSchemas["LlmTextEvent"] | AnswerSchemas["LlmToolPrepareEvent"] | AnswerSchemas["LlmFinishEvent"] | AnswerSchemas["AttemptAbortedEvent"] | AnswerSchemas["ProviderFailoverEvent"] | AnswerSchemas["ToolCallStartEvent"] | AnswerSchemas["ToolCacheHitEvent"] | AnswerSchemas["ToolCallParkedEvent"] | AnswerSchemas["ToolCallEndEvent"] | AnswerSchemas["FileChangeEvent"] | AnswerSchemas["EpisodeRecordedEvent"] | AnswerSchemas["VerifyEvent"] | AnswerSchemas["McpStatusEvent"] | AnswerSchemas["AskUserEvent"] | AnswerSchemas["AskResolvedEvent"] | AnswerSchemas["AskExpiredEvent"] | AnswerSchemas["AskCancelledEvent"] | AnswerSchemas["EffectAppliedEvent"] | AnswerSchemas["CompactionEvent"] | AnswerSchemas["ContextWindowWarningEvent"] | AnswerSchemas["CheckpointEvent"] | AnswerSchemas["PlanCreatedEvent"] | AnswerSchemas["LocalizationDoneEvent"] | AnswerSchemas["BudgetWarningEvent"] | AnswerSchemas["BudgetReachedEvent"] | AnswerSchemas["LoopDetectedEvent"] | AnswerSchemas["TaskChangedEvent"] | AnswerSchemas["StoreChangedEvent"] | AnswerSchemas["DispatchProgressEvent"] | AnswerSchemas["StatusUpdateEvent"];
   /** A file or folder of the workspace. */
   readonly File: {
     readonly name: string;
@@ -501,6 +501,21 @@ export interface AnswerSchemas {
     readonly data: {
       readonly input: string;
       readonly message: string;
+      /** Longer than 64 KiB: texts were cut. */
+      readonly truncated?: true;
+      /** Of the whole input, if it was cut. */
+      readonly input_sha256?: string;
+    };
+  };
+  /** A message that waits was edited, moved, or may now join the run; this is how it stands. */
+  readonly InputEditedEvent: EventEnvelope & {
+    readonly type: "input_edited";
+    readonly data: {
+      readonly input: string;
+      readonly content: Json;
+      readonly on_busy: "reject" | "queue" | "steer" | "interrupt" | "rollback";
+      /** The input of the same thread that comes next; null: none. */
+      readonly before: string | null;
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
       /** Of the whole input, if it was cut. */

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { SnapshotBody } from "../../../src/client/fold/start.ts";
+import { foldSince } from "../../support/transcripts.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
 import {
   dataOf,
@@ -415,7 +417,20 @@ describe("SE-27: while an input is accepted", () => {
   test("SE-27: it can be edited and moved", async () => {
     const played = await queued();
     const { bench } = played;
+    const before = bench.ok("snapshot") as unknown as SnapshotBody;
     bench.ok("edit_input", { input: "q3", content: "changed", place: 0 });
+    bench.ok("edit_input", { input: "q1", place: 2 });
+    bench.ok("edit_input", { input: "q1", place: 1 });
+    const content = (text: string) => [{ type: "text", text }];
+    expect(dataOf(bench, "input_edited")).toEqual([
+      { input: "q3", content: content("changed"), on_busy: "queue", before: "q1" },
+      { input: "q1", content: content("q1"), on_busy: "queue", before: null },
+      { input: "q1", content: content("q1"), on_busy: "queue", before: "q2" },
+    ]);
+    const now = bench.ok("snapshot") as unknown as SnapshotBody;
+    const shown = [null, before, now].map((snapshot) => foldSince(snapshot, bench.events()).inputs);
+    expect(shown[0]?.map(({ id }) => id)).toEqual(["q3", "q1", "q2"]);
+    expect(shown).toEqual([shown[0], shown[0], shown[0]]);
     expect(bench.ok("get")).toMatchObject({ queued_inputs: ["q3", "q1", "q2"] });
     expect(bench.ok("input", { input: "q3" })).toMatchObject({ version: 2 });
     await finishAll(played);

@@ -68,6 +68,17 @@ export const inputEvents = {
       }),
     ),
   },
+  input_edited: {
+    says: "A message that waits was edited, moved, or may now join the run; this is how it stands.",
+    data: dataOf<"input_edited">()(
+      z.strictObject({
+        input: z.string(),
+        content: json,
+        on_busy: onBusySchema,
+        before: z.string().nullable().describe("The input of the same thread that comes next; null: none."),
+      }),
+    ),
+  },
   input_applied: {
     says: "The message has joined the chat, and a run works on it.",
     data: dataOf<"input_applied">()(z.strictObject({ input: z.string(), message: z.string() })),
