@@ -128,9 +128,9 @@ const finalProblem = (
 ): ProblemBody | null => {
   if (problem?.code === "cursor_ahead" && restart()) return null;
   if (problem !== undefined && !wasLive && finalStatuses.has(problem.status)) return problem;
-  const known = finalCodes[code] ?? null;
-  if (code !== 4401) return known;
-  return http.renewToken() || opened ? null : (problem ?? known);
+  const known = finalCodes[code];
+  if (known === undefined || (code === 4401 && (http.renewToken() || opened))) return null;
+  return problem ?? known;
 };
 
 /** Keeps the stream until it is closed or the server ends it for good. */

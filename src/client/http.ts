@@ -86,7 +86,7 @@ const readText = async (response: Response): Promise<string> => {
   try {
     return await response.text();
   } catch {
-    throw unreachable("the connection broke off in the middle of an answer");
+    throw unreachable("the connection broke off in an answer");
   }
 };
 
