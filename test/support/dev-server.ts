@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -148,13 +148,24 @@ export const until = async <T>(
   throw new Error(`within ${within} ms this did not happen: ${what}`);
 };
 
-/** Bytes in memory of the largest workerd process in a group. */
-const runtimeMemory = async (group: number): Promise<number> => {
-  const listed = await runCommand("ps", ["-A", "-o", "pgid=,rss=,comm="]);
-  const sizes = [...listed.matchAll(/^ *(\d+) +(\d+) +workerd$/gm)]
+/** What the system says of the workerd processes in a group. */
+const runtimeProcesses = async (group: number): Promise<readonly { pid: number; memory: number }[]> => {
+  const listed = await runCommand("ps", ["-A", "-o", "pgid=,pid=,rss=,comm="]);
+  return [...listed.matchAll(/^ *(\d+) +(\d+) +(\d+) +workerd$/gm)]
     .filter(([, owner]) => Number(owner) === group)
-    .map(([, , kilobytes]) => Number(kilobytes) * 1024);
-  return Math.max(...sizes);
+    .map(([, , pid, kilobytes]) => ({ pid: Number(pid), memory: Number(kilobytes) * 1024 }));
+};
+
+const runtimeMemory = async (group: number): Promise<number> =>
+  Math.max(...(await runtimeProcesses(group)).map(({ memory }) => memory));
+
+/** The system counts a process's time in hundredths of a second. */
+const runtimeCpu = async (group: number): Promise<number> => {
+  const times = (await runtimeProcesses(group)).map(({ pid }) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return 10 * (Number(fields[11]) + Number(fields[12]));
+  });
+  return Math.max(...times);
 };
 
 export interface DevServerOptions {
@@ -178,6 +189,8 @@ export interface DevServer {
   readonly output: () => string;
   /** Bytes that the largest of its runtime's processes holds in memory. */
   readonly memory: () => Promise<number>;
+  /** Milliseconds that the busiest of its runtime's processes has computed. */
+  readonly cpu: () => Promise<number>;
   /** SIGKILL of everything it is made of. */
   readonly kill: () => Promise<void>;
   /** Starts it again on the same port and storage; no request is sent to it. */
@@ -229,6 +242,7 @@ export const startDevServer = async (options: DevServerOptions): Promise<DevServ
     readyAt: () => readyAt,
     output: () => group?.output() ?? "",
     memory: () => runtimeMemory(group?.child.pid ?? 0),
+    cpu: () => runtimeCpu(group?.child.pid ?? 0),
     kill,
     start,
     close: async () => {

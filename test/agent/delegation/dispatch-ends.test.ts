@@ -11,9 +11,9 @@ import {
   mission,
   resultsOf,
 } from "../../support/crew.ts";
-import { checkInvariants } from "../../support/invariants.ts";
 import { textsOf } from "../loop/play.ts";
 import {
+  background,
   dispatch,
   dispatched,
   done,
@@ -24,17 +24,13 @@ import {
   progress,
   report,
   worker,
+  reportsIn,
 } from "./graph-play.ts";
 import { replies, said } from "../../support/scripts.ts";
 
 /** What ends a task graph early, and what a crash does to it (AG-30, AG-34, AG-36, RE-C44). */
 
-const background = "delegation: { async: true, announce: { backoff: 1s } }";
-
 const messages = (made: Crew): readonly string[] => chatOf(made, "main").map(textsOf);
-
-const reportsIn = (texts: readonly string[]): readonly string[] =>
-  texts.filter((text) => text.includes("has ended.\n") && text.includes("The task graph d_"));
 
 test("AG-36 AG-30: in the background the call returns at once, and the report comes as a message", async () => {
   const made = await dispatched([
@@ -237,61 +233,4 @@ test("AG table progress_updates: what was held back when the graph ends is said 
   const chat = chatOf(left, "main").map(textsOf);
   const report = chat.findIndex((text) => text.includes("has ended"));
   expect(chat.slice(report - 2, report)).toEqual([first, rest]);
-});
-
-const six = [
-  node("a"),
-  node("b"),
-  node("c", ["a"], { message: "Do c. {{a.output}}" }),
-  node("d", ["a", "b"], { blocking: false }),
-  node("e", ["d"]),
-  node("f", ["c", "e"]),
-];
-
-const sixDone = (look: boolean): Member => worker(done("a", "b", "c", "d", "e", "f"), look);
-
-const checkSix = (made: Crew, what: string): void => {
-  expect(report(made), what).toEqual(["a", "b", "c", "d", "e", "f"].map((id) => `${id} success`));
-  expect(childIds(made), what).toHaveLength(6);
-  expect(progress(made), what).toHaveLength(6);
-  expect(resultsOf(made), what).toHaveLength(1);
-  expect(
-    endings(made).filter((end) => end.startsWith("lead")),
-    what,
-  ).toEqual(["lead completed:end_turn"]);
-  checkInvariants(made.bench, ["in_1"]);
-};
-
-test("RE-C44 AG-34: cut at every write, and so after every commit, of a graph of six: each task ran once, one report", async () => {
-  const left = leads(six, { async: true }, background);
-  for (const [boss, check] of [
-    [leads(six), checkSix],
-    [
-      left,
-      (made: Crew, what: string) => {
-        expect(reportsIn(messages(made)), what).toHaveLength(1);
-        expect(childIds(made), what).toHaveLength(6);
-        checkInvariants(made.bench, ["in_1"]);
-      },
-    ],
-  ] as const) {
-    const members = [boss, sixDone(false)];
-    const whole = await crew(members);
-    const before = whole.bench.writes();
-    whole.bench.send("Go");
-    await whole.bench.idle();
-    const total = whole.bench.writes() - before;
-    for (let cut = 1; cut <= total; cut++) {
-      const made = await crew(members);
-      made.bench.cutAt(cut);
-      try {
-        made.bench.ok("send", { content: "Go" }, "key1");
-      } catch {
-        made.bench.ok("send", { content: "Go" }, "key1");
-      }
-      await made.bench.idle();
-      made.bench.cutAt(null);
-      check(made, `cut ${cut}`);
-    }
-  }
 });

@@ -77,3 +77,10 @@ export const report = (made: Crew, at = -1): readonly string[] =>
   [...(resultsOf(made).at(at) ?? "").matchAll(/^## (\S+) \(\S+\) (\w+) /gm)].map(
     ([, id, state]) => `${id} ${state}`,
   );
+
+/** What lets work be left in the background. */
+export const background = "delegation: { async: true, announce: { backoff: 1s } }";
+
+/** The messages of a chat that tell the end of a graph. */
+export const reportsIn = (texts: readonly string[]): readonly string[] =>
+  texts.filter((text) => text.includes("has ended.\n") && text.includes("The task graph d_"));
