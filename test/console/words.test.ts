@@ -265,7 +265,7 @@ test("AP-54: a run that waits for something else than the person says what, and 
     tone: "plain",
   });
   expect(describeStatus(waiting(reason("exec")), undefined).text).toBe("Waiting for a command");
-  expect(describeStatus(waiting(), undefined).text).toBe("Paused");
+  expect(describeStatus(waiting(), undefined).text).toBe("Waiting");
   expect(describeStatus(waiting(), "client_tool").text).toBe("Waiting for its client");
 });
 

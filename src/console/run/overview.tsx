@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
+import type { Transcript, TranscriptRun, TranscriptUsage } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
 import { memo, useLoad, useMedia, useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -26,34 +26,44 @@ const nothing: Spent = { cost: 0, tokens: 0 };
 
 const Figures = ({
   transcript,
+  account,
   last,
   run,
 }: {
   readonly transcript: Transcript;
+  readonly account: Account | null;
   readonly last: PlacedTurn | undefined;
   readonly run: TranscriptRun | undefined;
-}) => (
-  <dl class="figures">
-    <Figure name="This turn" spent={last === undefined ? nothing : turnSpent(last.facts)} />
-    <Figure name="This run" spent={run === undefined ? nothing : runSpent(transcript, run)} />
-    <Figure name="Session" spent={{ cost: transcript.usage.cost_usd, tokens: transcript.usage.total }} />
-  </dl>
-);
+}) => {
+  const usage = account?.usage ?? transcript.usage;
+  return (
+    <dl class="figures">
+      <Figure name="This turn" spent={last === undefined ? nothing : turnSpent(last.facts)} />
+      <Figure name="This run" spent={run === undefined ? nothing : runSpent(transcript, run)} />
+      <Figure name="Session" spent={{ cost: usage.cost_usd, tokens: usage.total }} />
+    </dl>
+  );
+};
 
-/** Reads the budget from the server again after each model call, decision or change: raises and shares of others are in it. */
-const useMoneyLimit = ({ session, usage, asks }: Transcript) => {
+/** What the server says that a session has used and may use. */
+interface Account {
+  readonly usage: TranscriptUsage;
+  readonly budget: Json;
+}
+
+/**
+ * Reads it again after each model call, decision or change: what attempts that failed used is in it, and raises and shares
+ * of others are.
+ */
+const useAccount = ({ session, usage, asks }: Transcript): Account | null => {
   const { api } = useApp();
   const { id } = useSession();
   const state = [id, usage.calls, session?.active_run, asks.length, JSON.stringify(session?.budget)];
-  const { value } = useLoad(
-    state.join(" "),
-    async (signal) => (await api.read<{ readonly budget: Json }>(`/sessions/${id}`, { signal })).budget,
-  );
-  return value === null ? null : readMoneyLimit(value);
+  return useLoad(state.join(" "), (signal) => api.read<Account>(`/sessions/${id}`, { signal })).value;
 };
 
-const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
-  const money = useMoneyLimit(transcript);
+const Budget = ({ transcript, account }: { readonly transcript: Transcript; readonly account: Account }) => {
+  const money = readMoneyLimit(account.budget);
   if (money === null) return null;
   const { scope, limit, spent, warnAt } = money;
   const isRunning = transcript.session?.active_run != null;
@@ -274,10 +284,11 @@ export const Overview = memo<{ readonly transcript: Transcript; readonly agent: 
   ({ transcript, agent }) => {
     const turns = turnsOf(transcript);
     const run = transcript.runs.findLast(({ thread }) => thread === "main");
+    const account = useAccount(transcript);
     return (
       <>
-        <Figures transcript={transcript} last={turns.at(-1)} run={run} />
-        <Budget transcript={transcript} />
+        <Figures transcript={transcript} account={account} last={turns.at(-1)} run={run} />
+        {account !== null && <Budget transcript={transcript} account={account} />}
         <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
         {run !== undefined && <Timeline transcript={transcript} run={run} />}
         {run === undefined && <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>}

@@ -79,7 +79,7 @@ const waitWords: readonly (readonly [kind: string, words: string])[] = [
 export const formatCountdown = (until: number, now: number): string =>
   until - now < 60_000 ? `${Math.max(1, Math.ceil((until - now) / 1_000))} s` : formatUntil(until, now);
 
-/** Says what a run waits for; without knowing, no more than that it does not work. */
+/** Says what a run waits for; without knowing, no more than that it waits. */
 export const describeWait = (
   reasons: TranscriptSession["waiting_for"],
   now: number | null = null,
@@ -87,7 +87,7 @@ export const describeWait = (
   const [kind, words] = waitWords.find(([each]) => reasons.some((reason) => reason.kind === each)) ?? [];
   const until = reasons.find((reason) => reason.kind === kind)?.until;
   if (words === undefined || now === null || until === undefined || until - now < 1_000)
-    return words ?? "paused";
+    return words ?? "waiting";
   if (kind === "retry") return `${words} in ${formatCountdown(until, now)}`;
   return kind === "time" ? `${words} for ${formatCountdown(until, now)}` : words;
 };
