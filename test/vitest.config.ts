@@ -11,17 +11,11 @@ const common = {
   expect: { poll: { timeout: 60_000 } },
 };
 
-/** Tests that compute: a file for each core. */
-const computing = { maxWorkers: "100%", sequence: { groupOrder: 1 } };
-
 /**
- * Tests that start servers wait half of their time, for processes, alarms and retries: two files for each core. The
- * deep ones wait less, and some measure how long things take: one file more than cores.
+ * Tests in plain Node compute, those that start servers wait half of their time, for processes, alarms and retries: side by
+ * side, one file more than cores, they keep the machine busy, and it stays quick enough for those that measure time.
  */
-const waiting = (isDeep: boolean) => ({
-  maxWorkers: isDeep ? availableParallelism() + 1 : 2 * availableParallelism(),
-  sequence: { groupOrder: 0 },
-});
+const sideBySide = { maxWorkers: availableParallelism() + 1 };
 
 /** Whole matrices of kills and power cuts, simulations, conformance, and what needs servers of its own: longer than all others together. */
 const deep = "**/*.deep.test.ts";
@@ -61,7 +55,7 @@ export const createConfig = (isDeep: boolean) =>
             ...unitTests(isDeep),
             isolate: false,
             ...common,
-            ...computing,
+            ...sideBySide,
           },
         },
         {
@@ -72,7 +66,7 @@ export const createConfig = (isDeep: boolean) =>
             isolate: false,
             setupFiles: ["test/support/worker/fresh-storage.ts"],
             ...common,
-            ...waiting(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -81,7 +75,7 @@ export const createConfig = (isDeep: boolean) =>
             name: "worker-alone",
             include: isDeep ? [] : withFreshIsolate,
             ...common,
-            ...waiting(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -90,7 +84,7 @@ export const createConfig = (isDeep: boolean) =>
               wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
             }),
           ],
-          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...waiting(isDeep) },
+          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...sideBySide },
         },
         {
           test: {
@@ -98,7 +92,7 @@ export const createConfig = (isDeep: boolean) =>
             ...testsIn("test/e2e", isDeep),
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
-            ...waiting(isDeep),
+            ...sideBySide,
           },
         },
       ],
