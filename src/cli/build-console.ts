@@ -44,7 +44,11 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
     build: {
       write: false,
       target: "es2024",
-      modulePreload: false,
+      // The page names what its program imports at once; what is loaded later is asked for when it is wanted.
+      modulePreload: {
+        polyfill: false,
+        resolveDependencies: (_, files, { hostType }) => (hostType === "html" ? files : []),
+      },
       assetsInlineLimit: 0,
       rolldownOptions: {
         input: join(root, "src/console/console.html"),
