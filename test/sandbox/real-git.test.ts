@@ -157,6 +157,8 @@ test("TB-17, TB-36: modes are seen, staged, committed and shown as git does", as
     "chmod 644 a; git commit -am 'only a mode' > said; cat said; grep -q 'mode change 100755 => 100644 a' said; rm said",
   );
   await modes.expectSameChanges();
+  for (const command of ["show", "show HEAD~", "show HEAD~2", "show HEAD~ -- a", "log -p", "log -p -1 -- a"])
+    await modes.expectSame(command);
   expect(modes.real("ls-tree", "-r", "HEAD")).toMatch(/^100644 .*\ta\n100755 .*\tb\n/);
 });
 
@@ -166,9 +168,20 @@ test("TB-17, TB-36: a checkout, merge, restore and hard reset bring modes along"
     begin,
     "git checkout -b side; chmod 755 a; echo run > run; chmod 755 run; git add -A; git commit -m y",
   );
-  await modes.run("git checkout main");
+  await modes.run("git checkout main; test ! -x a");
+  expect(modes.real("status", "--short")).toBe("");
   await modes.expectSameChanges();
-  await modes.run("chmod 755 b; git merge side; test -x a; test -x run; test -x b");
+  await modes.run("echo c >> c; chmod 755 c; git commit -am z");
+  for (const command of [
+    "diff main...side",
+    "diff side...main",
+    "diff side...",
+    "diff --name-status ...side",
+    "merge-base main side",
+  ])
+    await modes.expectSame(command);
+  await modes.run("chmod 755 b; git merge side -m m; test -x a; test -x run; test -x b");
+  for (const command of ["show", "log -p"]) await modes.expectSame(command);
   await modes.expectSameChanges();
   await modes.run(
     "git checkout -- b; test ! -x b; rm run; git restore run; test -x run; chmod 755 c; git reset --hard",

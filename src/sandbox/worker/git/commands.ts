@@ -1,76 +1,17 @@
-import type { ExecResult, GitOptions } from "#git";
-import { createGit } from "#git";
-import type { Command } from "just-bash/browser";
+import type { ExecResult } from "#git";
+import { checkOut, isCheckout } from "./checkouts.ts";
 import { completeNames, completePatches, limitedTo } from "./diff.ts";
+import { completeHistory, hasPatches } from "./history.ts";
+import { findMergeBase } from "./merge-base.ts";
 import { shapeMessages } from "./messages.ts";
+import type { Context, GitCommand } from "./run-package.ts";
+import { findWorkTree, run } from "./run-package.ts";
 import { composeStatus, preambleOf } from "./status.ts";
 import type { StatusOptions } from "./status.ts";
-import {
-  changedModes,
-  readIndex,
-  readWorkTree,
-  regularMode,
-  editIndex,
-  submoduleType,
-  typeOfMode,
-} from "./tracked-files.ts";
+import { editIndex, readIndex, readModes, submoduleType, typeOfMode } from "./tracked-files.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
-
-/** The author of commits unless the environment or the repository names another. */
-const identity = { name: "Limpet", email: "agent@localhost" };
-
-/** Local repositories only, without hooks and without the network. */
-const options: GitOptions = { network: false, identity };
-
-type Context = Parameters<Command["execute"]>[1];
-
-interface GitCommand {
-  readonly args: readonly string[];
-  readonly context: Context;
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
-}
-
-/** The files as the package should see them: a link has its own text, and exists even if its target does not. */
-function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
-  const own: Partial<Context["fs"]> = {
-    exists: (path) =>
-      fs.lstat(path).then(
-        () => true,
-        () => false,
-      ),
-    readFileBuffer: async (path) =>
-      (await fs.lstat(path)).isSymbolicLink
-        ? new TextEncoder().encode(await fs.readlink(path))
-        : fs.readFileBuffer(path),
-    stat: (path) => fs.stat(path).catch(() => fs.lstat(path)),
-    writeFile: (...args) => {
-      written.add(args[0]);
-      return fs.writeFile(...args);
-    },
-  };
-  return new Proxy(fs, {
-    get: (target, key) => {
-      const value: unknown = Reflect.get(own, key) ?? Reflect.get(target, key, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
-
-/** Runs a command of the package as it is; the paths of files that it writes are added to `written`. */
-const run = (
-  { args, context }: Pick<GitCommand, "args" | "context">,
-  more: GitOptions = {},
-  written = new Set<string>(),
-): Promise<ExecResult> =>
-  createGit({ ...options, ...more }).execute([...args], { ...context, fs: filesFor(context.fs, written) });
-
-async function findWorkTree({ fs, cwd }: Context): Promise<WorkTree | null> {
-  const found = await createGit(options).findRepo({ fs, cwd });
-  return found === null || found.workTree === null ? null : { ...found, fs, workTree: found.workTree };
-}
 
 /** The folder that git runs in, from the top of the repository. */
 const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
@@ -107,23 +48,44 @@ function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): stri
   return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
 }
 
+/** The paths after `--`, from the top of the repository. */
+function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
+  const separator = args.indexOf("--");
+  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
+}
+
 /** The hashes of the commits that the arguments name; null if they name something else. */
-async function readCommits(args: readonly string[], context: Context): Promise<string[] | null> {
-  const names = args.flatMap((arg) => arg.split(/\.\.(?!\.)/));
-  const hashes: string[] = [];
-  for (const name of names) {
-    const { stdout, exitCode } = await run({ args: ["rev-parse", name === "" ? "HEAD" : name], context });
-    if (exitCode !== 0) return null;
-    hashes.push(stdout.trim());
+async function readCommits(
+  repository: WorkTree,
+  args: readonly string[],
+  context: Context,
+): Promise<readonly string[] | null> {
+  const commits: string[] = [];
+  for (const arg of args) {
+    const hashes: string[] = [];
+    for (const name of arg.split(/\.{2,3}/)) {
+      const { stdout, exitCode } = await run({ args: ["rev-parse", name === "" ? "HEAD" : name], context });
+      if (exitCode !== 0) return null;
+      hashes.push(stdout.trim());
+    }
+    const [one = "", other = ""] = hashes;
+    // Of two names with three dots, the first stands for the commit where their histories part.
+    const base = arg.includes("...") ? await findMergeBase(repository, one, other) : one;
+    if (base === null) return null;
+    commits.push(base, ...hashes.slice(1));
   }
-  return hashes;
+  return commits;
 }
 
 /** The arguments of a diff with `--` before the paths, which git also finds without it. */
-async function separatePaths(args: readonly string[], context: Context): Promise<readonly string[]> {
+async function separatePaths(
+  repository: WorkTree,
+  args: readonly string[],
+  context: Context,
+): Promise<readonly string[]> {
   if (args.includes("--")) return args;
   for (const [at, arg] of args.entries()) {
-    if (at === 0 || arg.startsWith("-") || (await readCommits([arg], context)) !== null) continue;
+    if (at === 0 || arg.startsWith("-") || (await readCommits(repository, [arg], context)) !== null) continue;
     const isPath = await context.fs.lstat(context.fs.resolvePath(context.cwd, arg)).then(
       () => true,
       () => false,
@@ -137,7 +99,7 @@ const otherForms = ["--stat", "--numstat", "--shortstat"];
 
 async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { context, asciiOnly } = given;
-  const args = await separatePaths(given.args, context);
+  const args = await separatePaths(repository, given.args, context);
   const separator = args.indexOf("--");
   const own = separator < 0 ? args : args.slice(0, separator);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
@@ -146,18 +108,17 @@ async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecRe
       ? args
       : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
   const commits = await readCommits(
+    repository,
     own.slice(1).filter((arg) => !arg.startsWith("-")),
     context,
   );
-  if (commits === null || own.some((arg) => otherForms.includes(arg) || arg.includes("...")))
-    return run({ args, context });
+  if (commits === null || own.some((arg) => otherForms.includes(arg))) return run({ args, context });
   const result = await run({ args: shown, context });
   if (result.exitCode !== 0) return result;
-  const paths = separator < 0 ? [] : args.slice(separator + 1);
   const request = {
     isStaged: own.includes("--staged") || own.includes("--cached"),
     commits,
-    limits: paths.map((path) => limitOf(repository, context, path)),
+    limits: limitsIn(repository, args, context),
     asciiOnly,
   };
   const stdout = await (names.length === 0
@@ -167,17 +128,23 @@ async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecRe
 }
 
 async function showLog(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { store, complete } = shapeMessages(repository.objectStore, command.args);
+  const { args, context, asciiOnly } = command;
+  const { store, complete } = shapeMessages(repository.objectStore, args);
   const result = await run(command, { objectStore: store });
-  return { ...result, stdout: complete(result.stdout) };
+  const stdout = complete(result.stdout);
+  if (result.exitCode !== 0 || !hasPatches(args)) return { ...result, stdout };
+  const request = { limits: limitsIn(repository, args, context), asciiOnly };
+  return { ...result, stdout: await completeHistory(repository, stdout, request) };
 }
 
-/** The files whose mode in the work tree is not that of the index, although both are files. */
-async function readModes(repository: WorkTree): Promise<ReadonlyMap<string, number>> {
-  const { files } = await readIndex(repository);
-  const modes = changedModes(files, await readWorkTree(repository, files));
-  const isFile = (mode: number): boolean => typeOfMode(mode) === typeOfMode(regularMode);
-  return new Map([...modes].filter(([path, mode]) => isFile(mode) && isFile(files.get(path)?.mode ?? 0)));
+async function showMergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
+  const [one, other, ...more] = args.slice(1);
+  const names = one === undefined || other === undefined || more.length > 0 ? null : [one, other];
+  const commits = names && (await readCommits(repository, names, context));
+  if (commits === null)
+    return { stdout: "", stderr: "fatal: usage: git merge-base <commit> <commit>\n", exitCode: 128 };
+  const base = await findMergeBase(repository, commits[0] ?? "", commits[1] ?? "");
+  return { stdout: base === null ? "" : `${base}\n`, stderr: "", exitCode: base === null ? 1 : 0 };
 }
 
 /** The package tells of a changed mode as of a file that goes and one that comes. */
@@ -217,50 +184,6 @@ async function add(repository: WorkTree, command: GitCommand): Promise<ExecResul
   return result;
 }
 
-const checkouts = [
-  "checkout",
-  "switch",
-  "merge",
-  "pull",
-  "rebase",
-  "cherry-pick",
-  "revert",
-  "stash",
-  "clone",
-];
-
-/** Whether a command brings files of the repository into the work tree. */
-function isCheckout([name = "", ...args]: readonly string[]): boolean {
-  if (name === "reset") return args.includes("--hard");
-  if (name === "restore") return !args.includes("--staged") || args.includes("--worktree");
-  return checkouts.includes(name);
-}
-
-/** The work tree that a command has written to: that of its folder, or the one that it made. */
-function findWritten({ args, context }: GitCommand, written: ReadonlySet<string>): Promise<WorkTree | null> {
-  const index = args[0] === "clone" ? [...written].find((path) => path.endsWith("/.git/index")) : undefined;
-  return findWorkTree({ ...context, cwd: index?.slice(0, -"/.git/index".length) ?? context.cwd });
-}
-
-/**
- * Runs a command that writes files, and gives these the modes of the index, which the package leaves as they are. Modes
- * that were changed before stay, unless the command wrote the file; a stash keeps no modes, so these stay too.
- */
-async function checkOut(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
-  const [name] = command.args;
-  const before = repository === null || name === "clone" ? null : await readModes(repository);
-  const written = new Set<string>();
-  const result = await run(command, {}, written);
-  const now = await findWritten(command, written);
-  if (now === null) return result;
-  for (const [path, mode] of await readModes(now)) {
-    const file = `${now.workTree}/${path}`;
-    const isReset = name === "reset" || (name !== "stash" && written.has(file));
-    if (before?.has(path) !== true || isReset) await now.fs.chmod(file, mode === regularMode ? 0o755 : 0o644);
-  }
-  return result;
-}
-
 /** Runs a command of git. */
 export async function runGitCommand(command: GitCommand): Promise<ExecResult> {
   const name = command.args[0] ?? "";
@@ -271,5 +194,6 @@ export async function runGitCommand(command: GitCommand): Promise<ExecResult> {
   if (name === "diff") return showDiff(repository, command);
   if (name === "log" || name === "show") return showLog(repository, command);
   if (name === "add") return add(repository, command);
+  if (name === "merge-base") return showMergeBase(repository, command);
   return name === "commit" ? commit(repository, command) : run(command);
 }

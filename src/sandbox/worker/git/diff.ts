@@ -7,8 +7,8 @@ import type { TrackedFile, TrackedFiles, WorkTree } from "./tracked-files.ts";
 /** What `git diff` compares, and how it shows that. */
 export interface DiffRequest {
   readonly isStaged: boolean;
-  /** Hashes of the one or two commits that were named. */
-  readonly commits: readonly string[];
+  /** Hashes of the one or two commits that were named; null is the empty tree. */
+  readonly commits: readonly (string | null)[];
   /** Paths from the top of the repository that limit the diff; none if it has no limits. */
   readonly limits: readonly string[];
   /** Git's `core.quotePath`. */
@@ -169,7 +169,8 @@ export async function completePatches(
   const unseen = unseenChanges(sides, seen).filter(({ path }) => isIn(path));
   const style = { asciiOnly: request.asciiOnly, isBinary: await readAttributes(repository, [...seen]) };
   const written = patches.flatMap(({ text, path, from }) => {
-    if (path === null) return [];
+    // Of a commit, the package shows all files.
+    if (path === null || !(isIn(path) || isIn(from))) return [];
     const change = { path, from, old: sides.old.get(from), new: sides.new.get(path) };
     return [{ path, text: isPlain(change, text) ? writePatch(change, text, style) : text }];
   });

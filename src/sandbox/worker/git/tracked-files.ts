@@ -167,3 +167,11 @@ export function changedModes(before: TrackedFiles, after: TrackedFiles): Readonl
   for (const [path, { mode }] of after) if ((before.get(path)?.mode ?? mode) !== mode) modes.set(path, mode);
   return modes;
 }
+
+/** The files whose mode in the work tree is not that of the index, although both are files. */
+export async function readModes(repository: WorkTree): Promise<ReadonlyMap<string, number>> {
+  const { files } = await readIndex(repository);
+  const modes = changedModes(files, await readWorkTree(repository, files));
+  const isFile = (mode: number): boolean => typeOfMode(mode) === typeOfMode(regularMode);
+  return new Map([...modes].filter(([path, mode]) => isFile(mode) && isFile(files.get(path)?.mode ?? 0)));
+}
