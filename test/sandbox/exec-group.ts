@@ -146,8 +146,8 @@ export function execGroup(connect: () => Fetcher): void {
     const { raw, sandbox } = bench(connect);
     const execId = freshKey();
     const script = "for i in $(seq 50); do echo $i; sleep 0.02; done";
-    await sandbox.start({ argv: ["sh", "-c", script], execId, timeoutMs: 20_000 }, never);
-    for await (const { type } of sandbox.attach(execId, 0, Date.now() + 15_000, never))
+    await sandbox.start({ argv: ["sh", "-c", script], execId, timeoutMs: 120_000 }, never);
+    for await (const { type } of sandbox.attach(execId, 0, Date.now() + 100_000, never))
       if (type === "stdout") break;
     const reader = (await raw("GET", `/exec/${execId}?reader=slow`)).body?.getReader();
     const parser = new EventParser();
@@ -156,7 +156,7 @@ export function execGroup(connect: () => Fetcher): void {
       for (const { event, data } of parser.push(part.value)) slow += event === "stdout" ? atob(data) : "";
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    await collect(sandbox.attach(execId, 0, Date.now() + 15_000, never));
+    await collect(sandbox.attach(execId, 0, Date.now() + 100_000, never));
     const rest = outcomeOf(await sandbox.poll(execId, "next")).stdout;
     expect(slow + rest).toBe(Array.from({ length: 50 }, (_, index) => `${index + 1}\n`).join(""));
   });

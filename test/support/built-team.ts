@@ -13,19 +13,19 @@ export const sharedSandbox = "LIMPET_TEST_SANDBOX";
 
 const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
 
-/** A configuration in which nothing is built by command. */
+/** A configuration in which nothing is built by command, and no secret is missed: to say so would take a second. */
 const withoutBuild = (path: string): string =>
-  readFileSync(path, "utf8").replace(/\n\[build\][\s\S]*?(?=\n\[)/, "\n");
+  readFileSync(path, "utf8").replaceAll(/\n\[(?:build|secrets)\][\s\S]*?(?=\n\[)/g, "\n");
 
 /** The product's configuration for another entry, without environments. */
-const configFor = (main: string, more: string): string =>
+const configFor = (main: string): string =>
   withoutBuild(join(root, "wrangler.toml"))
     .replace(/\n#[^\n]*\n\[env\.[\s\S]*$/, "\n")
     .replace(
       /^directory = (".*")$/m,
       (_, folder) => `directory = ${JSON.stringify(join(root, JSON.parse(folder)))}`,
     )
-    .replace(/^main = .*$/m, `main = ${JSON.stringify(main)}${more}`);
+    .replace(/^main = .*$/m, `main = ${JSON.stringify(main)}`);
 
 const bundled = async (config: string, folder: string): Promise<void> => {
   await runWrangler(["deploy", "--dry-run", "-c", config, "--outdir", folder]);
@@ -52,7 +52,7 @@ const compiled = async (
   for (const [name, content] of [...files, ...bundled.files]) {
     writeFileSync(join(folder, name), edit(content));
   }
-  writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js", ""));
+  writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js"));
   return folder;
 };
 
@@ -69,13 +69,25 @@ interface BuildOptions {
   readonly edit?: (text: string) => string;
 }
 
-const ready = "\nno_bundle = true";
+/**
+ * What is bundled already stands behind a file of two lines: wrangler parses a Worker's main file at each start, and that
+ * of a whole bundle takes a second.
+ */
+const bundledMain = (bundle: string): string =>
+  `main = "main.js"\nno_bundle = true\nfind_additional_modules = true\nrules = [{ type = "ESModule", globs = ["${bundle}"] }]`;
+
+const writeMain = (folder: string, bundle: string, config: string): void => {
+  writeFileSync(
+    join(folder, "main.js"),
+    `export * from "./${bundle}";\nexport { default } from "./${bundle}";\n`,
+  );
+  writeFileSync(join(folder, "wrangler.toml"), config.replace(/^main = .*$/m, bundledMain(bundle)));
+};
 
 /** Bundles the sandbox as `wrangler deploy` would. */
 export const bundleSandbox = async (folder: string): Promise<void> => {
   await bundled(sandboxConfig, folder);
-  const text = withoutBuild(sandboxConfig).replace(/^main = .*$/m, `main = "index.js"${ready}`);
-  writeFileSync(join(folder, "wrangler.toml"), text);
+  writeMain(folder, "index.js", withoutBuild(sandboxConfig));
 };
 
 /** Takes the bundle that all files of a run share, or makes one where there is no such run. */
@@ -95,7 +107,7 @@ export const buildTestTeam = async (
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
   await Promise.all([bundled(join(source, "wrangler.toml"), own), placeSandbox(sandbox)]);
-  writeFileSync(join(own, "wrangler.toml"), configFor("worker.js", ready) + bindings);
+  writeMain(own, "worker.js", configFor("main.js") + bindings);
   rmSync(source, { recursive: true, force: true });
   return {
     configs: [join(own, "wrangler.toml"), join(sandbox, "wrangler.toml")],
