@@ -141,15 +141,16 @@ key.subscribe(() => {
   client = clientFor(key.get());
   session.get()?.close();
   session.set(null);
-  readServer();
   showSession();
+  readServer();
 });
 addEventListener("popstate", () => route.set(readRoute(location.hash)));
 addEventListener("hashchange", () => route.set(readRoute(location.hash)));
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
-render(<Page app={app} announcements={announcements} layer={layer} />, root);
-readServer();
+// The session is asked for first, and before anything is drawn: all that is shown waits for its answer.
 showSession();
+readServer();
+render(<Page app={app} announcements={announcements} layer={layer} />, root);
 focusComposer();
