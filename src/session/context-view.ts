@@ -25,6 +25,8 @@ interface RemovedMessage {
 /** Describes a model call from the ledger, or the one under way. */
 export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
   readonly outcome: LedgerRow["outcome"] | "in_flight";
+  /** It is absent while the call is under way. */
+  readonly spent?: Pick<LedgerRow, "usage" | "estimated" | "cost">;
   readonly saw?: ContextSnapshot;
 };
 
@@ -220,15 +222,21 @@ const hiddenView = (chat: PastChat): readonly Json[] =>
     };
   });
 
-const callView = ({ purpose, attempt, outcome, provider, model, at }: RecordedCall, index: number): Json => ({
-  call: index + 1,
-  purpose,
-  attempt,
-  outcome,
-  provider,
-  model,
-  at,
-});
+/** Says what a call used; a call without a token told nobody what it used. */
+const spentView = ({ spent }: RecordedCall): { readonly [key: string]: Json } => {
+  const isKnown = spent !== undefined && spent.usage.total > 0;
+  const { usage, cost, estimated } = isKnown ? spent : { usage: null, cost: null, estimated: false };
+  return { usage: usage === null ? null : { ...usage }, cost_usd: cost, estimated };
+};
+
+const callView = (row: RecordedCall, index: number): Json => {
+  const { purpose, attempt, outcome, provider, model, at } = row;
+  return { call: index + 1, purpose, attempt, outcome, provider, model, at, ...spentView(row) };
+};
+
+/** Names the call that the changes are against; null for the first of a thread. */
+const beforeView = (before: CallWithChat | null): Json =>
+  before === null ? null : { run: before.row.run, turn: before.row.turn, size: before.row.saw?.size ?? 0 };
 
 /** Builds the API's view with all calls of its turn; `verified` means that the rebuilt request has the sent hash. */
 export const contextView = (
@@ -267,6 +275,7 @@ export const contextView = (
     messages: chat.shown.map(messageView),
     hidden: hiddenView(chat),
     hidden_tools: hiddenTools(row.saw),
+    before: beforeView(before),
     changes: changesOf(before, now) as unknown as Json,
     verified,
   };
@@ -346,7 +355,10 @@ export const formatContextView = (view: JsonFields): string => {
     ...callLines(view),
     `${toText(view["size"])} of ${toText(view["window"])} tokens; ${verificationTexts[toText(view["verified"])] ?? "not verified"}`,
     `tools: ${toolNames(view["tools"])}${removed === "" ? "" : ` (taken out: ${removed})`}`,
-    ...formatSection("changed since the call before", toFieldList(view["changes"]).map(changeLine)),
+    ...formatSection(
+      view["before"] === null ? "came with this first call" : "changed since the call before",
+      toFieldList(view["changes"]).map(changeLine),
+    ),
     ...formatSection("system prompt", [`      ${toLine(toText(view["system"]))}`]),
     ...formatSection("messages", toFieldList(view["messages"]).map(messageLine)),
     ...formatSection(

@@ -10,7 +10,15 @@ interface View {
   readonly call: number;
   readonly outcome: string;
   readonly purpose: string;
-  readonly calls: readonly { readonly call: number; readonly outcome: string; readonly purpose: string }[];
+  readonly calls: readonly {
+    readonly call: number;
+    readonly outcome: string;
+    readonly purpose: string;
+    readonly usage: { readonly input: number; readonly output: number } | null;
+    readonly cost_usd: number | null;
+    readonly estimated: boolean;
+  }[];
+  readonly before: { readonly run: string; readonly turn: number; readonly size: number } | null;
   readonly messages: readonly { readonly id: string; readonly state: string; readonly text: string }[];
   readonly changes: readonly { readonly edit: string; readonly tokens_saved: number }[];
   readonly parameters: { readonly max_tokens: number };
@@ -49,6 +57,25 @@ describe("EF-42: calls that failed", () => {
     expect(failed.changes).toEqual(view.changes);
     expect(refused(bench, "context", { run: "run_1", turn: 2, call: 3 })).toBe("not_found");
     expect(refused(bench, "context", { run: "run_1", turn: 2, call: 0 })).toBe("invalid_request");
+  });
+
+  test("EF-42: each call of a turn has its own usage, and the first of a thread has none before it", async () => {
+    const { bench } = await play(
+      `replies: [{ fail: [{ status: 529 }], reply: [{ call: look, args: { name: a } }] }, { reply: [{ text: Done. }] }]`,
+    );
+    bench.send("Go");
+    await settle(bench);
+    const [failed, answered] = viewOf(bench, 1).calls;
+    expect(failed).toMatchObject({ outcome: "overloaded", usage: null, cost_usd: null, estimated: false });
+    expect(answered).toMatchObject({ outcome: "ok", usage: { input: expect.any(Number) as number } });
+    expect(answered?.usage?.output).toBeGreaterThan(0);
+    expect([1, 2].map((call) => viewOf(bench, 1, call).before)).toEqual([null, null]);
+    expect(viewOf(bench, 2).before).toEqual({ run: "run_1", turn: 1, size: viewOf(bench, 1).size });
+    const { text } = bench.ok("context", { run: "run_1", turn: 1, format: "text" }) as unknown as {
+      text: string;
+    };
+    expect(text).toContain("came with this first call");
+    expect(text).not.toContain("call before");
   });
 
   test("EF-42: a turn without any answer is shown as it was sent, over a restart", async () => {
@@ -110,6 +137,7 @@ describe("EF-42: calls under way and broken off", () => {
     await bench.steps();
     const view = viewOf(bench, 1);
     expect(outcomes(view)).toEqual(["1 turn in_flight"]);
+    expect(view.calls[0]).toMatchObject({ usage: null, cost_usd: null, estimated: false });
     expect(view.messages.map(({ id }) => id)).toEqual(sentIds(bench, 0));
     expect(view.verified).toBeNull();
     expect(view.parameters.max_tokens).toBe(bench.requests[0]?.maxTokens);
@@ -168,6 +196,7 @@ describe("EF-42: calls under way and broken off", () => {
     await bench.steps();
     const view = viewOf(bench, 1);
     expect(outcomes(view)).toEqual(["1 turn cancelled"]);
+    expect(view.calls[0]).toMatchObject({ estimated: true });
     expect(view.messages.map(({ id }) => id)).toEqual(sentIds(bench, 0));
     expect(view.verified).toBeNull();
   });

@@ -303,7 +303,20 @@ export interface AnswerSchemas {
     readonly attempt: number;
     readonly purpose: string;
     readonly outcome: string;
-    readonly calls: readonly { readonly call: number; readonly purpose: string; readonly attempt: number; readonly outcome: string; readonly provider: string; readonly model: string; readonly at: number; }[];
+    readonly calls: readonly ({
+      readonly call: number;
+      readonly purpose: string;
+      readonly attempt: number;
+      readonly outcome: string;
+      readonly provider: string;
+      readonly model: string;
+      readonly at: number;
+      /** Null while nobody knows it. */
+      readonly usage: AnswerSchemas["Usage"] | null;
+      readonly cost_usd: number | null;
+      /** Nobody told the usage of a call that broke off, so it is estimated. */
+      readonly estimated: boolean;
+    })[];
     readonly agent: string;
     readonly thread: string;
     readonly provider: string;
@@ -331,6 +344,8 @@ export interface AnswerSchemas {
     })[];
     readonly hidden: readonly ({ readonly id: string; readonly pos: number; readonly role: "system" | "user" | "assistant" | "tool"; readonly tokens: number; readonly by: string | null; readonly reason: string | null; readonly run: string | null; readonly turn: number | null; readonly why: string; })[];
     readonly hidden_tools: readonly ({ readonly name: string; readonly by: string | null; })[];
+    /** The answered call that the changes are against; null for the first call of a thread. */
+    readonly before: { readonly run: string; readonly turn: number; readonly size: number; } | null;
     readonly changes: readonly ({ readonly effect: string | null; readonly reason: string | null; readonly edit: "inject" | "overlay" | "retire" | "append" | "remove" | "request"; readonly messages: readonly string[]; readonly tokens_saved: number; })[];
     /** Whether this is what was sent, byte for byte; null: unknown. */
     readonly verified: boolean | null;

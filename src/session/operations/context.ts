@@ -2,7 +2,7 @@ import * as z from "zod";
 import { buildTurnRequest, createContextSnapshot } from "../../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../../agent/definition/agent.ts";
 import type { CallerConstraints } from "../../agent/state/child.ts";
-import type { ContextSnapshot } from "../../agent/state/records.ts";
+import type { ContextSnapshot, LedgerRow } from "../../agent/state/records.ts";
 import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
@@ -73,6 +73,16 @@ interface NumberedCall {
   readonly n: number;
 }
 
+const recordBooked = ({ usage, estimated, cost, ...row }: LedgerRow): RecordedCall => ({
+  ...row,
+  spent: { usage, estimated, cost },
+});
+
+const numberBooked = ({ n, row }: { readonly n: number; readonly row: LedgerRow }): NumberedCall => ({
+  n,
+  row: recordBooked(row),
+});
+
 /** Lists the call under way in a turn; the list is empty if there is none. */
 const findCallInFlight = (
   { state, agentOf }: ReadContext,
@@ -116,7 +126,7 @@ const findRequestedCall = (
   number: number | undefined,
 ): RequestedCall => {
   const { archive } = parts;
-  const calls: readonly NumberedCall[] = [...archive.seen(run, turn), ...findCallInFlight(parts, run, turn)];
+  const calls = [...archive.seen(run, turn).map(numberBooked), ...findCallInFlight(parts, run, turn)];
   const found =
     number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
   if (found?.row.saw === undefined)

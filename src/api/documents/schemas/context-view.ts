@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { json, nameSchema, time } from "./schema-of.ts";
-import { messageSchema } from "./values.ts";
+import { messageSchema, usageSchema } from "./values.ts";
 
 /** This file describes the view of what a model call saw. */
 
@@ -28,6 +28,9 @@ const contextCall = z.strictObject({
   provider: z.string(),
   model: z.string(),
   at: time,
+  usage: usageSchema.nullable().describe("Null while nobody knows it."),
+  cost_usd: z.number().nullable(),
+  estimated: z.boolean().describe("Nobody told the usage of a call that broke off, so it is estimated."),
 });
 
 const contextChange = z.strictObject({
@@ -73,6 +76,10 @@ export const contextSchema = nameSchema(
     messages: z.array(contextMessage),
     hidden: z.array(hiddenMessage),
     hidden_tools: z.array(z.strictObject({ name: z.string(), by: z.string().nullable() })),
+    before: z
+      .strictObject({ run: z.string(), turn: z.int(), size: z.int() })
+      .nullable()
+      .describe("The answered call that the changes are against; null for the first call of a thread."),
     changes: z.array(contextChange),
     verified: z.boolean().nullable().describe("Whether this is what was sent, byte for byte; null: unknown."),
   }),
