@@ -1,34 +1,21 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import type { TranscriptAsk } from "../../client/transcript.ts";
-import { CopyButton, Menu, Tabs } from "../parts/controls.tsx";
-import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { diffTexts } from "../parts/diff.ts";
 import type { Diff } from "../parts/diff.ts";
-import { escapeInLines, escapeUnseen, escapeJson } from "../parts/escape.ts";
+import { escapeUnseen } from "../parts/escape.ts";
 import { countOf } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
-import { withCommand } from "../parts/key-names.ts";
-import { useSession } from "../state/app.ts";
-import { Deny } from "./deny.tsx";
-import { AskFrame } from "./frame.tsx";
+import { Decision } from "./decision.tsx";
+import { keepEdit, readEdit, readVersion } from "./edits.ts";
+import type { View } from "./edits.ts";
+import { AskFrame, useFocusIn } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
-import { draftOf, rowsOf, subjectOf } from "./subject.ts";
-import type { EditedInput, Subject } from "./subject.ts";
-import { Values } from "./values.tsx";
+import { Proposal } from "./proposal.tsx";
+import { draftOf, subjectOf } from "./subject.ts";
 import { describeProposal, describeRule } from "./words.ts";
 import type { ProposalWords } from "./words.ts";
 
 /** An approval: the thing itself first, then its buttons. */
-
-type Remember = "once" | "session" | "agent";
-type Tab = "thing" | "edit" | "input";
-
-const rememberWords: readonly { readonly id: Remember; readonly label: string }[] = [
-  { id: "once", label: "Just this once" },
-  { id: "session", label: "For this session" },
-  { id: "agent", label: "For this agent" },
-];
 
 const Heading = ({ agent, words }: { readonly agent: string; readonly words: ProposalWords }) => {
   const { verb, object, isProse } = words;
@@ -40,288 +27,101 @@ const Heading = ({ agent, words }: { readonly agent: string; readonly words: Pro
   );
 };
 
-/** A whole file is compared with what is there now. */
-const useFileDiff = (subject: Subject, call: string): Diff | null => {
-  const { readFile } = useSession();
-  const needsFile = subject.kind === "file" && subject.before === null;
-  const found = useLoad(call, async (signal) => (needsFile ? readFile(subject.path, signal) : null));
-  return useMemo(() => {
-    if (subject.kind !== "file") return null;
-    if (subject.before !== null) return diffTexts(subject.before, subject.after, null);
-    return found.state === "ready" ? diffTexts(found.value ?? "", subject.after) : null;
-  }, [subject, found.state, found.value]);
-};
-
-const Shown = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => {
-  if (subject.kind === "command")
-    return (
-      <div class="command">
-        <span class="prompt" aria-hidden="true">
-          $
-        </span>
-        <code>{escapeInLines(subject.command)}</code>
-        <CopyButton text={subject.command} label="Copy the command" />
-      </div>
-    );
-  if (subject.kind === "plan") return <pre class="sheet">{escapeInLines(subject.plan)}</pre>;
-  if (subject.kind === "patch") return <pre class="sheet">{escapeInLines(subject.patch)}</pre>;
-  if (subject.kind === "values") return null;
-  if (diff !== null) return <DiffView diff={diff} bare label={`Changes of ${subject.path}`} />;
-  return (
-    <>
-      <p class="meta">The file as it is now is not known. All of this would be written:</p>
-      <pre class="sheet">{escapeInLines(subject.after)}</pre>
-    </>
-  );
-};
-
-const Thing = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => (
-  <>
-    <Shown subject={subject} diff={diff} />
-    {(subject.kind === "values" || subject.values.length > 0) && <Values values={subject.values} />}
-  </>
-);
-
-interface EditorProps {
-  readonly draft: EditedInput;
-  readonly text: string;
-  readonly onText: (text: string) => void;
-}
-
-const Editor = ({ draft, text, onText }: EditorProps) => {
-  const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => area.current?.focus(), []);
-  return (
-    <textarea
-      ref={area}
-      class="editor"
-      aria-label={draft.label}
-      rows={rowsOf(text)}
-      spellcheck={false}
-      value={text}
-      onInput={({ currentTarget }) => onText(currentTarget.value)}
-    />
-  );
-};
-
-const countChanged = (before: string, after: string): number => {
-  const { added, removed } = diffTexts(before, after);
-  return Math.max(added, removed);
-};
-
-const tabWords = (kind: Subject["kind"]): string =>
-  ({ command: "Command", file: "Diff", patch: "Diff", plan: "Plan", values: "Values" })[kind];
-
-/** What people call the call's act in the card's title bar. */
-const barTitle = (subject: Subject, tool: string): string => (subject.kind === "file" ? subject.path : tool);
-
-interface SheetProps {
-  readonly subject: Subject;
-  readonly tool: string;
-  readonly json: string;
-  readonly diff: Diff | null;
-  readonly draft: EditedInput;
-  readonly text: string;
-  readonly onText: (text: string) => void;
-  readonly tab: Tab;
-  readonly onTab: (tab: Tab) => void;
-}
-
-/** The thing itself, its text to edit, and its input as JSON on demand. */
-const Sheet = ({ subject, tool, json, diff, draft, text, onText, tab, onTab }: SheetProps) => (
-  <div class="proposal">
-    <div class="proposal-bar">
-      <span class="mono cut">{escapeUnseen(barTitle(subject, tool))}</span>
-      {diff !== null && <DiffCount {...diff} />}
-      <Tabs
-        label="How it is shown"
-        controls="proposal"
-        chosen={tab}
-        onChoose={onTab}
-        tabs={[
-          { id: "thing", label: tabWords(subject.kind) },
-          { id: "edit", label: "Edit" },
-          { id: "input", label: "Input" },
-        ]}
-      />
-    </div>
-    <div id="proposal" role="tabpanel" aria-label={tabWords(subject.kind)}>
-      {tab === "thing" && <Thing subject={subject} diff={diff} />}
-      {tab === "edit" && <Editor draft={draft} text={text} onText={onText} />}
-      {tab === "input" && (
-        <pre class="sheet" tabIndex={0}>
-          {json}
-        </pre>
-      )}
-    </div>
-  </div>
-);
-
-interface ButtonsProps extends Pick<AskProps, "busy" | "answer"> {
-  readonly changed: boolean;
-  readonly edited: ReturnType<EditedInput["read"]>;
-  readonly remember: Remember;
-  readonly onUndo: () => void;
-  readonly onEdit: () => void;
-  readonly onDeny: () => void;
-}
-
-/** A changed text is approved by its own button: the other one would run what the model wrote. */
-const Buttons = ({ busy, answer, changed, edited, remember, onUndo, onEdit, onDeny }: ButtonsProps) =>
-  changed ? (
-    <>
-      <button
-        type="button"
-        class="button primary"
-        data-key="mod-enter"
-        disabled={busy || edited === null}
-        onClick={() => edited !== null && answer({ decision: "edit", input: edited.input })}
-      >
-        Approve my version <kbd aria-hidden="true">{withCommand("↵")}</kbd>
-      </button>
-      <button type="button" class="plain" onClick={onUndo}>
-        Undo my changes
-      </button>
-    </>
-  ) : (
-    <>
-      <button
-        type="button"
-        class="button primary"
-        data-key="mod-enter"
-        disabled={busy}
-        onClick={() => answer({ decision: "approve", ...(remember === "once" ? {} : { remember }) })}
-      >
-        Approve <kbd aria-hidden="true">{withCommand("↵")}</kbd>
-      </button>
-      <button type="button" class="button" data-key="e" disabled={busy} onClick={onEdit}>
-        Edit
-      </button>
-      <button type="button" class="button" data-key="d" disabled={busy} onClick={onDeny}>
-        Deny…
-      </button>
-    </>
-  );
-
-interface RememberProps {
-  readonly pattern: string;
-  readonly remember: Remember;
-  readonly onChoose: (remember: Remember) => void;
-}
-
-/** How long an approval holds; what it would allow from now on stands beside each choice. */
-const RememberMenu = ({ pattern, remember, onChoose }: RememberProps) => (
-  <Menu
-    label="How long this holds"
-    class="remember"
-    opens="up"
-    items={rememberWords.map(({ id, label }) => ({
-      label,
-      checked: id === remember,
-      ...(id === "once" ? {} : { hint: pattern }),
-      run: () => onChoose(id),
-    }))}
-  >
-    {rememberWords.find(({ id }) => id === remember)?.label}
-  </Menu>
-);
-
 const noApproval: NonNullable<TranscriptAsk["approval"]> = { tool: "", input: null, rule: "" };
 
-/** The text that is edited, and what it comes to. */
-const useDraft = (tool: string, input: Json, id: string) => {
-  const draft = useMemo(() => draftOf(tool, input), [id]);
-  const [text, setText] = useState(draft.text);
-  const changed = text !== draft.text;
-  return { draft, text, setText, changed, edited: changed ? draft.read(text) : null };
+/** What would run as the card stands; what a person changed is still there when they come back to it. */
+const useVersion = (ask: string, tool: string, input: Json) => {
+  const draft = useMemo(() => draftOf(tool, input), [ask]);
+  const [text, setText] = useState(() => readEdit(ask) ?? draft.text);
+  const version = useMemo(() => readVersion(draft, input, text), [draft, text]);
+  const shown = version.run === null ? input : version.run.input;
+  return {
+    draft,
+    version,
+    /** The input that the card speaks of: the model's while the text is none. */
+    shown,
+    subject: useMemo(() => subjectOf(tool, shown), [tool, shown]),
+    changes: useMemo(() => diffTexts(draft.text, text), [draft, text]),
+    setText: (next: string): void => {
+      setText(next);
+      keepEdit(ask, next === draft.text ? null : next);
+    },
+  };
 };
 
-interface DecisionProps extends AskProps {
-  readonly own: ReturnType<typeof useDraft>;
-  readonly pattern: string | null;
-  readonly onTab: (tab: Tab) => void;
-}
+const countChanges = ({ added, removed }: Diff): string =>
+  `${countOf(Math.max(added, removed), "line")} changed`;
 
-/** The buttons, or the reason of a denial. */
-const Decision = ({ agent, busy, answer, own, pattern, onTab }: DecisionProps) => {
+/** The views of a card, what is open in it, and the way back from there. */
+const useCard = (own: ReturnType<typeof useVersion>) => {
+  const { card, focusNext } = useFocusIn();
+  const [view, setView] = useState<View>("thing");
   const [denies, setDenies] = useState(false);
-  const [remember, setRemember] = useState<Remember>("once");
-  const undo = (): void => {
-    own.setText(own.draft.text);
-    onTab("thing");
+  const editButton = '[data-key="e"]';
+  const [opener, setOpener] = useState(editButton);
+  const open = (next: View, by: string): void => {
+    if (next === "edit" && !own.version.isChanged) setOpener(by);
+    setView(next);
   };
-  if (denies)
-    return (
-      <Deny
-        agent={agent}
-        busy={busy}
-        onBack={() => setDenies(false)}
-        onDeny={(message) => answer({ decision: "deny", ...(message === "" ? {} : { message }) })}
-      />
-    );
-  return (
-    <>
-      <div class="ask-buttons">
-        <Buttons
-          busy={busy}
-          answer={answer}
-          changed={own.changed}
-          edited={own.edited}
-          remember={remember}
-          onUndo={undo}
-          onEdit={() => onTab("edit")}
-          onDeny={() => setDenies(true)}
-        />
-        {pattern !== null && !own.changed && (
-          <RememberMenu pattern={pattern} remember={remember} onChoose={setRemember} />
-        )}
-        {own.changed && <span class="meta told">{agent} is told what you changed</span>}
-      </div>
-      {pattern !== null && remember !== "once" && !own.changed && (
-        <p class="ask-rule">
-          From now on allowed without asking: <code>{pattern}</code>
-        </p>
-      )}
-    </>
-  );
+  const stopEditing = (): void => {
+    own.setText(own.draft.text);
+    setView("thing");
+    focusNext(opener);
+  };
+  const showDenial = (next: boolean): void => {
+    setDenies(next);
+    if (!next) focusNext('[data-key="d"]');
+  };
+  const edits = view === "edit" || own.version.isChanged;
+  return {
+    card,
+    view,
+    denies,
+    showDenial,
+    stopEditing,
+    show: (next: View): void => open(next, '[role="tab"][aria-selected="true"]'),
+    edit: (): void => open("edit", editButton),
+    goBack: denies ? (): void => showDenial(false) : edits ? stopEditing : null,
+  };
 };
 
 export const Approval = (props: AskProps) => {
   const { ask, agent } = props;
   const { tool, input, rule, reason, remember } = ask.approval ?? noApproval;
-  const subject = useMemo(() => subjectOf(tool, input), [ask.id]);
-  const diff = useFileDiff(subject, ask.id);
-  const own = useDraft(tool, input, ask.id);
-  const [tab, setTab] = useState<Tab>("thing");
-  const differs = countOf(countChanged(own.draft.text, own.text), "line");
+  const own = useVersion(ask.id, tool, input);
+  const { card, view, denies, showDenial, stopEditing, show, edit, goBack } = useCard(own);
+  const { isChanged, run } = own.version;
   return (
     <AskFrame
       ask={ask}
-      icon={own.changed ? "pencil" : "shield"}
-      tag={own.changed ? `You are editing what ${agent} may do` : "Needs your approval"}
-      {...(own.changed && { aside: `${differs} changed` })}
+      card={card}
+      onBack={goBack}
+      icon={isChanged ? "pencil" : "shield"}
+      tag={isChanged ? `You are editing what ${agent} may do` : "Needs your approval"}
+      {...(isChanged && { aside: countChanges(own.changes) })}
     >
-      <Heading agent={agent} words={describeProposal(subject, tool, input)} />
-      <Sheet
-        subject={subject}
+      <Heading agent={agent} words={describeProposal(own.subject, tool, own.shown)} />
+      <Proposal
         tool={tool}
-        json={escapeJson(input)}
-        diff={diff}
+        input={own.shown}
+        subject={own.subject}
         draft={own.draft}
-        text={own.text}
+        version={own.version}
+        changes={own.changes}
+        view={view}
+        onView={show}
         onText={own.setText}
-        tab={tab}
-        onTab={setTab}
       />
-      {own.changed && own.edited === null && (
-        <p class="bad">This is no JSON yet: mend it, or undo your changes.</p>
-      )}
+      {run === null && <p class="bad">This is no JSON yet: mend it, or undo your changes.</p>}
       <p class="ask-rule">{escapeUnseen(describeRule(rule, reason))}</p>
       <Decision
         {...props}
-        own={own}
+        version={own.version}
         pattern={remember === undefined ? null : escapeUnseen(`${remember.tool} ${remember.pattern}`)}
-        onTab={setTab}
+        denies={denies}
+        onDenies={showDenial}
+        onEdit={edit}
+        onUndo={stopEditing}
       />
     </AskFrame>
   );

@@ -7,27 +7,25 @@ interface DenyProps {
   readonly onBack: () => void;
 }
 
-/** Asks for a reason in place: it is what the agent is told. */
+/** Asks for a reason in place: it is what the agent is told. The card takes Esc, which leads back. */
 export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const deny = (): void => onDeny(field.current?.value.trim() ?? "");
   return (
-    <div
-      onKeyDown={(event) => {
-        if (event.key === "Escape") onBack();
-        else if (event.key === "Enter" && !event.isComposing) deny();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-      }}
-    >
+    <div>
       <input
         ref={field}
         class="field"
         aria-label="Reason"
         placeholder={`What ${agent} should know`}
         maxLength={4_096}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.isComposing) return;
+          event.preventDefault();
+          event.stopPropagation();
+          if (!busy) deny();
+        }}
       />
       <div class="ask-buttons">
         <button type="button" class="button primary" disabled={busy} onClick={deny}>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { formatUntil } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
@@ -25,25 +26,50 @@ const defaults: Readonly<Record<string, string>> = {
   client_tool: "given up in",
 };
 
+/** Focuses an element of a card after the next rendering, such as the button of what was just closed. */
+export const useFocusIn = () => {
+  const card = useRef<HTMLElement>(null);
+  const wanted = useRef<string | null>(null);
+  useLayoutEffect(() => {
+    if (wanted.current === null) return;
+    card.current?.querySelector<HTMLElement>(wanted.current)?.focus();
+    wanted.current = null;
+  });
+  return {
+    card,
+    focusNext: (selector: string): void => {
+      wanted.current = selector;
+    },
+  };
+};
+
 interface FrameProps {
   readonly ask: TranscriptAsk;
   readonly icon: IconName;
   readonly tag: string;
   readonly aside?: string;
+  readonly card?: ReturnType<typeof useFocusIn>["card"];
+  /** Closes what is open in the card. Esc in the card does it; where nothing is open, Esc is the page's. */
+  readonly onBack?: (() => void) | null;
   readonly children: ComponentChildren;
 }
 
 /** The frame of every ask: its tag, what happens by itself and when, and its content. */
-export const AskFrame = ({ ask, icon, tag, aside, children }: FrameProps) => {
+export const AskFrame = ({ ask, icon, tag, aside, card, onBack = null, children }: FrameProps) => {
   const now = useNow(1_000);
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || event.isComposing || onBack === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    onBack();
+  };
+  const until = `${defaults[ask.kind] ?? "over in"} ${formatUntil(ask.expires_at, now)}`;
   return (
-    <section class="ask" aria-label={tag} data-ask={ask.id}>
+    <section class="ask" aria-label={tag} data-ask={ask.id} ref={card ?? null} onKeyDown={press}>
       <p class="ask-tag">
         <Icon name={icon} />
         <strong>{tag}</strong>
-        <span class="meta">
-          {aside ?? `${defaults[ask.kind] ?? "over in"} ${formatUntil(ask.expires_at, now)}`}
-        </span>
+        <span class="meta">{aside === undefined ? until : `${aside} · ${until}`}</span>
       </p>
       {children}
     </section>

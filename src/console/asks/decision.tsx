@@ -1,0 +1,134 @@
+import { useState } from "preact/hooks";
+import { Menu } from "../parts/controls.tsx";
+import { withCommand } from "../parts/key-names.ts";
+import { Deny } from "./deny.tsx";
+import type { Version } from "./edits.ts";
+import type { AskProps } from "./frame.tsx";
+
+/** The buttons of an approval, how long it holds, and the reason of a denial. */
+
+type Remember = "once" | "session" | "agent";
+
+const rememberWords: readonly { readonly id: Remember; readonly label: string }[] = [
+  { id: "once", label: "Just this once" },
+  { id: "session", label: "For this session" },
+  { id: "agent", label: "For this agent" },
+];
+
+interface VersionButtonsProps extends Pick<AskProps, "busy" | "answer"> {
+  readonly version: Version;
+  readonly onUndo: () => void;
+}
+
+/** A changed text is approved by its own button: the other one would run what the model wrote. */
+const VersionButtons = ({ busy, answer, version: { run }, onUndo }: VersionButtonsProps) => (
+  <>
+    <button
+      type="button"
+      class="button primary"
+      data-key="mod-enter"
+      disabled={busy || run === null}
+      onClick={() => run !== null && answer({ decision: "edit", input: run.input })}
+    >
+      Approve my version <kbd aria-hidden="true">{withCommand("↵")}</kbd>
+    </button>
+    <button type="button" class="plain" onClick={onUndo}>
+      Undo my changes
+    </button>
+  </>
+);
+
+interface ApproveButtonsProps extends Pick<AskProps, "busy" | "answer"> {
+  readonly remember: Remember;
+  readonly onEdit: () => void;
+}
+
+const ApproveButtons = ({ busy, answer, remember, onEdit }: ApproveButtonsProps) => (
+  <>
+    <button
+      type="button"
+      class="button primary"
+      data-key="mod-enter"
+      disabled={busy}
+      onClick={() => answer({ decision: "approve", ...(remember === "once" ? {} : { remember }) })}
+    >
+      Approve <kbd aria-hidden="true">{withCommand("↵")}</kbd>
+    </button>
+    <button type="button" class="button" data-key="e" disabled={busy} onClick={onEdit}>
+      Edit
+    </button>
+  </>
+);
+
+interface RememberProps {
+  readonly pattern: string;
+  readonly remember: Remember;
+  readonly onChoose: (remember: Remember) => void;
+}
+
+/** How long an approval holds; what it would allow from now on stands beside each choice. */
+const RememberMenu = ({ pattern, remember, onChoose }: RememberProps) => (
+  <Menu
+    label="How long this holds"
+    class="remember"
+    opens="up"
+    items={rememberWords.map(({ id, label }) => ({
+      label,
+      checked: id === remember,
+      ...(id === "once" ? {} : { hint: pattern }),
+      run: () => onChoose(id),
+    }))}
+  >
+    {rememberWords.find(({ id }) => id === remember)?.label}
+  </Menu>
+);
+
+interface DecisionProps extends Omit<AskProps, "ask"> {
+  readonly version: Version;
+  /** What may be remembered; null where nothing may. */
+  readonly pattern: string | null;
+  /** The reason of a denial is being written. */
+  readonly denies: boolean;
+  readonly onDenies: (denies: boolean) => void;
+  readonly onEdit: () => void;
+  readonly onUndo: () => void;
+}
+
+/** The buttons, or the reason of a denial. */
+export const Decision = (props: DecisionProps) => {
+  const { agent, busy, answer, version, pattern, denies, onDenies, onEdit, onUndo } = props;
+  const [remember, setRemember] = useState<Remember>("once");
+  if (denies)
+    return (
+      <Deny
+        agent={agent}
+        busy={busy}
+        onBack={() => onDenies(false)}
+        onDeny={(message) => answer({ decision: "deny", ...(message === "" ? {} : { message }) })}
+      />
+    );
+  const { isChanged } = version;
+  return (
+    <>
+      <div class="ask-buttons">
+        {isChanged ? (
+          <VersionButtons busy={busy} answer={answer} version={version} onUndo={onUndo} />
+        ) : (
+          <ApproveButtons busy={busy} answer={answer} remember={remember} onEdit={onEdit} />
+        )}
+        <button type="button" class="button" data-key="d" disabled={busy} onClick={() => onDenies(true)}>
+          Deny…
+        </button>
+        {pattern !== null && !isChanged && (
+          <RememberMenu pattern={pattern} remember={remember} onChoose={setRemember} />
+        )}
+        {isChanged && <span class="meta told">{agent} is told what you changed</span>}
+      </div>
+      {pattern !== null && remember !== "once" && !isChanged && (
+        <p class="ask-rule">
+          From now on allowed without asking: <code>{pattern}</code>
+        </p>
+      )}
+    </>
+  );
+};

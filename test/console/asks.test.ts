@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { keepEdit, listViews, readEdit, readVersion } from "../../src/console/asks/edits.ts";
+import { draftOf } from "../../src/console/asks/subject.ts";
+
+test("AP-54: what would run is the input of the model until its text is changed, then that of the person", () => {
+  const input = { path: "a.md", content: "tide", mode: "new" };
+  const draft = draftOf("fs_write", input);
+  expect(readVersion(draft, input, "tide")).toEqual({ text: "tide", isChanged: false, run: { input } });
+  const changed = readVersion(draft, input, "ebb");
+  expect(changed).toMatchObject({ isChanged: true, run: { input: { ...input, content: "ebb" } } });
+  expect(listViews(changed)).toEqual(["thing", "edit", "changes", "input"]);
+});
+
+test("AP-54: a version that is no input can be edited and compared, and no other view shows anything in its place", () => {
+  const input = { key: "letter" };
+  const broken = readVersion(draftOf("shared_state_set", input), input, "{");
+  expect(broken).toEqual({ text: "{", isChanged: true, run: null });
+  expect(listViews(broken)).toEqual(["edit", "changes"]);
+});
+
+test("AP-54: what was changed in an approval is kept by its ask until it is undone, and only the newest are", () => {
+  keepEdit("ask_1", "mine");
+  keepEdit("ask_2", "other");
+  expect([readEdit("ask_1"), readEdit("ask_2"), readEdit("ask_3")]).toEqual(["mine", "other", null]);
+  keepEdit("ask_1", null);
+  expect(readEdit("ask_1")).toBeNull();
+  for (let each = 0; each < 100; each += 1) keepEdit(`ask_more_${each}`, "text");
+  expect([readEdit("ask_2"), readEdit("ask_more_99")]).toEqual([null, "text"]);
+});

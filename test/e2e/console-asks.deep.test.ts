@@ -1,0 +1,151 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
+import type { ConsolePage } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** AP-54: what a person sees, changes and says of an open ask. */
+
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+let api: Api;
+let shown: ConsolePage;
+
+beforeAll(async () => {
+  team = await buildTestTeam("desk", "test");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  browser = await launchChromium();
+  api = createApi(server.url);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+});
+
+beforeEach(async () => {
+  shown = await openConsole(browser, server.url);
+});
+afterEach(async () => {
+  expect(shown.complaints).toEqual([]);
+  await shown.close();
+});
+
+const decisionsIn = async (session: string): Promise<readonly string[]> =>
+  (await api.events(session)).flatMap((event) =>
+    event.type === "ask_resolved" ? [event.data.decision] : [],
+  );
+
+const edited = '{"key": "letter", "value": "Dear moon"}';
+
+test("AP-54: every view of an approval shows the version that would run, and Deny and the time that is left stay", async () => {
+  const { page, start, state } = shown;
+  const session = await start("letter");
+  const ask = page.locator(".ask");
+  const panel = ask.getByRole("tabpanel");
+  const view = (name: string) => ask.getByRole("tab", { name, exact: true });
+  await panel.getByText("Dear sea").waitFor();
+  expect(await view("Your changes").count()).toBe(0);
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  await ask.getByRole("textbox").fill(edited.replace("letter", "poem"));
+  await view("Values").click();
+  expect(await panel.textContent()).toBe("keypoemvalueDear moon");
+  expect(await ask.locator("h2").textContent()).toContain("poem");
+  await view("Input").click();
+  expect(JSON.parse((await panel.textContent()) ?? "")).toEqual({ key: "poem", value: "Dear moon" });
+  await view("Your changes").click();
+  await panel.locator(".removed", { hasText: "Dear sea" }).waitFor();
+  await panel.locator(".added", { hasText: "Dear moon" }).waitFor();
+  expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · denied by itself in \d/);
+  for (const viewport of [desk, phone]) {
+    await page.setViewportSize(viewport);
+    expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
+  }
+  await page.setViewportSize(desk);
+  await view("Edit").click();
+  await ask.getByRole("textbox").fill("{");
+  expect(await ask.getByRole("tab").allTextContents()).toEqual(["Edit", "Your changes"]);
+  await ask.getByRole("button", { name: "Deny…" }).click();
+  await page.getByRole("textbox", { name: "Reason" }).press("Enter");
+  await state("done");
+  expect(await decisionsIn(session)).toEqual(["deny"]);
+});
+
+test("AP-54: the diff of a file that would be written follows the edit", async () => {
+  const { page, state, say } = shown;
+  const session = await api.create();
+  const file = `${server.url}/v1/sessions/${session}/workspace/asked/tide.md`;
+  expect((await fetch(file, { method: "PUT", body: "No tide.\n" })).ok).toBe(true);
+  await page.goto(`${server.url}/console#${session}`);
+  await say("sheet");
+  const ask = page.locator(".ask");
+  await ask.locator(".removed", { hasText: "No tide." }).waitFor();
+  await ask.locator(".added", { hasText: "The tide comes in." }).waitFor();
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  await ask.getByRole("textbox").fill("The tide goes out.\n");
+  await ask.getByRole("tab", { name: "Diff" }).click();
+  await ask.locator(".added", { hasText: "The tide goes out." }).waitFor();
+  await ask.locator(".removed", { hasText: "No tide." }).waitFor();
+  expect(await ask.getByRole("tabpanel").textContent()).not.toContain("comes in");
+  await ask.getByRole("button", { name: "Approve my version" }).click();
+  await state("done");
+  expect(await (await fetch(file)).text()).toBe("The tide goes out.\n");
+});
+
+test("AP-54: an edit is still there after another session was looked at", async () => {
+  const { page, start, state } = shown;
+  await start("hello");
+  await state("done");
+  const session = await start("letter");
+  const ask = page.locator(".ask");
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  await ask.getByRole("textbox").fill(edited);
+  await page.locator(".session", { hasText: "hello" }).first().click();
+  await ask.waitFor({ state: "detached" });
+  await page.goBack();
+  await ask.getByRole("button", { name: "Approve my version" }).waitFor();
+  expect(await ask.getByRole("tabpanel").textContent()).toContain("Dear moon");
+  await ask.getByRole("button", { name: "Approve my version" }).click();
+  await state("done");
+  expect(JSON.stringify((await api.get(`/v1/sessions/${session}/state`)).body)).toContain("Dear moon");
+});
+
+test("AP-54: Esc closes the editor or the denial of an ask and leads back to its button, and never stops the run", async () => {
+  const { page, start, state } = shown;
+  const session = await start("letter");
+  const ask = page.locator(".ask");
+  const button = (name: string) => ask.getByRole("button", { name, exact: true });
+  const focus = () => page.evaluate<string>("document.activeElement?.textContent ?? ''");
+  await button("Edit").click();
+  await ask.getByRole("textbox").fill(edited);
+  await page.keyboard.press("Escape");
+  await button("Approve").waitFor();
+  await expect.poll(focus).toBe("Edit");
+  await ask.getByRole("tabpanel").getByText("Dear sea").waitFor();
+  await ask.getByRole("tab", { name: "Edit" }).click();
+  await ask.getByRole("textbox").fill(edited);
+  await ask.getByRole("tab", { name: "Input" }).click();
+  await page.keyboard.press("Escape");
+  await expect.poll(focus).toBe("Values");
+  await button("Deny…").click();
+  await page.getByRole("textbox", { name: "Reason" }).press("Escape");
+  await expect.poll(focus).toContain("Deny…");
+  await button("Deny…").click();
+  await ask.getByRole("button", { name: /^Back/ }).press("Enter");
+  await expect.poll(focus).toContain("Deny…");
+  await button("Edit").click();
+  await ask.getByRole("textbox").fill(edited);
+  await button("Undo my changes").click();
+  await expect.poll(focus).toBe("Edit");
+  await state("waiting for you");
+  expect(await decisionsIn(session)).toEqual([]);
+  await button("Approve").click();
+  await state("done");
+});
