@@ -1,4 +1,5 @@
 import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
+import { toUsd } from "../agent/state/records.ts";
 import type { Cause, Json, Message } from "../chat/message.ts";
 import { shownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
@@ -226,7 +227,7 @@ const hiddenView = (chat: PastChat): readonly Json[] =>
 const spentView = ({ spent }: RecordedCall): { readonly [key: string]: Json } => {
   const isKnown = spent !== undefined && spent.usage.total > 0;
   const { usage, cost, estimated } = isKnown ? spent : { usage: null, cost: null, estimated: false };
-  return { usage: usage === null ? null : { ...usage }, cost_usd: cost, estimated };
+  return { usage: usage === null ? null : { ...usage }, cost_usd: toUsd(cost), estimated };
 };
 
 const callView = (row: RecordedCall, index: number): Json => {

@@ -62,13 +62,17 @@ describe("EF-42: calls that failed", () => {
   test("EF-42: each call of a turn has its own usage, and the first of a thread has none before it", async () => {
     const { bench } = await play(
       `replies: [{ fail: [{ status: 529 }], reply: [{ call: look, args: { name: a } }] }, { reply: [{ text: Done. }] }]`,
+      { team: "models: { play: { price: { input: 1, output: 1 } } }" },
     );
     bench.send("Go");
     await settle(bench);
     const [failed, answered] = viewOf(bench, 1).calls;
     expect(failed).toMatchObject({ outcome: "overloaded", usage: null, cost_usd: null, estimated: false });
     expect(answered).toMatchObject({ outcome: "ok", usage: { input: expect.any(Number) as number } });
-    expect(answered?.usage?.output).toBeGreaterThan(0);
+    const [finished] = dataOf(bench, "llm_finish");
+    expect(answered?.usage).toEqual(finished?.usage);
+    expect(finished?.cost_usd).toBeGreaterThan(0);
+    expect(answered?.cost_usd).toBe(finished?.cost_usd);
     expect([1, 2].map((call) => viewOf(bench, 1, call).before)).toEqual([null, null]);
     expect(viewOf(bench, 2).before).toEqual({ run: "run_1", turn: 1, size: viewOf(bench, 1).size });
     const { text } = bench.ok("context", { run: "run_1", turn: 1, format: "text" }) as unknown as {
