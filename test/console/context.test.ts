@@ -2,8 +2,16 @@ import { expect, test } from "vitest";
 import { blocksOf, joinBlocks, originalText } from "../../src/console/context/originals.ts";
 import type { WireMessage } from "../../src/console/context/originals.ts";
 import { describeReason, describeRetirement, describeRow } from "../../src/console/context/reasons.ts";
-import { countMessages, foldRows, isChanged, isSent, rowsOf } from "../../src/console/context/row-list.ts";
-import { changeLines, describeView, sizesOf } from "../../src/console/context/sentences.ts";
+import {
+  countMessages,
+  describeFold,
+  foldRows,
+  isChanged,
+  isLeftOut,
+  isSent,
+  rowsOf,
+} from "../../src/console/context/row-list.ts";
+import { changeLines, describeSteps, describeView, sizesOf } from "../../src/console/context/sentences.ts";
 import type { ContextView, HiddenMessage, SeenChange, SeenMessage } from "../../src/console/context/view.ts";
 
 /** AP-54: what the context view says of a turn. */
@@ -58,6 +66,7 @@ const viewOf = (fields: Partial<ContextView>): ContextView => ({
   messages: [],
   hidden: [],
   hidden_tools: [],
+  before: { run: "run_1", turn: 5, size: 9_000 },
   changes: [],
   verified: true,
   ...fields,
@@ -94,7 +103,12 @@ test("AP-54: the sentence says what effects left out and how, and counts nothing
   expect(say(compacted)).toBe(
     "Turn 6 sent 10.6k tokens, 1.5k more than the call before; effects left out 2.4k tokens: 3 messages became one summary.",
   );
-  expect(sizesOf(compacted)).toEqual({ previous: 9_086, beforeEffects: 13_033, now: 10_610 });
+  expect(sizesOf(compacted)).toEqual({
+    previous: 9_086,
+    beforeEffects: 13_033,
+    atBegin: 12_008,
+    now: 10_610,
+  });
 });
 
 test("AP-54: the sentence counts what is shortened among the messages that were sent", () => {
@@ -118,9 +132,26 @@ test("AP-54: the sentence says what people took away, what only came, and what c
   );
   const grown = viewOf({ messages: [seen("1")], changes: [change("append", ["1"], -100)] });
   expect(say(grown)).toBe("Turn 6 sent 10.0k tokens, 100 more than the call before: 1 message came.");
-  expect(say(viewOf({ turn: 1, size: 100, changes: [change("append", ["1"], -100)] }))).toBe(
-    "Turn 1 sent 100 tokens.",
+});
+
+test("AP-54: the first call of a thread is compared with none before it", () => {
+  const first = viewOf({ turn: 1, size: 6_552, before: null, changes: [change("append", ["1"], -6)] });
+  expect(say(first)).toBe("Turn 1 sent 6.6k tokens.");
+  expect(sizesOf(first).previous).toBeNull();
+  expect(sizesOf({ ...first, before: { run: "run_1", turn: 1, size: 6_546 } }).previous).toBe(6_546);
+});
+
+test("AP-54: figures of the step before a call are the chat's, and what was left out before is named", () => {
+  expect(describeSteps(compacted)).toBe(
+    "Effects left out 1,025 tokens right after the answer before, and 1,398 as this turn began: 12.0k → 10.6k.",
   );
+  expect(sizesOf(compacted).atBegin).toBe(12_008);
+  const trim = change("overlay", ["1"], 999, "trim_tool_results", "after_complete");
+  const trimmed = viewOf({ messages: [seen("1", { state: "overlaid" })], changes: [trim] });
+  expect(describeSteps(trimmed)).toBe("Effects left out 999 tokens right after the answer before.");
+  expect(describeSteps(viewOf({}))).toBeNull();
+  const asked = change("retire", ["1"], 500, "compact", "api");
+  expect(describeSteps(viewOf({ hidden: [gone("1")], changes: [trim, asked] }))).toBeNull();
 });
 
 test("AP-54: the tokens of what left agree: a row counts the whole, and both say what was sent of it at last", () => {
@@ -128,7 +159,7 @@ test("AP-54: the tokens of what left agree: a row counts the whole, and both say
   const retired = rows.find(({ state }) => state === "retired");
   expect(retired).toMatchObject({
     original: 3_539,
-    beginning: "1,440 as shortened; the summary stands for them",
+    beginning: "Already shortened to 1,440; the summary stands for them",
     role: "mixed",
   });
   const lines = changeLines(compacted, 0.7).map(({ text, by, notes, tokens }) => [
@@ -139,14 +170,14 @@ test("AP-54: the tokens of what left agree: a row counts the whole, and both say
   ]);
   expect(lines).toEqual([
     ["2 new messages", null, 3_947],
-    ["1 result shortened, then retired", "observation_mask", -75, "The context was filling up"],
-    ["1 result shortened, then retired", "trim_tool_results", -1_025, "Newer results came"],
+    ["1 result shortened, then left out", "observation_mask", -75, "The context was filling up"],
+    ["1 result shortened, then left out", "trim_tool_results", -1_025, "Newer results came"],
     [
-      "3 messages retired",
+      "3 messages left out",
       "compact",
       -1_440,
       "The context was over 70 % full, the oldest first",
-      "3,539 tokens whole, 1,440 as shortened",
+      "3,539 tokens whole, already shortened to 1,440",
     ],
     ["1 summary in their place", "compact", 117, "The context was over 70 % full"],
   ]);
@@ -159,6 +190,43 @@ test("AP-54: the filters count messages, and rows that stand for none as one", (
   expect(countMessages(rows.filter(isSent))).toBe(4);
   expect(countMessages(rows.filter(isChanged))).toBe(6);
   expect(foldRows(rows, new Set()).every(({ kind }) => kind === "row")).toBe(true);
+});
+
+test("AP-54: what the sentence says was left out stands under that filter: what is shortened, and what is not sent", () => {
+  const messages = [seen("1", { state: "overlaid", tokens: 25, original_tokens: 1_024 }), seen("2")];
+  const trim = change("overlay", ["1"], 999, "trim_tool_results", "after_complete");
+  const view = viewOf({ messages, changes: [trim], size: 9_086 });
+  expect(say(view)).toContain("effects left out 999 tokens: 1 result was shortened.");
+  expect(
+    rowsOf(view, null)
+      .filter(isLeftOut)
+      .map(({ id }) => id),
+  ).toEqual(["1"]);
+  expect(countMessages(rowsOf(compacted, null).filter(isLeftOut))).toBe(3);
+});
+
+test("AP-54: unchanged rows fold with what is as they are: sent ones apart from those that are not sent", () => {
+  const hidden = [gone("1", { why: "summarised in 3" }), gone("2", { why: "summarised in 3" })];
+  const earlier = gone("3", { why: "summarised in 9" });
+  const messages = [
+    seen("9", { state: "summary", by: "compact" }),
+    seen("10", { state: "overlaid", tokens: 25, original_tokens: 100 }),
+    seen("11"),
+  ];
+  const rows = rowsOf(viewOf({ messages, hidden: [...hidden, earlier], size: 1_000 }), null);
+  const folded = foldRows(rows, new Set()).map((each): object =>
+    each.kind === "fold" ? describeFold(each.rows) : { row: each.row.name, state: each.row.state },
+  );
+  expect(folded).toEqual([
+    { row: "System prompt, 0 tools", state: "full" },
+    { words: "3 left out before: 2 messages, 1 message", state: "left out", tokens: 1_500, isSent: false },
+    { row: "Summary", state: "summary" },
+    { words: "2 unchanged: tool, tool", state: "1 shortened, 1 whole", tokens: 125, isSent: true },
+  ]);
+  const whole = rowsOf(viewOf({ messages: [seen("1")], size: 200 }), null);
+  expect(foldRows(whole, new Set()).map((each) => each.kind === "fold" && describeFold(each.rows))).toEqual([
+    { words: "2 unchanged: System prompt, 0 tools, tool", state: "whole", tokens: 200, isSent: true },
+  ]);
 });
 
 test.each([

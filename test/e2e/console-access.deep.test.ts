@@ -138,20 +138,21 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   await page.getByText(/Turn \d sent/).waitFor();
   await show(page, `${sessions.compact}/run_1/6`, "9 messages became one summary");
   const rows = page.locator(".context-row");
-  await rows.filter({ hasText: "retired" }).getByText("not sent").waitFor();
-  await rows.filter({ hasText: "summary of 9" }).getByText("compact", { exact: true }).waitFor();
+  await rows.filter({ hasText: "left out" }).getByText("not sent").waitFor();
+  await rows.filter({ hasText: "summary of 9" }).getByText("the context was over 70 % full").waitFor();
   const side = page.getByRole("region", { name: "What changed" });
-  await side.getByText("same bytes as sent").waitFor();
-  await side.getByText("9 messages retired").waitFor();
+  await side.getByText("this is exactly what was sent").waitFor();
+  await side.getByText("9 messages left out").waitFor();
   await page.getByText("effects left out 2.4k tokens: 9 messages became one summary.").waitFor();
-  await page.getByRole("tab", { name: "Not sent 9" }).waitFor();
+  await side.getByText(/and 1,398 as this turn began: 12\.0k → 10\.6k/).waitFor();
+  await page.getByRole("tab", { name: "Left out 9" }).waitFor();
   await rows.filter({ hasText: "9 messages" }).getByRole("button").first().click();
   const originals = page.getByRole("list", { name: "The messages" }).locator("> li");
   await originals.first().waitFor();
   expect(await originals.count()).toBe(9);
   await originals
     .filter({ hasText: "fs_read_lines tides.txt" })
-    .filter({ hasText: "33 as shortened" })
+    .filter({ hasText: "shortened to 33" })
     .waitFor();
   await rows.filter({ hasText: "summary of 9" }).getByRole("button").first().click();
   await page
@@ -160,6 +161,10 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   await page.locator('[data-key="["]:enabled').waitFor();
   await press("[");
   await page.getByText("Turn 5 sent").waitFor();
+  await page.getByText("effects left out 999 tokens: 1 result was shortened").waitFor();
+  await page.getByRole("tab", { name: "Left out 1" }).click();
+  await rows.filter({ hasText: "fs_read_lines tides.txt" }).getByText("shortened").waitFor();
+  expect(await rows.count()).toBe(1);
   await page.getByRole("tab", { name: "As sent" }).click();
   await page.locator(".wire", { hasText: "messages" }).waitFor();
   await press("Escape");

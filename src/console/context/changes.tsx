@@ -1,14 +1,8 @@
 import type { TurnFacts } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
-import {
-  formatCount,
-  formatDuration,
-  formatShare,
-  formatSigned,
-  formatTokens,
-  formatUsd,
-} from "../parts/format.ts";
-import { changeLines, partsOf, sizesOf } from "./sentences.ts";
+import { formatCount, formatShare, formatSigned, formatTokens } from "../parts/format.ts";
+import { describeOutcome } from "./calls.ts";
+import { changeLines, describeSteps, partsOf, sizesOf } from "./sentences.ts";
 import type { ContextView } from "./view.ts";
 
 /** What changed since the call before, what the request is made of, and its facts. */
@@ -37,9 +31,9 @@ const Size = ({ name, tokens, window, threshold, isNow }: SizeProps) => (
 const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
 
 const verifiedWords: Readonly<Record<string, string>> = {
-  true: "same bytes as sent",
-  false: "the definition has changed since",
-  null: "not known",
+  true: "this is exactly what was sent",
+  false: "not all is as it was sent: the team was changed since",
+  null: "nobody can tell whether all is as it was sent",
 };
 
 interface ChangesProps {
@@ -49,7 +43,8 @@ interface ChangesProps {
 }
 
 export const Changes = ({ view, facts, threshold }: ChangesProps) => {
-  const { previous, beforeEffects, now } = sizesOf(view);
+  const { previous, beforeEffects, atBegin, now } = sizesOf(view);
+  const steps = describeSteps(view);
   const lines = changeLines(view, threshold);
   const difference = previous === null ? 0 : now - previous;
   const bar = { window: Math.max(view.window, now, beforeEffects), threshold };
@@ -58,12 +53,16 @@ export const Changes = ({ view, facts, threshold }: ChangesProps) => {
       <h2>{previous === null ? "What was sent" : "Changed since the call before"}</h2>
       {previous !== null && <Size name="Call before" tokens={previous} isNow={false} {...bar} />}
       {beforeEffects !== now && <Size name="Before effects" tokens={beforeEffects} isNow={false} {...bar} />}
+      {atBegin !== beforeEffects && atBegin !== now && (
+        <Size name="As it began" tokens={atBegin} isNow={false} {...bar} />
+      )}
       <Size name={`Turn ${view.turn}`} tokens={now} isNow {...bar} />
       {threshold !== null && (
         <p class="meta size-note">
           The line is at {formatShare(threshold)}, where the context is made smaller.
         </p>
       )}
+      {steps !== null && <p class="meta size-note">{steps}</p>}
       <ul class="changes">
         {lines.map(({ sign, text, by, notes, tokens }, at) => (
           <li key={at}>
@@ -77,7 +76,7 @@ export const Changes = ({ view, facts, threshold }: ChangesProps) => {
                   {note}
                 </span>
               ))}
-              {by !== null && <span class="mono meta">{escapeInLine(by)}</span>}
+              {by !== null && <span class="mono meta">({escapeInLine(by)})</span>}
             </span>
             <span>{formatSigned(tokens)}</span>
           </li>
@@ -120,8 +119,8 @@ const Made = ({ view }: { readonly view: ContextView }) => (
 );
 
 const Facts = ({ view, facts }: Pick<ChangesProps, "view" | "facts">) => {
-  const call = facts?.model_calls.findLast(({ purpose }) => purpose !== "compaction");
-  const usage = call?.usage ?? null;
+  const call = view.calls[view.call - 1];
+  const outcome = call === undefined ? null : describeOutcome(call, facts);
   return (
     <section class="panel-section" aria-label="Request">
       <h2>Request</h2>
@@ -136,21 +135,16 @@ const Facts = ({ view, facts }: Pick<ChangesProps, "view" | "facts">) => {
             {formatCount(view.window)}, answer up to {formatCount(view.parameters.max_tokens)}
           </dd>
         </div>
-        {usage !== null && (
+        {outcome?.cached != null && (
           <div>
             <dt>From cache</dt>
-            <dd>
-              {formatCount(usage.cacheRead)} of{" "}
-              {formatCount(usage.input + usage.cacheRead + usage.cacheWrite)}
-            </dd>
+            <dd>{outcome.cached}</dd>
           </div>
         )}
-        {call?.duration_ms != null && (
+        {outcome !== null && (
           <div>
-            <dt>Answered</dt>
-            <dd>
-              in {formatDuration(call.duration_ms)}, {formatUsd(call.cost_usd)}
-            </dd>
+            <dt>{outcome.name}</dt>
+            <dd>{outcome.words}</dd>
           </div>
         )}
         {view.hidden_tools.length > 0 && (
@@ -160,7 +154,7 @@ const Facts = ({ view, facts }: Pick<ChangesProps, "view" | "facts">) => {
           </div>
         )}
         <div>
-          <dt>Rebuilt</dt>
+          <dt>Checked</dt>
           <dd class={view.verified === true ? "good" : ""}>{verifiedWords[String(view.verified)]}</dd>
         </div>
       </dl>

@@ -40,7 +40,7 @@ const bareText = (text: string): string => text.replace(/^\[\w+\] /, "");
 
 const Block = ({ block }: { readonly block: OriginalBlock }) => {
   const { name, isCode, role, tokens, shortened, text, calls } = block;
-  const words = shortened === null ? "" : `, ${formatCount(shortened.tokens)} as shortened`;
+  const words = shortened === null ? "" : `, shortened to ${formatCount(shortened.tokens)}`;
   return (
     <li>
       <p class="original-head">

@@ -7,15 +7,17 @@ import { Icon } from "../parts/icons.tsx";
 import { parseJson } from "../parts/json.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import type { ContextPlace } from "../state/route.ts";
+import { findSteps } from "./calls.ts";
+import type { Steps } from "./calls.ts";
 import { Changes } from "./changes.tsx";
 import { Rows } from "./rows.tsx";
-import { countMessages, isChanged, isSent, rowsOf } from "./row-list.ts";
+import { countMessages, isChanged, isLeftOut, isSent, rowsOf } from "./row-list.ts";
 import { describeView } from "./sentences.ts";
 import type { ContextRow, ContextView } from "./view.ts";
 
 /** What the model saw in a turn: it takes the place of the conversation. */
 
-type RowFilter = "changed" | "all" | "sent" | "unsent";
+type RowFilter = "changed" | "all" | "sent" | "left";
 
 const filters: readonly {
   readonly id: RowFilter;
@@ -25,42 +27,11 @@ const filters: readonly {
   { id: "changed", label: "Changed", keeps: isChanged },
   { id: "all", label: "All", keeps: () => true },
   { id: "sent", label: "Sent", keeps: isSent },
-  { id: "unsent", label: "Not sent", keeps: (row) => !isSent(row) },
+  { id: "left", label: "Left out", keeps: isLeftOut },
 ];
-
-/** The turns of the thread that a place is in, in their order. */
-const placesOf = ({ runs }: Transcript, place: ContextPlace): readonly ContextPlace[] => {
-  const thread = runs.find(({ id }) => id === place.run)?.thread;
-  return runs
-    .filter((run) => run.thread === thread)
-    .flatMap((run) => run.timeline.map(({ turn }) => ({ run: run.id, turn, call: null })));
-};
 
 const factsOf = ({ runs }: Transcript, { run, turn }: ContextPlace): TurnFacts | undefined =>
   runs.find(({ id }) => id === run)?.timeline.find((facts) => facts.turn === turn);
-
-interface Steps {
-  readonly before: ContextPlace | null;
-  readonly after: ContextPlace | null;
-  readonly words: string;
-  readonly more: string;
-}
-
-/** Steps through the calls of a turn that has several, then to the next turn. */
-const stepsOf = (transcript: Transcript, place: ContextPlace, view: ContextView | null): Steps => {
-  const places = placesOf(transcript, place);
-  const at = places.findIndex(({ run, turn }) => run === place.run && turn === place.turn);
-  const { calls, call } = view ?? { calls: [], call: 1 };
-  const turns = transcript.runs.find(({ id }) => id === place.run)?.timeline.length ?? 0;
-  const stepCall = (to: number): ContextPlace | null =>
-    to >= 1 && to <= calls.length ? { ...place, call: to } : null;
-  return {
-    before: stepCall(call - 1) ?? places[at - 1] ?? null,
-    after: stepCall(call + 1) ?? places[at + 1] ?? null,
-    words: `Turn ${place.turn}`,
-    more: calls.length > 1 ? `, call ${call} of ${calls.length}` : ` of ${turns}`,
-  };
-};
 
 interface StepProps {
   readonly label: string;
@@ -200,9 +171,9 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
       <div id="context-rows" role="tabpanel" aria-label="Messages">
         <div class="context-columns meta" aria-hidden="true">
           <span>Message</span>
-          <span>State, and what did it</span>
+          <span>How it was sent</span>
           <span>Tokens</span>
-          <span>sent of original</span>
+          <span>sent, of whole</span>
         </div>
         <Rows
           view={view}
@@ -246,7 +217,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
     <main class="context" id="conversation">
       <Head
         title={`${transcript.session?.title ?? "Untitled"} · ${place.run.replace(/^run_/, "run ")}`}
-        steps={stepsOf(transcript, place, view)}
+        steps={findSteps(transcript.runs, place, view)}
         mode={mode}
         onMode={setMode}
       />

@@ -39,7 +39,7 @@ const shortenedTokens = (group: Group, { changes }: ContextView): number | null 
 const beginningOf = (group: Group, view: ContextView, shrinksAt: number | null): string => {
   const [first] = group;
   const shortened = shortenedTokens(group, view);
-  const tokens = shortened === null ? [] : [`${formatCount(shortened)} as shortened`];
+  const tokens = shortened === null ? [] : [`already shortened to ${formatCount(shortened)}`];
   const stands =
     summaryOf(first) === null ? describeRetirement(first, shrinksAt) : "the summary stands for them";
   const words = [...tokens, stands ?? "no longer sent"].join("; ");
@@ -156,6 +156,7 @@ const isQuiet = ({ sign, state }: ContextRow): boolean => sign === "" && state !
 
 export const foldRows = (rows: readonly ContextRow[], opened: ReadonlySet<string>): readonly FoldedRow[] => {
   const folded: FoldedRow[] = [];
+  // What is sent and what is not never stand in one line.
   let quiet: ContextRow[] = [];
   const close = (): void => {
     const id = quiet[0]?.id ?? "";
@@ -164,15 +165,48 @@ export const foldRows = (rows: readonly ContextRow[], opened: ReadonlySet<string
     quiet = [];
   };
   for (const row of rows) {
+    const [first] = quiet;
+    if (!isQuiet(row) || (first !== undefined && isSent(first) !== isSent(row))) close();
     if (isQuiet(row)) quiet.push(row);
-    else {
-      close();
-      folded.push({ kind: "row", row });
-    }
+    else folded.push({ kind: "row", row });
   }
   close();
   return folded;
 };
+
+/** Names the state of a row in a word. */
+export const nameState = ({ state, tokens, original }: ContextRow): string => {
+  switch (state) {
+    case "full":
+      return "whole";
+    case "overlaid":
+      return tokens < original ? "shortened" : "changed";
+    case "retired":
+      return "left out";
+    case "summary":
+    case "note":
+      return state;
+  }
+};
+
+/** Says of a folded run how many rows it holds, which, and in what states they are. */
+export const describeFold = (rows: readonly ContextRow[]) => {
+  const isOfSent = rows.every(isSent);
+  const states = [...Map.groupBy(rows, nameState)];
+  const names = rows.map(({ name }) => name).join(", ");
+  return {
+    words: `${countMessages(rows)} ${isOfSent ? "unchanged" : "left out before"}: ${names}`,
+    state:
+      states.length === 1
+        ? states.map(([name]) => name).join("")
+        : states.map(([name, of]) => `${countMessages(of)} ${name}`).join(", "),
+    tokens: rows.reduce((sum, { tokens, original }) => sum + (isOfSent ? tokens : original), 0),
+    isSent: isOfSent,
+  };
+};
+
+/** Something of it is not in the request: a part of its text, or all of it. */
+export const isLeftOut = ({ state }: ContextRow): boolean => state === "overlaid" || state === "retired";
 
 export const isSent = ({ state }: ContextRow): boolean => state !== "retired";
 

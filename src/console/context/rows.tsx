@@ -4,17 +4,10 @@ import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import type { ContextRow, ContextView, RowState } from "./view.ts";
 import { Opened } from "./opened.tsx";
-import { countMessages, foldRows } from "./row-list.ts";
+import { describeReason } from "./reasons.ts";
+import { describeFold, foldRows, nameState } from "./row-list.ts";
 
 /** The messages of a model call, one row each. */
-
-const stateWords: Readonly<Record<RowState, string>> = {
-  full: "full",
-  overlaid: "overlaid",
-  summary: "summary",
-  note: "note",
-  retired: "retired",
-};
 
 /** Each state has a shape of its own, so that no colour is needed to tell them apart. */
 const StateSign = ({ state }: { readonly state: RowState }) => (
@@ -57,14 +50,30 @@ const TokenBar = ({ row, most }: { readonly row: ContextRow; readonly most: numb
   </span>
 );
 
+const Unsent = ({ tokens }: { readonly tokens: number }) => (
+  <span class="token-number">
+    <s>{formatCount(tokens)}</s>
+    <span class="meta">not sent</span>
+  </span>
+);
+
+/** Says why in words, or else by which effect. */
+const Cause = ({ row, shrinksAt }: Pick<RowProps, "row" | "shrinksAt">) => {
+  const why = describeReason(row, shrinksAt);
+  if (row.by === null) return null;
+  return (
+    <span
+      class={why === null ? "mono meta" : "meta"}
+      style={{ display: "block", whiteSpace: "normal" }}
+      title={escapeInLine(row.by)}
+    >
+      {why === null ? `(${escapeInLine(row.by)})` : why}
+    </span>
+  );
+};
+
 const TokenNumber = ({ row }: { readonly row: ContextRow }) => {
-  if (row.state === "retired")
-    return (
-      <span class="token-number">
-        <s>{formatCount(row.original)}</s>
-        <span class="meta">not sent</span>
-      </span>
-    );
+  if (row.state === "retired") return <Unsent tokens={row.original} />;
   return (
     <span class="token-number">
       {formatCount(row.tokens)}
@@ -102,13 +111,9 @@ const Row = ({ row, view, most, shrinksAt, open, onToggle }: RowProps) => (
       <span class="context-state">
         <StateSign state={row.state} />
         <span>
-          {stateWords[row.state]}
+          {nameState(row)}
           {row.stands > 0 && ` of ${row.stands}`}
-          {row.by !== null && (
-            <span class="mono meta" title={row.by}>
-              {row.by}
-            </span>
-          )}
+          <Cause row={row} shrinksAt={shrinksAt} />
         </span>
       </span>
       <TokenBar row={row} most={most} />
@@ -123,22 +128,23 @@ interface FoldProps {
   readonly onOpen: () => void;
 }
 
-const Fold = ({ rows, onOpen }: FoldProps) => (
-  <li class="context-row fold">
-    <button type="button" aria-expanded={false} onClick={onOpen}>
-      <Icon name="chevron" class="chevron" />
-      <span class="quiet-text cut">
-        {countMessages(rows)} unchanged: {rows.map(({ name }) => escapeInLine(name)).join(", ")}
-      </span>
-      <span class="context-state">
-        <StateSign state="full" />
-        <span>full</span>
-      </span>
-      <span class="token-bar" />
-      <span class="token-number">{formatCount(rows.reduce((sum, { tokens }) => sum + tokens, 0))}</span>
-    </button>
-  </li>
-);
+const Fold = ({ rows, onOpen }: FoldProps) => {
+  const { words, state, tokens, isSent } = describeFold(rows);
+  return (
+    <li class="context-row fold">
+      <button type="button" aria-expanded={false} onClick={onOpen}>
+        <Icon name="chevron" class="chevron" />
+        <span class="quiet-text cut">{escapeInLine(words)}</span>
+        <span class="context-state">
+          <StateSign state={isSent ? "full" : "retired"} />
+          <span>{state}</span>
+        </span>
+        <span class="token-bar" />
+        {isSent ? <span class="token-number">{formatCount(tokens)}</span> : <Unsent tokens={tokens} />}
+      </button>
+    </li>
+  );
+};
 
 interface RowsProps {
   readonly view: ContextView;

@@ -11,13 +11,36 @@ const sumSaved = (changes: readonly SeenChange[]): number =>
 const byEffects = (changes: readonly SeenChange[]): readonly SeenChange[] =>
   changes.filter(({ effect }) => effect !== null);
 
+/** Effects work at two times: right after an answer, and before the call that is shown. */
+const isEarly = ({ effect, reason }: SeenChange): boolean => effect !== null && reason === "after_complete";
+
+/** Between two runs a person may have made the context smaller, so that a turn began with less. */
+const isAsked = ({ reason }: SeenChange): boolean => reason === "api";
+
 /** Tokens of the call before, and of this one before effects changed it. */
-export const sizesOf = ({ size, changes, turn, call }: ContextView) => ({
-  /** Null for the first call of a session: all of it is new. */
-  previous: turn === 1 && call === 1 && size + sumSaved(changes) <= 0 ? null : size + sumSaved(changes),
-  beforeEffects: size + sumSaved(byEffects(changes)),
-  now: size,
-});
+export const sizesOf = ({ size, changes, before }: ContextView) => {
+  const beforeEffects = size + sumSaved(byEffects(changes));
+  const early = changes.some(isAsked) ? 0 : sumSaved(changes.filter(isEarly));
+  return {
+    /** Null for the first call of a thread: all of it is new. */
+    previous: before === null ? null : size + sumSaved(changes),
+    beforeEffects,
+    /** What the chat calls the tokens before the step; the same as before effects if none worked earlier. */
+    atBegin: beforeEffects - early,
+    now: size,
+  };
+};
+
+/** Names what effects left out at each of their two times; null if all of it was left out before the call. */
+export const describeSteps = (view: ContextView): string | null => {
+  const { beforeEffects, atBegin, now } = sizesOf(view);
+  const early = beforeEffects - atBegin;
+  if (early <= 0) return null;
+  const begin = `Effects left out ${countOf(early, "token")} right after the answer before`;
+  if (atBegin <= now) return `${begin}.`;
+  const step = `${formatTokens(atBegin)} → ${formatTokens(now)}`;
+  return `${begin}, and ${formatCount(atBegin - now)} as this turn began: ${step}.`;
+};
 
 const messagesOf = (changes: readonly SeenChange[], edit: SeenChange["edit"]): readonly string[] =>
   changes.flatMap((change) => (change.edit === edit ? change.messages : []));
@@ -67,7 +90,7 @@ const joinList = (words: readonly string[]): string =>
 /** Says in one sentence what was sent, what effects left out of it, and how. */
 export const describeView = (view: ContextView): readonly Saying[] => {
   const { previous, beforeEffects, now } = sizesOf(view);
-  const hasBefore = previous !== null && previous > 0;
+  const hasBefore = previous !== null;
   const difference = now - (previous ?? 0);
   const comparison = `, ${formatTokens(Math.abs(difference))} ${difference <= 0 ? "fewer" : "more"} than the call before`;
   const added = countMessages(view.changes, "append");
@@ -102,7 +125,7 @@ export interface ChangeLine {
 const overlayText = (view: ContextView, { messages: ids }: SeenChange): string => {
   const count = countKinds(view, ids);
   const shown = view.messages.filter(({ id }) => ids.includes(id));
-  if (shown.length === 0) return `${count} shortened, then retired`;
+  if (shown.length === 0) return `${count} shortened, then left out`;
   return shown.some(({ state }) => state === "overlaid") ? `${count} shortened` : `${count} sent whole again`;
 };
 
@@ -111,7 +134,7 @@ const changeText = (view: ContextView, change: SeenChange): string => {
   const count = ids.length;
   if (edit === "append") return countOf(count, "new message");
   if (edit === "overlay") return overlayText(view, change);
-  if (edit === "retire") return `${countOf(count, "message")} retired`;
+  if (edit === "retire") return `${countOf(count, "message")} left out`;
   if (edit === "remove") return `${countOf(count, "message")} taken away`;
   if (edit === "request") return "Another prompt or other tools";
   const isSummary = (id: string): boolean =>
@@ -124,7 +147,9 @@ const changeText = (view: ContextView, change: SeenChange): string => {
 const shortenedWords = ({ hidden }: ContextView, { edit, messages, tokens_saved: sent }: SeenChange) => {
   if (edit !== "retire" && edit !== "remove") return null;
   const whole = hidden.filter(({ id }) => messages.includes(id)).reduce((sum, { tokens }) => sum + tokens, 0);
-  return whole > sent ? `${formatCount(whole)} tokens whole, ${formatCount(sent)} as shortened` : null;
+  return whole > sent
+    ? `${formatCount(whole)} tokens whole, already shortened to ${formatCount(sent)}`
+    : null;
 };
 
 export const changeLines = (view: ContextView, shrinksAt: number | null): readonly ChangeLine[] =>

@@ -1,3 +1,5 @@
+import type { SeenCall } from "./calls.ts";
+
 /** What a model call saw, as the API tells it, and the rows that are made of it. */
 
 export interface SeenMessage {
@@ -37,7 +39,7 @@ export interface ContextView {
   readonly run: string;
   readonly turn: number;
   readonly call: number;
-  readonly calls: readonly { readonly call: number; readonly purpose: string; readonly outcome: string }[];
+  readonly calls: readonly SeenCall[];
   readonly agent: string;
   readonly thread: string;
   readonly provider: string;
@@ -50,11 +52,14 @@ export interface ContextView {
   readonly messages: readonly SeenMessage[];
   readonly hidden: readonly HiddenMessage[];
   readonly hidden_tools: readonly { readonly name: string; readonly by: string | null }[];
+  /** The call that the changes are against; null for the first of a thread. */
+  readonly before: { readonly run: string; readonly turn: number; readonly size: number } | null;
   readonly changes: readonly SeenChange[];
   readonly verified: boolean | null;
 }
 
 export type ChangeSign = "+" | "~" | "−" | "";
+/** What is `retired` is not sent any more. */
 export type RowState = SeenMessage["state"] | "retired";
 
 /** A row of the view: a message as it was sent, what was not sent any more, or what comes before all messages. */
