@@ -1,10 +1,11 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import { fieldsOf } from "../parts/json.ts";
 import { useApp, useSession } from "../state/app.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
+import { keepEdit } from "./edits.ts";
 import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { Question } from "./question.tsx";
@@ -76,16 +77,40 @@ const cards = {
   client_tool: ClientTool,
 } as const;
 
+/** Answers an ask; why an answer was not taken is said until the next try, or until the ask is closed. */
+const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
+  const session = useSession();
+  const { report, fault } = useApp();
+  const [busy, setBusy] = useState(false);
+  const refusal = useRef<string | null>(null);
+  const putAway = (): void => {
+    if (fault.get() === refusal.current) fault.set(null);
+    refusal.current = null;
+  };
+  useEffect(() => putAway, [id]);
+  const send = async (body: AskAnswer): Promise<void> => {
+    const sent = session.answer(id, body);
+    report(sent);
+    try {
+      await sent;
+      keepEdit(id, null);
+    } catch {
+      refusal.current = fault.get();
+    }
+    setBusy(false);
+  };
+  const answer = (body: AskAnswer): void => {
+    putAway();
+    setBusy(true);
+    void send(body);
+  };
+  return { busy, answer };
+};
+
 /** An open ask of a call, or one that stands by itself. */
 export const AskCard = ({ ask, agent }: { readonly ask: TranscriptAsk; readonly agent: string }) => {
-  const session = useSession();
-  const { report } = useApp();
-  const [busy, setBusy] = useState(false);
-  const answer = (body: AskAnswer): void => {
-    setBusy(true);
-    report(session.answer(ask.id, body).finally(() => setBusy(false)));
-  };
+  const given = useAnswer(ask.id);
   const Card = cards[ask.kind];
   // A call may ask again: what was typed for one ask is gone with it.
-  return <Card key={ask.id} ask={ask} agent={escapeUnseen(ask.label ?? agent)} busy={busy} answer={answer} />;
+  return <Card key={ask.id} ask={ask} agent={escapeUnseen(ask.label ?? agent)} {...given} />;
 };

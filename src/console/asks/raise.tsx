@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
-import { AskFrame } from "./frame.tsx";
+import { AskFrame, useFocusIn } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { limitUnit } from "./limits.ts";
 import type { LimitUnit } from "./limits.ts";
@@ -40,7 +40,12 @@ const noBudget: NonNullable<TranscriptAsk["budget"]> = {
 /** A limit that is used up: it is raised to twice of what it was, to another amount, or the run ends. */
 export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
   const field = useRef<HTMLInputElement>(null);
+  const { card, focusNext } = useFocusIn();
   const [asksAmount, setAsksAmount] = useState(false);
+  const showAmount = (next: boolean): void => {
+    setAsksAmount(next);
+    focusNext(next ? "input" : '[data-key="e"]');
+  };
   const { scope, kind, limit, spent, least } = ask.budget ?? noBudget;
   const unit = limitUnit(kind);
   const wanted = Math.max(least, 2 * limit);
@@ -50,7 +55,13 @@ export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
     if (Number.isFinite(typed)) raise(Math.round(typed * unit.one * 1e9) / 1e9);
   };
   return (
-    <AskFrame ask={ask} icon="shield" tag="Needs your decision">
+    <AskFrame
+      ask={ask}
+      card={card}
+      onBack={asksAmount ? () => showAmount(false) : null}
+      icon="shield"
+      tag="Needs your decision"
+    >
       <h2>
         {scope === "run" ? `${agent}’s run` : "The session"} has used {unit.show(spent)} of {unit.show(limit)}
         . May it go on?
@@ -67,7 +78,7 @@ export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
           {asksAmount ? "Allow this much" : `Allow ${unit.show(wanted - limit)} more`}
         </button>
         {!asksAmount && (
-          <button type="button" class="button" disabled={busy} onClick={() => setAsksAmount(true)}>
+          <button type="button" class="button" data-key="e" disabled={busy} onClick={() => showAmount(true)}>
             Another amount…
           </button>
         )}

@@ -6,6 +6,7 @@ import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { formatCountdown } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
+import { keepDraftAsk, readDraftAsk } from "../state/draft-ask.ts";
 import { textOf } from "../state/session.ts";
 import type { SendMode } from "../state/session.ts";
 import { Composer } from "./composer.tsx";
@@ -152,15 +153,16 @@ export const hasRunningCall = ({ threads }: Transcript): boolean =>
 
 export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; readonly agent: string }) => {
   const session = useSession();
-  const { report } = useApp();
+  const { report, fault } = useApp();
   const [stops, setStops] = useState(false);
   const ask = openAskOf(transcript);
   const busy = transcript.session?.active_run != null;
   const waiting = transcript.inputs.filter(({ state }) => state === "accepted");
-  const [target, setTarget] = useState<string | null>(null);
-  const begin = (): void => setTarget(ask?.id ?? null);
+  // Before the session is there, nobody knows what it asks.
+  const begin = (): void => keepDraftAsk(session.id, transcript.session && (ask?.id ?? ""));
   const perform = async (text: string, mode: string, files: readonly File[]): Promise<void> => {
     if (mode !== "answer" || ask === null) return session.send(text, mode as SendMode, files);
+    const target = readDraftAsk(session.id) ?? ask.id;
     begin();
     if (ask.id !== target)
       throw new Error("Another question came while you wrote. Read it, and send again to answer it.");
@@ -168,6 +170,7 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
     await session.answer(ask.id, { decision: "answer", text });
   };
   const send = (text: string, mode: string, files: readonly File[]): Promise<void> => {
+    fault.set(null);
     const sent = perform(text, mode, files);
     report(sent);
     return sent;
