@@ -11,11 +11,21 @@ export interface PlacedTurn {
   readonly facts: TurnFacts;
 }
 
-/** The turns of `main`, the oldest first. */
-export const turnsOf = ({ runs }: Transcript): readonly PlacedTurn[] =>
-  runs
-    .filter(({ thread }) => thread === "main")
-    .flatMap((run) => run.timeline.map((facts) => ({ run, facts })));
+/** What a run does outside of its turns stands as turn 0: it sent no request of its own. */
+export const isTurn = ({ turn }: TurnFacts): boolean => turn > 0;
+
+/** The runs of `main` since the session was cleared, the oldest first. */
+export const runsOf = ({ runs, threads }: Transcript): readonly TranscriptRun[] => {
+  const cleared = threads[0]?.entries.find(
+    (entry) =>
+      entry.kind === "note" && entry.event.type === "messages_retired" && entry.event.data.by === "clear",
+  );
+  return runs.filter(({ thread, started_at: at }) => thread === "main" && at >= (cleared?.at ?? 0));
+};
+
+/** The turns of `main` since the session was cleared, the oldest first. */
+export const turnsOf = (transcript: Transcript): readonly PlacedTurn[] =>
+  runsOf(transcript).flatMap((run) => run.timeline.filter(isTurn).map((facts) => ({ run, facts })));
 
 /** Tokens that a turn sent: what its answered call read, or the estimate while there is no answer. */
 export const sentTokens = ({ metrics, model_calls: calls }: TurnFacts): number | null => {

@@ -5,7 +5,15 @@ import { memo, useLoad, useMedia, useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import type { AgentRow } from "../state/agents.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { describeMoneyLimit, readMoneyLimit, runSpent, sentTokens, turnSpent, turnsOf } from "./figures.ts";
+import {
+  describeMoneyLimit,
+  readMoneyLimit,
+  runSpent,
+  runsOf,
+  sentTokens,
+  turnSpent,
+  turnsOf,
+} from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
@@ -283,7 +291,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
 export const Overview = memo<{ readonly transcript: Transcript; readonly agent: AgentRow | undefined }>(
   ({ transcript, agent }) => {
     const turns = turnsOf(transcript);
-    const run = transcript.runs.findLast(({ thread }) => thread === "main");
+    const run = runsOf(transcript).at(-1);
     const account = useAccount(transcript);
     return (
       <>

@@ -6,7 +6,7 @@ import { useApp } from "../state/app.ts";
 const questions = {
   clear: {
     title: "Clear this session?",
-    text: "Its conversation leaves what the agent sees, and a new count of costs begins. The originals stay stored.",
+    text: "The agent no longer sees its conversation, your view of it is emptied, too, and a new count of costs begins. The originals stay in the Events tab.",
     verb: "Clear it",
   },
   delete: {
