@@ -8,7 +8,8 @@ import { useApp, useSession } from "../state/app.ts";
 
 const nearEnd = 60;
 
-const isAtEnd = (log: HTMLElement): boolean => log.scrollHeight - log.scrollTop - log.clientHeight < nearEnd;
+const isAtEnd = (log: HTMLElement, within = nearEnd): boolean =>
+  log.scrollHeight - log.scrollTop - log.clientHeight < within;
 
 /** Exactly one row of the log is a stop of the Tab key: the one that had the focus last, else the last one. */
 const keepOneStop = (log: HTMLElement): void => {
@@ -123,6 +124,12 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
       if (element != null) watch.observe(element);
     return () => watch.disconnect();
   }, []);
+  const look = (within?: number): void => {
+    if (log.current === null) return;
+    follows.current = isAtEnd(log.current, within);
+    setLeft((before) => (follows.current ? null : (before ?? count)));
+    setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
+  };
   return {
     log,
     hasHiddenAsk,
@@ -132,11 +139,12 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
       setLeft(null);
       follow();
     },
-    scrolled: (): void => {
-      if (log.current === null) return;
-      follows.current = isAtEnd(log.current);
-      setLeft((before) => (follows.current ? null : (before ?? count)));
-      setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
+    scrolled: (): void => look(),
+    /** A row that is opened stays where it is, and what it shows may reach beyond the end. */
+    clicked: ({ target }: Event): void => {
+      if (!(target instanceof Element) || target.closest('[aria-expanded="false"]') === null) return;
+      follows.current = false;
+      requestAnimationFrame(() => look(1));
     },
   };
 };
@@ -144,7 +152,7 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
 export const Log = ({ transcript, thread, onEarlier, children, askWords }: LogProps) => {
   const { go } = useApp();
   const { id } = useSession();
-  const { log, hasHiddenAsk, missed, jump, scrolled } = useFollowing(id, thread, transcript);
+  const { log, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, thread, transcript);
   const showAsk = (): void => {
     const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
     if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });
@@ -164,6 +172,7 @@ export const Log = ({ transcript, thread, onEarlier, children, askWords }: LogPr
           scrolled();
           if (transcript.earlier && (log.current?.scrollTop ?? 0) < 200) onEarlier();
         }}
+        onClickCapture={clicked}
         onKeyDown={moveInLog}
         onFocusCapture={(event) => log.current !== null && moveStop(log.current, event.target)}
       >
