@@ -1,5 +1,6 @@
+import type { TargetedEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Transcript } from "../../client/transcript.ts";
+import type { Transcript, TranscriptUsage } from "../../client/transcript.ts";
 import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
@@ -27,11 +28,12 @@ const Sign = ({ words }: { readonly words: StatusWords }) => {
 };
 
 interface RenameProps {
-  readonly row: SessionRow;
+  readonly row: Pick<SessionRow, "id" | "title">;
   readonly onDone: () => void;
 }
 
-const Rename = ({ row, onDone }: RenameProps) => {
+/** The field for another title, in the list and in the head of the session. */
+export const Rename = ({ row, onDone }: RenameProps) => {
   const { sessions, report } = useApp();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.select(), []);
@@ -139,6 +141,10 @@ const emptyWords: Readonly<Record<StatusFilter, string>> = {
 const Search = () => {
   const { sessions } = useApp();
   const timer = useRef(0);
+  const search = ({ currentTarget: { value } }: TargetedEvent<HTMLInputElement>): void => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => sessions.query.set(value), 120);
+  };
   return (
     <label class="search">
       <Icon name="search" />
@@ -149,9 +155,12 @@ const Search = () => {
         placeholder="Search sessions"
         aria-label="Search sessions"
         maxLength={200}
-        onInput={({ currentTarget }) => {
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => sessions.query.set(currentTarget.value), 120);
+        onInput={search}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" || event.currentTarget.value === "") return;
+          event.preventDefault();
+          event.currentTarget.value = "";
+          search(event);
         }}
       />
       <kbd aria-hidden="true">/</kbd>
@@ -169,6 +178,10 @@ const pressInList = (event: KeyboardEvent): void => {
 
 type KnownRows = Pick<SessionList, "rows" | "asks">;
 
+/** Only the server's account has what attempts cost that failed or were stopped. */
+export const mostUsed = (usage: TranscriptUsage, known: SessionRow | undefined): TranscriptUsage =>
+  (known?.usage.cost_usd ?? 0) > (usage.cost_usd ?? 0) ? (known?.usage ?? usage) : usage;
+
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
 const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
   if (session === null || status !== "live") return list;
@@ -177,7 +190,7 @@ const withShown = (list: SessionList, { session, status, asks, usage, runs }: Tr
   const known = list.rows.find((row) => row.id === id);
   const end =
     ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
-  const row: SessionRow = { ...session, usage, last_end: end };
+  const row: SessionRow = { ...session, usage: mostUsed(usage, known), last_end: end };
   const rows =
     known === undefined ? [row, ...list.rows] : list.rows.map((each) => (each === known ? row : each));
   const kind = asks.find((ask) => ask.kind !== "client_tool")?.kind;
@@ -192,6 +205,10 @@ const useRows = (): KnownRows => {
   const source = { get: open?.getSnapshot ?? nothingOpen, subscribe: open?.subscribe ?? noSubscription };
   const transcript = useStore(source, slowly);
   const isSearched = useStore(sessions.query) !== "";
+  const isAtRest = transcript?.session?.active_run === null;
+  useEffect(() => {
+    if (isAtRest) sessions.refresh();
+  }, [isAtRest]);
   return useMemo(
     () => (transcript === null || isSearched ? list : withShown(list, transcript)),
     [list, transcript, isSearched],
@@ -284,9 +301,10 @@ const Foot = () => {
 
 /** The left region. */
 export const SessionsRegion = () => {
-  const { go } = useApp();
+  const { go, sessions } = useApp();
   const [filter, setFilter] = useState<StatusFilter>("all");
   const { rows, asks } = useRows();
+  const hasFilters = useStore(sessions.query) !== "" || rows.length > 0 || filter !== "all";
   const waiting = rows.filter((row) => describeStatus(row, asks.get(row.id)).filter === "asks").length;
   return (
     <nav class="sessions" aria-label="Sessions">
@@ -299,7 +317,7 @@ export const SessionsRegion = () => {
         </button>
       </header>
       <Search />
-      {(rows.length > 0 || filter !== "all") && (
+      {hasFilters && (
         <Tabs
           label="Which sessions"
           class="filters"
@@ -315,7 +333,7 @@ export const SessionsRegion = () => {
       <div
         id="session-list"
         class="list"
-        role={rows.length > 0 || filter !== "all" ? "tabpanel" : undefined}
+        role={hasFilters ? "tabpanel" : undefined}
         aria-label="Sessions"
         onKeyDown={pressInList}
       >

@@ -92,7 +92,7 @@ export const describeWait = (
   return kind === "time" ? `${words} for ${formatCountdown(until, now)}` : words;
 };
 
-const beginSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const beginSentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const describeWaiting = (reasons: SessionRow["waiting_for"], ask: string | undefined): StatusWords => {
   const words = ask === undefined ? undefined : askWords[ask];
