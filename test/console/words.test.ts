@@ -11,7 +11,12 @@ import type {
 import { isSaidByAnswer } from "../../src/console/asks/closed.ts";
 import { draftOf, subjectOf } from "../../src/console/asks/subject.ts";
 import { describeProposal, describeRule } from "../../src/console/asks/words.ts";
-import { explainRefused, isAttachable, startsAsText } from "../../src/console/conversation/attachable.ts";
+import {
+  explainRefused,
+  isAttachable,
+  isTooLarge,
+  startsAsText,
+} from "../../src/console/conversation/attachable.ts";
 import { describePermission, describeResult } from "../../src/console/conversation/outcomes.ts";
 import { describeProblem } from "../../src/console/conversation/problems.ts";
 import {
@@ -28,6 +33,7 @@ import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
 import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
 import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
+import { writeCurl } from "../../src/console/run/curl.ts";
 import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/figures.ts";
 import { lanesOf } from "../../src/console/run/timeline.ts";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
@@ -322,13 +328,13 @@ test("AP-54: an approval asks in plain words, and says whose rule asks", () => {
 test("AP-54: a file that no message may hold is refused with the place where it can go", () => {
   const types = ["image/png", "Text/Plain; charset=utf-8", "application/octet-stream", "", "video/mp2t"];
   expect(types.map((type) => isAttachable({ type }))).toEqual([true, true, false, false, false]);
-  const [one, two, three] = ["a.bin", "b.zip", "c.ts"].map((name) => ({ name }));
+  const [one, two, three] = ["a.bin", "b.zip", "c.ts"].map((name) => ({ name, size: 5 }));
   const utf8 = new TextEncoder().encode("const café = 1;");
   expect(
     [utf8, utf8.slice(0, 10), Uint8Array.of(0x89, 0x50, 0), Uint8Array.of(65, 0)].map(startsAsText),
   ).toEqual([true, true, false, false]);
   expect(explainRefused([])).toBe("");
-  expect(explainRefused([one ?? { name: "" }])).toBe(
+  expect(explainRefused([one ?? { name: "", size: 0 }])).toBe(
     "a.bin cannot be sent with a message. Put it into Files instead.",
   );
   expect(
@@ -338,6 +344,11 @@ test("AP-54: a file that no message may hold is refused with the place where it 
     ),
   ).toBe(
     "a.bin, b.zip and c.ts cannot be sent with a message. Put them into Files once the session has begun.",
+  );
+  const large = { name: "d.png", size: 8 * 2 ** 20 + 1 };
+  expect([large.size - 1, large.size].map((size) => isTooLarge({ size }))).toEqual([false, true]);
+  expect(explainRefused([large, one ?? large])).toBe(
+    "d.png (larger than 8 MiB) and a.bin cannot be sent with a message. Put them into Files instead.",
   );
 });
 
@@ -433,7 +444,7 @@ test.each([
   ["truncated_stream", 5, "The reply broke off. Tried again by itself."],
   ["network", 5, "The model could not be reached. Tried again by itself."],
   ["server_error", null, "The model failed."],
-  ["cancelled", null, "The reply was stopped."],
+  ["cancelled", null, null],
   ["something_new", 5, "The reply broke off. Tried again by itself."],
 ])("AP-54: an attempt that ended by %s says so, and whether it was tried again", (code, retry_at, words) => {
   expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
@@ -498,3 +509,13 @@ test.each([
     expect(lane).toMatchObject({ title, failed, segments: [{ kind, from: 0, to: 10 }] });
   },
 );
+
+test("AP-54: what is copied as curl names a key only where the page needs one, and never the key", () => {
+  const events = "https://it's.example/v1/sessions/s_1/events";
+  expect(writeCurl(events, [], false)).toBe(
+    String.raw`curl 'https://it'\''s.example/v1/sessions/s_1/events'`,
+  );
+  expect(writeCurl("https://a.example/events", ["run_end", "error"], true)).toBe(
+    `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?types=run_end,error'`,
+  );
+});

@@ -99,7 +99,10 @@ const Agent = ({ entry, thread }: { readonly entry: MessageEntry; readonly threa
       );
     })}
     {entry.truncated && <MoreText entry={entry} thread={thread} />}
-    {entry.marks?.includes("partial") === true && <p class="entry mark">The reply was broken off here.</p>}
+    {/* In the person's own thread the end of the run says so. */}
+    {thread !== "main" && entry.marks?.includes("partial") === true && (
+      <p class="entry mark">The reply was stopped here.</p>
+    )}
   </>
 );
 

@@ -4,7 +4,6 @@ import type { ProblemBody } from "../../client/transcript.ts";
 
 const words: Readonly<Record<string, string>> = {
   unsupported_media_type: "A file of this kind cannot be sent with a message. Put it into Files instead.",
-  payload_too_large: "This is too large to be sent.",
 };
 
 const endsSentence = /[.!?…]$/;

@@ -18,7 +18,6 @@ const attemptWords: Readonly<Record<string, string>> = {
   truncated_stream: "The reply broke off",
   network: "The model could not be reached",
   server_error: "The model failed",
-  cancelled: "The reply was stopped",
 };
 
 /** A limit that is reached is told by the ask for more, or by the end of the run. */
@@ -99,8 +98,11 @@ type Sentences = { readonly [T in NoteEvent["type"]]?: (event: NoteOf<T>) => str
 
 /** The sentences of notes that are no more than one. */
 const sentences: Sentences = {
-  attempt_aborted: ({ data }) =>
-    `${attemptWords[data.code] ?? "The reply broke off"}.${data.retry_at === null ? "" : " Tried again by itself."}`,
+  // That a reply was stopped stands at its end.
+  attempt_aborted: ({ data: { code, retry_at: retryAt } }) =>
+    code === "cancelled"
+      ? null
+      : `${attemptWords[code] ?? "The reply broke off"}.${retryAt === null ? "" : " Tried again by itself."}`,
   provider_failover: ({ data }) => `${data.from} did not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,

@@ -6,6 +6,7 @@ import { escapeJson } from "../parts/escape.ts";
 import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
+import { writeCurl } from "./curl.ts";
 
 /** The raw events, with a filter and a way to read the same in a terminal. */
 
@@ -14,15 +15,6 @@ const page = 200;
 
 /** So many events are read from the server at once. */
 const readAtOnce = 1_000;
-
-const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
-
-/** The command that lists these events; the key is a variable of the shell, never a text. */
-const curlOf = (session: string, types: readonly string[]): string => {
-  const query = types.length === 0 ? "" : `?types=${types.join(",")}`;
-  const address = `${location.origin}/v1/sessions/${session}/events${query}`;
-  return `curl -H "Authorization: Bearer $LIMPET_KEY" ${quote(address)}`;
-};
 
 const timeOf = (at: number): string => new Date(at).toISOString().slice(11, 23);
 
@@ -67,6 +59,7 @@ const EventRow = ({ event }: { readonly event: StoredEvent }) => {
 
 export const Events = ({ transcript }: { readonly transcript: Transcript }) => {
   const { id } = useSession();
+  const { key } = useApp();
   const [filter, setFilter] = useState("");
   const [most, setMost] = useState(page);
   const { events, hidden, read } = useEvents();
@@ -88,7 +81,11 @@ export const Events = ({ transcript }: { readonly transcript: Transcript }) => {
             onInput={({ currentTarget }) => setFilter(currentTarget.value)}
           />
         </label>
-        <CopyButton text={curlOf(id, types)} label="Copy as curl" words="Copy as curl" />
+        <CopyButton
+          text={writeCurl(`${location.origin}/v1/sessions/${id}/events`, types, key.get() !== "")}
+          label="Copy as curl"
+          words="Copy as curl"
+        />
       </div>
       <p class="meta">
         {formatCount(found.length)} of {formatCount(transcript.seq)} events
