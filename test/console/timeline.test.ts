@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import type { CallEntry, ModelCallFacts, Transcript, TurnFacts } from "../../src/client/transcript.ts";
 import { describeCall } from "../../src/console/conversation/verbs.ts";
+import { contextShare, turnsOf } from "../../src/console/run/figures.ts";
 import { labelTick, lanesOf, nameTurns, ticksOf } from "../../src/console/run/timeline.ts";
 
 /** AP-54: what the timeline says and draws. */
@@ -46,7 +47,7 @@ const callEntry = (fields: object): CallEntry =>
 type Run = Transcript["runs"][number];
 
 const runOf = (id: string, thread: string, timeline: readonly TurnFacts[]): Run =>
-  ({ id, thread, timeline }) as unknown as Run;
+  ({ id, thread, timeline, started_at: 0 }) as unknown as Run;
 
 const titlesOf = (calls: readonly string[], entries: readonly CallEntry[]): readonly string[] => {
   const run = runOf("run_1", "main", [turnOf(calls)]);
@@ -101,6 +102,26 @@ test("AP-54: a turn whose calls the log no longer has used tools; it did not jus
     ["Used 2 tools"],
   ]);
 });
+
+test.each([
+  [{}, "Made the context smaller", false],
+  [{ ended_at: null }, "Making the context smaller", false],
+  [{ failure: "overloaded" }, "Could not make the context smaller", true],
+  [{ failure: "cancelled" }, "Stopped", false],
+])(
+  "AP-54: a run that only made the context smaller has no turn to open: %j is %s",
+  (fields, title, failed) => {
+    const call = { ...modelCall(0, 10), purpose: "compaction", ...fields } as ModelCallFacts;
+    const run = runOf("run_2", "main", [turnOf([], { turn: 0, model_calls: [call] })]);
+    const transcript = { ...emptyTranscript, runs: [run] };
+    expect(lanesOf(transcript, run, 20)).toMatchObject([{ turn: null, depth: 0, title, failed }]);
+    expect(turnsOf(transcript)).toEqual([]);
+    expect(contextShare(transcript, 16_000)).toBeNull();
+    const before = { ...modelCall(0, 10), estimated_tokens: 8_000 };
+    const runs = [runOf("run_1", "main", [turnOf([], { model_calls: [before] })]), run];
+    expect(contextShare({ ...emptyTranscript, runs }, 16_000)).toBe(0.5);
+  },
+);
 
 test.each([
   ["failed", ["model", "failed"]],

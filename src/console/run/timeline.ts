@@ -7,7 +7,7 @@ import type {
 } from "../../client/transcript.ts";
 import { describeCall, hasFailed } from "../conversation/verbs.ts";
 import { formatDuration } from "../parts/format.ts";
-import { callsOf, turnSpent } from "./figures.ts";
+import { callsOf, isTurn, turnSpent } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 
 /** A run as lanes over time: one for each turn, and those of called agents below their call. */
@@ -20,7 +20,7 @@ export interface Segment {
 
 export interface Lane {
   readonly id: string;
-  /** The turn's number from 1; null for a called agent. */
+  /** The turn's number from 1; null for a called agent, and for what is done outside of turns. */
   readonly turn: number | null;
   readonly depth: number;
   readonly title: string;
@@ -104,6 +104,15 @@ const titleOf = (
   return last.ended_at === null ? "Thinking" : "Answered";
 };
 
+/** Outside of turns a run only makes the context smaller. */
+const smallerTitle = ({ model_calls: models }: TurnFacts): string => {
+  const last = models.at(-1);
+  if (last === undefined || (last.failure === null && last.ended_at !== null))
+    return "Made the context smaller";
+  if (last.failure === null) return "Making the context smaller";
+  return isStopped(last) ? "Stopped" : "Could not make the context smaller";
+};
+
 const turnLane = (
   run: TranscriptRun,
   facts: TurnFacts,
@@ -112,9 +121,9 @@ const turnLane = (
   now: number,
 ): Lane => ({
   id: `${run.id}/${facts.turn}`,
-  turn: facts.turn,
+  turn: isTurn(facts) ? facts.turn : null,
   depth,
-  title: titleOf(facts, calls, facts.ended_at === null),
+  title: isTurn(facts) ? titleOf(facts, calls, facts.ended_at === null) : smallerTitle(facts),
   segments: [
     ...facts.model_calls.map((call) => modelSegment(call, now)),
     ...calls.flatMap((call) => callSegments(call, now)),
