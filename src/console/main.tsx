@@ -11,6 +11,7 @@ import { titleOf } from "./sessions/status.ts";
 import { announceEvents } from "./state/announcements.ts";
 import { createApi } from "./state/api.ts";
 import type { App } from "./state/app.ts";
+import { putBackDraft } from "./state/drafts.ts";
 import { readRoute, writeRoute } from "./state/route.ts";
 import type { PageAddress } from "./state/route.ts";
 import { openSession } from "./state/session.ts";
@@ -81,7 +82,12 @@ const createWith = async (agent: string | null, content: string, files: readonly
   const opened = keyOf(JSON.stringify([body, content, files.map(({ name, size }) => [name, size])]));
   const { id } = await client.sessions.create(body, { key: opened });
   go({ session: id, context: null });
-  if (files.length > 0) await session.get()?.send(content, "queue", files, opened);
+  if (files.length > 0) {
+    const sent = session.get()?.send(content, "queue", files, opened) ?? Promise.resolve();
+    report(sent);
+    // The session is there: what it was not given stands in its field.
+    await sent.catch(() => putBackDraft(id, { text: content, files }));
+  }
   opening = null;
   sessions.refresh();
 };

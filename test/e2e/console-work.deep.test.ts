@@ -138,6 +138,8 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
   const waiting = page.locator(".waiting");
   await waiting.filter({ hasText: "first" }).getByRole("button", { name: "Withdraw" }).click();
   await expect.poll(() => waiting.count()).toBe(1);
+  await expect.poll(() => page.locator("#composer").inputValue()).toBe("first thought");
+  await page.locator("#composer").fill("");
   await page.locator("#composer").press("ArrowUp");
   await expect.poll(() => page.locator("#composer").inputValue()).toBe("second thought");
   await expect.poll(() => waiting.count()).toBe(0);
@@ -151,7 +153,7 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
   expect(await saidIn(session)).toEqual(["hold", expect.stringContaining("third thought")]);
 });
 
-test("AP-54: Queue stays chosen while the run works, and what a stopped run did not take can be sent again", async () => {
+test("AP-54: Queue stays chosen while the run works, and what a stopped run did not take can be taken back into the field", async () => {
   const { page, start, state, say, logText } = shown;
   const session = await start("wait");
   await page.locator(".line", { hasText: "Running" }).waitFor();
@@ -170,7 +172,7 @@ test("AP-54: Queue stays chosen while the run works, and what a stopped run did 
   const first = returned.filter({ hasText: "first thought" });
   expect(await first.textContent()).toContain("Not sent, since the run was stopped");
   await page.locator("#composer").fill("half a thought");
-  await first.getByRole("button", { name: "Send again" }).click();
+  await first.getByRole("button", { name: "Take back into the field" }).click();
   expect(await page.locator("#composer").inputValue()).toBe("half a thought\nfirst thought");
   await page.locator("#composer").press("Enter");
   await state("done");

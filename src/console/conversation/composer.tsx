@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Menu } from "../parts/controls.tsx";
+import { IconButton, Menu } from "../parts/controls.tsx";
 import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
-import { askBeforeLeaving } from "../parts/hooks.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
-import { explainRefused, isAttachable, startsAsText } from "./attachable.ts";
-import { keepDraftFiles, keepDraftText, readDraftFiles, readDraftText } from "../state/drafts.ts";
+import { explainRefused, isAttachable, isTooLarge, startsAsText } from "./attachable.ts";
+import { isEmptyDraft, useDraft } from "./draft.ts";
 
 /** The field that messages are written in: it sends, queues, steers, or answers an open question. */
 
@@ -14,6 +13,14 @@ export interface ComposerMode {
   readonly id: string;
   readonly label: string;
   readonly hint?: string;
+}
+
+/** A message that waited and is edited now. */
+export interface RecalledMessage {
+  readonly text: string;
+  readonly mode: string;
+  /** Resolves once it waits no more. */
+  readonly taken: Promise<void>;
 }
 
 interface ComposerProps {
@@ -25,7 +32,8 @@ interface ComposerProps {
   readonly modes: readonly ComposerMode[];
   /** A choice among them holds as long as this stays the same. */
   readonly choiceHolds?: string;
-  readonly verb: string;
+  /** What the button does, by the way to send. */
+  readonly verb: (mode: string) => string;
   /** The text goes to the one who asked: the field is blue. */
   readonly answers: boolean;
   readonly isPrimary?: boolean;
@@ -35,7 +43,7 @@ interface ComposerProps {
   readonly onBegin?: () => void;
   readonly onStop?: () => void;
   /** Called for the arrow up in an empty field. */
-  readonly onRecall?: () => string | null;
+  readonly onRecall?: () => RecalledMessage | null;
   readonly children?: ComponentChildren;
   readonly tall?: boolean;
 }
@@ -57,14 +65,11 @@ const Files = ({ files, onRemove }: FilesProps) =>
       {files.map((file) => (
         <li key={file.name}>
           <span class="cut">{escapeInLine(file.name)}</span>
-          <button
-            type="button"
-            class="icon"
-            aria-label={`Leave ${escapeInLine(file.name)} out`}
+          <IconButton
+            name="close"
+            label={`Leave ${escapeInLine(file.name)} out`}
             onClick={() => onRemove(file)}
-          >
-            <Icon name="close" />
-          </button>
+          />
         </li>
       ))}
     </ul>
@@ -85,15 +90,7 @@ const Attach = ({ onFiles }: { readonly onFiles: (files: readonly File[]) => voi
           currentTarget.value = "";
         }}
       />
-      <button
-        type="button"
-        class="icon"
-        aria-label="Attach files"
-        title="Attach files"
-        onClick={() => input.current?.click()}
-      >
-        <Icon name="clip" />
-      </button>
+      <IconButton name="clip" label="Attach files" onClick={() => input.current?.click()} />
     </>
   );
 };
@@ -142,10 +139,8 @@ const modeItems = (
     ...(hint === undefined ? {} : { hint }),
   }));
 
-interface BarProps extends Pick<
-  ComposerProps,
-  "modes" | "verb" | "answers" | "isPrimary" | "onStop" | "children"
-> {
+interface BarProps extends Pick<ComposerProps, "modes" | "answers" | "isPrimary" | "onStop" | "children"> {
+  readonly verb: string;
   readonly mode: string;
   readonly isEmpty: boolean;
   readonly onMode: (id: string) => void;
@@ -190,27 +185,17 @@ const Bar = ({ modes, mode, isEmpty, onMode, onFiles, onSubmit, onStop, ...rest 
 const isSubmit = (event: KeyboardEvent): boolean =>
   event.key === "Enter" && !event.shiftKey && !event.isComposing;
 
-interface DraftState {
-  readonly text: string;
-  readonly files: readonly File[];
-}
-
-const noFiles: readonly File[] = [];
-
-const empty: DraftState = { text: "", files: noFiles };
-
-const isEmptyDraft = ({ text, files }: DraftState): boolean => text.trim() === "" && files.length === 0;
-
 interface FieldProps {
   readonly text: string;
   readonly label: string;
   readonly placeholder: string;
   readonly onText: (text: string) => void;
   readonly onSubmit: () => void;
-  readonly onRecall: (() => string | null) | undefined;
+  readonly onRecall: () => boolean;
+  readonly onLeave: () => boolean;
 }
 
-const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldProps) => {
+const Field = ({ text, label, placeholder, onText, onSubmit, onRecall, onLeave }: FieldProps) => {
   const area = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (area.current !== null) fit(area.current);
@@ -221,12 +206,8 @@ const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldPr
       if ((event.metaKey || event.ctrlKey) && text.trim() === "") return;
       event.preventDefault();
       onSubmit();
-    } else if (event.key === "ArrowUp" && text === "") {
-      const recalled = onRecall?.() ?? null;
-      if (recalled === null) return;
+    } else if (event.key === "ArrowUp" && text === "" ? onRecall() : event.key === "Escape" && onLeave())
       event.preventDefault();
-      onText(recalled);
-    }
   };
   return (
     <textarea
@@ -245,66 +226,6 @@ const Field = ({ text, label, placeholder, onText, onSubmit, onRecall }: FieldPr
 const classOf = (looks: Readonly<Record<string, boolean>>): string =>
   ["composer", ...Object.keys(looks).filter((look) => looks[look])].join(" ");
 
-/** Keeps the files of a draft over a reload; where they cannot be kept, the browser asks before the page is left. */
-const useKeptFiles = (place: string, files: readonly File[], restore: (kept: readonly File[]) => void) => {
-  const [isRead, setRead] = useState(false);
-  const [isKept, setKept] = useState(true);
-  const sending = useRef(noFiles);
-  const current = useRef(files);
-  current.current = files;
-  const keep = async (): Promise<void> =>
-    setKept(await keepDraftFiles(place, [...sending.current, ...current.current]));
-  useEffect(() => {
-    const read = async (): Promise<void> => {
-      restore(await readDraftFiles(place));
-      setRead(true);
-    };
-    void read();
-  }, []);
-  useEffect(() => {
-    if (isRead) void keep();
-  }, [files, isRead]);
-  const isAtRisk = !isKept && files.length > 0;
-  useEffect(() => (isAtRisk ? askBeforeLeaving() : undefined), [isAtRisk]);
-  /** Files on their way are kept until they are there, or stand in the field again. */
-  return async (sent: readonly File[], work: Promise<void>): Promise<void> => {
-    const stopAsking = sent.length > 0 ? askBeforeLeaving() : () => undefined;
-    sending.current = sent;
-    await work;
-    stopAsking();
-    sending.current = noFiles;
-    await keep();
-  };
-};
-
-/** What is written and attached; what could not be sent stands in it again. */
-const useDraft = (place: string) => {
-  const [draft, setDraft] = useState((): DraftState => ({ text: readDraftText(place), files: noFiles }));
-  useEffect(() => keepDraftText(place, draft.text), [draft.text]);
-  const keepWhile = useKeptFiles(place, draft.files, (kept) => {
-    if (kept.length > 0) setDraft(({ text, files }) => ({ text, files: [...kept, ...files] }));
-  });
-  const putBack = (lost: DraftState): void =>
-    setDraft(({ text, files }) => ({
-      text: [lost.text, text].filter((each) => each !== "").join("\n"),
-      files: [...lost.files, ...files],
-    }));
-  return {
-    draft,
-    setDraft,
-    attach: (more: readonly File[]): void =>
-      setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
-    /** Empties the field, until what was in it turns out not to be sent. */
-    send: (work: Promise<void>): void => {
-      void keepWhile(
-        draft.files,
-        work.catch(() => putBack(draft)),
-      );
-      setDraft(empty);
-    },
-  };
-};
-
 /** The way to send that a person chose, while the situation is the one it was chosen in. */
 const useMode = (modes: readonly ComposerMode[], situation: string) => {
   const [choice, setChoice] = useState({ situation, mode: "" });
@@ -317,6 +238,7 @@ const useMode = (modes: readonly ComposerMode[], situation: string) => {
 
 /** Browsers call source code and logs by many types, or by none: any text goes as plain text. */
 const asAttachable = async (file: File): Promise<File | null> => {
+  if (isTooLarge(file)) return null;
   if (isAttachable(file)) return file;
   const start = new Uint8Array(await file.slice(0, 8_192).arrayBuffer());
   return startsAsText(start) ? new File([file], file.name, { type: "text/plain" }) : null;
@@ -338,32 +260,74 @@ const useAttachments = (place: string, attach: (files: readonly File[]) => void)
   };
 };
 
+const Refusal = ({ text }: { readonly text: string }) =>
+  text === "" ? null : (
+    <p class="composer-refusal" role="alert">
+      {escapeInLine(text)}
+    </p>
+  );
+
+/** Takes the newest message that waits into the field; who leaves it without sending has it wait again, as it was. */
+const useRecall = (
+  { draft, setDraft, send }: ReturnType<typeof useDraft>,
+  onRecall: ComposerProps["onRecall"],
+  onSend: ComposerProps["onSend"],
+  setMode: (mode: string) => void,
+) => {
+  const edited = useRef<RecalledMessage | null>(null);
+  return {
+    forget: (): void => {
+      edited.current = null;
+    },
+    recall: (): boolean => {
+      const recalled = onRecall?.() ?? null;
+      if (recalled === null) return false;
+      edited.current = recalled;
+      setDraft({ ...draft, text: recalled.text });
+      setMode(recalled.mode);
+      return true;
+    },
+    leave: (): boolean => {
+      if (edited.current === null) return false;
+      const { text, mode, taken } = edited.current;
+      edited.current = null;
+      send(
+        taken.then(() => onSend(text, mode, [])),
+        { text: draft.text, files: [] },
+      );
+      return true;
+    },
+  };
+};
+
 export const Composer = ({
   place,
   modes,
   choiceHolds = "",
   onSend,
   onBegin,
-  onRecall,
   answers,
   placeholder,
-  tall = false,
+  verb,
   ...rest
 }: ComposerProps) => {
-  const { draft, setDraft, attach, send } = useDraft(place);
+  const field = useDraft(place);
+  const { draft, setDraft, attach, send } = field;
   const { mode, setMode } = useMode(modes, choiceHolds);
   const { refusal, forget, take } = useAttachments(place, attach);
+  const edit = useRecall(field, rest.onRecall, onSend, setMode);
   const isAnswer = answers && mode === "answer";
   const submit = (): void => {
     if (!isEmptyDraft(draft)) {
       send(onSend(draft.text, mode, draft.files));
       forget();
+      edit.forget();
     }
     document.getElementById("composer")?.focus();
   };
   const isOver = useDroppedFiles(take);
   return (
-    <div class={classOf({ answers: isAnswer, tall, "takes-drop": isOver })}>
+    <div class={classOf({ answers: isAnswer, tall: rest.tall === true, "takes-drop": isOver })}>
       {isAnswer && draft.text !== "" && <span class="composer-tag">Your answer</span>}
       <Field
         text={draft.text}
@@ -374,21 +338,19 @@ export const Composer = ({
           setDraft({ ...draft, text });
         }}
         onSubmit={submit}
-        onRecall={onRecall}
+        onRecall={edit.recall}
+        onLeave={edit.leave}
       />
       <Files
         files={draft.files}
         onRemove={(gone) => setDraft({ ...draft, files: draft.files.filter((file) => file !== gone) })}
       />
-      {refusal !== "" && (
-        <p class="composer-refusal" role="alert">
-          {escapeInLine(refusal)}
-        </p>
-      )}
+      <Refusal text={refusal} />
       <Bar
         {...rest}
         modes={modes}
         mode={mode}
+        verb={verb(mode)}
         answers={isAnswer}
         isEmpty={isEmptyDraft(draft)}
         onMode={setMode}

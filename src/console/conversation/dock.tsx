@@ -4,7 +4,7 @@ import { Confirm } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { formatCountdown } from "../sessions/status.ts";
+import { beginSentence, formatCountdown } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { keepDraftAsk, readDraftAsk } from "../state/draft-ask.ts";
 import { textOf } from "../state/session.ts";
@@ -50,7 +50,15 @@ const Connection = ({ transcript }: { readonly transcript: Transcript }) => {
   );
 };
 
-const Waiting = ({ input }: { readonly input: TranscriptInput }) => {
+const isText = ({ content }: TranscriptInput): boolean => content.every(({ type }) => type === "text");
+
+interface WaitingProps {
+  readonly input: TranscriptInput;
+  /** What joins the run now would drop what the run asks. */
+  readonly hasAsk: boolean;
+}
+
+const Waiting = ({ input, hasAsk }: WaitingProps) => {
   const session = useSession();
   const { report } = useApp();
   return (
@@ -59,12 +67,12 @@ const Waiting = ({ input }: { readonly input: TranscriptInput }) => {
       <span class="cut">
         {whenItGoesOut(input.on_busy)}: {escapeInLine(textOf(input))}
       </span>
-      {input.on_busy !== "steer" && input.content.every(({ type }) => type === "text") && (
+      {input.on_busy !== "steer" && !hasAsk && isText(input) && (
         <button type="button" class="plain" onClick={() => report(session.sendNow(input))}>
           Send now
         </button>
       )}
-      <button type="button" class="plain" onClick={() => report(session.withdraw(input))}>
+      <button type="button" class="plain" onClick={() => report(session.takeBack(input))}>
         Withdraw
       </button>
     </div>
@@ -118,10 +126,12 @@ const placeholderFor =
 export const openAskOf = ({ asks }: Transcript): TranscriptAsk | null =>
   asks.find(({ kind }) => kind === "question") ?? asks.find(({ kind }) => kind !== "client_tool") ?? null;
 
-const verbFor = (transcript: Transcript, ask: TranscriptAsk | null): string => {
-  if (transcript.status === "offline") return "Send later";
-  return takesAnswer(ask) ? "Answer" : "Send";
-};
+const verbFor =
+  ({ status, session }: Transcript) =>
+  (mode: string): string => {
+    if (status === "offline") return "Send later";
+    return session?.active_run == null ? "Send" : beginSentence(mode);
+  };
 
 /** Asks once before a call that runs is broken off. */
 export const StopQuestion = ({ onClose }: { readonly onClose: () => void }) => {
@@ -180,7 +190,7 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
     <div class="dock">
       <Connection transcript={transcript} />
       {waiting.map((input) => (
-        <Waiting key={input.id} input={input} />
+        <Waiting key={input.id} input={input} hasAsk={transcript.asks.length > 0} />
       ))}
       {transcript.status !== "closed" && (
         <Composer
@@ -189,16 +199,17 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
           placeholder={placeholderFor(agent, transcript, ask)}
           modes={modesFor(ask, busy, transcript.status === "live")}
           choiceHolds={`${transcript.session?.active_run ?? ""} ${ask?.id ?? ""}`}
-          verb={verbFor(transcript, ask)}
+          verb={verbFor(transcript)}
           answers={takesAnswer(ask)}
           onSend={send}
           onBegin={begin}
           {...(busy && { onStop: stop })}
           onRecall={() => {
             const last = waiting.at(-1);
-            if (last === undefined) return null;
-            report(session.withdraw(last));
-            return textOf(last);
+            if (last === undefined || !isText(last)) return null;
+            const taken = session.withdraw(last);
+            report(taken);
+            return { text: textOf(last), mode: last.on_busy ?? "queue", taken };
           }}
         />
       )}

@@ -75,7 +75,7 @@ export const FirstPage = () => {
           place="new"
           placeholder={() => "Write a message"}
           modes={[]}
-          verb="Start"
+          verb={() => "Start"}
           answers={false}
           isPrimary
           tall

@@ -160,7 +160,7 @@ const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: s
   );
 };
 
-/** A message that no run took up: its text is still there, and can go out again. */
+/** A message that no run took up: its text is still there, and can be taken back into the field. */
 const Returned = ({ event }: { readonly event: NoteOf<"input_returned"> }) => {
   const { text, files } = readReturned(event.data.content);
   return (
@@ -180,7 +180,7 @@ const Returned = ({ event }: { readonly event: NoteOf<"input_returned"> }) => {
           <>
             {" · "}
             <button type="button" class="link" onClick={() => fillComposer(text)}>
-              Send again
+              Take back into the field
             </button>
           </>
         )}

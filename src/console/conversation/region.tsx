@@ -5,7 +5,7 @@ import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { contextShare, threadCost } from "../run/figures.ts";
-import { SessionMenu } from "../sessions/list.tsx";
+import { Rename, SessionMenu, mostUsed } from "../sessions/list.tsx";
 import { describeWait, titleOf } from "../sessions/status.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
@@ -45,31 +45,10 @@ const describe = (transcript: Transcript, now: number): StateWords => {
   return { text: describeRun(transcript, now), mine: false };
 };
 
-const Title = ({
-  title,
-  onDone,
-}: {
-  readonly title: string;
-  readonly onDone: (title: string | null) => void;
-}) => (
-  <input
-    class="field"
-    aria-label="Title of the session"
-    maxLength={256}
-    defaultValue={title}
-    ref={(input) => input?.select()}
-    onBlur={({ currentTarget }) => onDone(currentTarget.value.trim())}
-    onKeyDown={(event) => {
-      event.stopPropagation();
-      if (event.key === "Enter") onDone(event.currentTarget.value.trim());
-      if (event.key === "Escape") onDone(null);
-    }}
-  />
-);
-
 /** The way to the run where it is not beside the conversation. */
 const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
-  const { panel, team } = useApp();
+  const { panel, team, sessions } = useApp();
+  const row = useStore(sessions.list).rows.find(({ id }) => id === transcript.session?.id);
   const agent = useStore(team)?.agents.find(({ name }) => name === transcript.session?.agent);
   const isOpen = useStore(panel);
   const isDrawer = useMedia("(max-width: 1179px)");
@@ -79,7 +58,7 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
       <span class="hidden">The run: </span>
       {share !== null && formatShare(share)}{" "}
-      <span class="quiet-text">{formatUsd(transcript.usage.cost_usd)}</span>
+      <span class="quiet-text">{formatUsd(mostUsed(transcript.usage, row).cost_usd)}</span>
     </button>
   );
 };
@@ -101,15 +80,11 @@ const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
 };
 
 const Head = ({ transcript }: { readonly transcript: Transcript }) => {
-  const { go, sessions, report } = useApp();
-  const session = useSession();
+  const { go } = useApp();
+  const { id } = useSession();
   const [renaming, setRenaming] = useState(false);
   const isPhone = useMedia("(max-width: 759px)");
-  const title = transcript.session?.title ?? "";
-  const rename = (next: string | null): void => {
-    setRenaming(false);
-    if (next !== null && next !== "" && next !== title) report(sessions.rename(session.id, next));
-  };
+  const title = transcript.session?.title ?? null;
   return (
     <header class="head">
       {isPhone && (
@@ -117,14 +92,14 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
       )}
       <div class="head-words">
         {renaming ? (
-          <Title title={title} onDone={rename} />
+          <Rename row={{ id, title }} onDone={() => setRenaming(false)} />
         ) : (
           <h1 class="cut">{transcript.session === null ? "Session" : titleOf(transcript.session)}</h1>
         )}
         <StateLine transcript={transcript} />
       </div>
       <RunButton transcript={transcript} />
-      <SessionMenu row={{ id: session.id }} onRename={() => setRenaming(true)} />
+      <SessionMenu row={{ id }} onRename={() => setRenaming(true)} />
     </header>
   );
 };
@@ -162,7 +137,7 @@ const Kept = ({ transcript }: { readonly transcript: Transcript }) => {
           {!online && (
             <span class="meta">
               Kept on this device · {placeWords[at] ?? "later in line"} ·{" "}
-              <button type="button" class="link" onClick={() => report(session.withdraw(input))}>
+              <button type="button" class="link" onClick={() => report(session.takeBack(input))}>
                 Withdraw
               </button>
             </span>

@@ -1,5 +1,18 @@
 /** What is written and attached but not sent: the text in this tab, files in the browser's database, over a reload too. */
 
+export interface Draft {
+  readonly text: string;
+  readonly files: readonly File[];
+}
+
+export const emptyDraft: Draft = { text: "", files: [] };
+
+/** Joins two drafts, the first above the second. */
+export const addDraft = (first: Draft, second: Draft): Draft => ({
+  text: [first.text, second.text].filter((each) => each !== "").join("\n"),
+  files: [...first.files, ...second.files],
+});
+
 const textName = (place: string): string => `limpet-draft ${place}`;
 
 /** Reads the text of a place, which is a session or the first page. */
@@ -90,4 +103,24 @@ export const keepDraftFiles = async (place: string, files: readonly File[]): Pro
   } catch {
     return files.length === 0;
   }
+};
+
+/** The fields that are on the page, by their places. */
+const shownFields = new Map<string, (draft: Draft) => void>();
+
+/** Has the field of a place take what is put back there; returns how to end it. */
+export const showDraft = (place: string, take: (draft: Draft) => void): (() => void) => {
+  shownFields.set(place, take);
+  return () => {
+    if (shownFields.get(place) === take) shownFields.delete(place);
+  };
+};
+
+/** Puts what was not sent before what stands in the field of its place, on the page or where drafts are kept. */
+export const putBackDraft = async (place: string, draft: Draft): Promise<void> => {
+  const take = shownFields.get(place);
+  if (take !== undefined) return take(draft);
+  const { text, files } = addDraft(draft, { text: readDraftText(place), files: await readDraftFiles(place) });
+  keepDraftText(place, text);
+  await keepDraftFiles(place, files);
 };

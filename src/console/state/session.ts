@@ -2,7 +2,9 @@ import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
+import { describeProblem } from "../conversation/problems.ts";
 import type { Api } from "./api.ts";
+import { putBackDraft } from "./drafts.ts";
 import { dropInput, keepInput, keepWithdrawal, readKeptInputs } from "./kept.ts";
 import type { KeptInput } from "./kept.ts";
 
@@ -32,6 +34,8 @@ export interface SessionControl {
   readonly cancel: (mode?: "now" | "after_turn") => Promise<void>;
   readonly compact: () => Promise<void>;
   readonly withdraw: (input: TranscriptInput) => Promise<void>;
+  /** Withdraws a message and puts it into the field, with the files that this page sent with it. */
+  readonly takeBack: (input: TranscriptInput) => Promise<void>;
   /** A message that waits for the end of the run joins it now. */
   readonly sendNow: (input: TranscriptInput) => Promise<void>;
   /** Reads a text file of the workspace; null if there is none. */
@@ -70,7 +74,13 @@ interface Uploaded {
 
 const upload = async (api: Api, session: string, file: File) => {
   const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
-  const { id, media_type } = await api.read<Uploaded>(address, { method: "POST", body: file });
+  const { id, media_type } = await api
+    .read<Uploaded>(address, { method: "POST", body: file })
+    .catch((fault: unknown) => {
+      throw fault instanceof LimpetError
+        ? new Error(`${file.name}: ${describeProblem(fault.problem)}`)
+        : fault;
+    });
   const part = { file: id, name: file.name };
   return media_type.startsWith("image/")
     ? { type: "image" as const, ...part }
@@ -115,8 +125,10 @@ const createOutbox = (session: SessionClient): Outbox => {
       try {
         await send(input);
       } catch (fault) {
+        // It stays kept, and goes out when the session is shown again.
+        if (isClosed) return;
         // The composer has the text again.
-        if (!isClosed) dropInput(input.id);
+        dropInput(input.id);
         throw fault;
       }
     },
@@ -129,6 +141,47 @@ const createOutbox = (session: SessionClient): Outbox => {
 
 const tooLate = "The agent has the message already: it was sent, and not withdrawn.";
 
+type Messages = Pick<SessionControl, "send" | "withdraw" | "takeBack" | "sendNow">;
+
+/** Sends messages with their files, and takes back or hurries those that wait. */
+const createMessages = (client: LimpetClient, api: Api, session: SessionClient, outbox: Outbox): Messages => {
+  const { id } = session;
+  const sentFiles = new Map<string, readonly File[]>();
+  const withdraw: SessionControl["withdraw"] = async ({ id: input }) => {
+    try {
+      await outbox.withdraw(input);
+    } catch (fault) {
+      throw hasCode(fault, "input_already_applied") ? new Error(tooLate) : fault;
+    }
+  };
+  return {
+    send: async (text, mode, files = [], input = crypto.randomUUID()) => {
+      if (files.length === 0) return outbox.send({ id: input, content: text, mode });
+      const parts = await Promise.all(files.map((file) => upload(api, id, file)));
+      sentFiles.set(input, files);
+      const said = text.trim() === "" ? [] : [{ type: "text" as const, text }];
+      await session.send({ id: input, content: [...said, ...parts], on_busy: mode });
+    },
+    withdraw,
+    takeBack: async (input) => {
+      const text = textOf({ content: input.content.filter(({ type }) => type === "text") });
+      const taken = withdraw(input);
+      // One that is on its way is shown no more from now on, also where the server is not reached.
+      if (input.state === "accepted") await taken;
+      await putBackDraft(id, { text, files: sentFiles.get(input.id) ?? [] });
+      await taken;
+    },
+    sendNow: async ({ id: input }) => {
+      try {
+        await client.call("edit_input", { session: id, input, on_busy: "steer" });
+      } catch (fault) {
+        // Then it has joined a run already.
+        if (!hasCode(fault, "input_already_applied")) throw fault;
+      }
+    },
+  };
+};
+
 const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
 export const openSession = (client: LimpetClient, api: Api, id: string, key: string): SessionControl => {
@@ -140,30 +193,10 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
     id,
     open,
     keyName: nameKey(key),
-    send: async (text, mode, files = [], input = crypto.randomUUID()) => {
-      if (files.length === 0) return outbox.send({ id: input, content: text, mode });
-      const parts = await Promise.all(files.map((file) => upload(api, id, file)));
-      const said = text.trim() === "" ? [] : [{ type: "text" as const, text }];
-      await session.send({ id: input, content: [...said, ...parts], on_busy: mode });
-    },
+    ...createMessages(client, api, session, outbox),
     answer: async (ask, answer) => void (await session.answer(ask, answer)),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),
-    withdraw: async ({ id: input }) => {
-      try {
-        await outbox.withdraw(input);
-      } catch (fault) {
-        throw hasCode(fault, "input_already_applied") ? new Error(tooLate) : fault;
-      }
-    },
-    sendNow: async ({ id: input }) => {
-      try {
-        await client.call("edit_input", { session: id, input, on_busy: "steer" });
-      } catch (fault) {
-        // Then it has joined a run already.
-        if (!hasCode(fault, "input_already_applied")) throw fault;
-      }
-    },
     readFile: async (file, signal) => {
       try {
         return await (await api.request(`${path}/workspace/${encodePath(file)}`, { signal })).text();

@@ -1,0 +1,289 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { openConsole } from "../support/console-page.ts";
+import type { ConsolePage } from "../support/console-page.ts";
+import { startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+
+/** AP-54: the console does what its words say, and nothing that a person wrote is lost. */
+
+let team: BuiltTeam;
+let server: DevServer;
+let browser: Browser;
+let api: Api;
+let shown: ConsolePage;
+
+beforeAll(async () => {
+  team = await buildTestTeam("desk", "test");
+  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  browser = await launchChromium();
+  api = createApi(server.url);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  team?.remove();
+});
+
+beforeEach(async () => {
+  shown = await openConsole(browser, server.url);
+});
+afterEach(async () => {
+  // A test that has the server refuse a file sees the browser say so.
+  expect(shown.complaints.filter((each) => !each.includes("413"))).toEqual([]);
+  await shown.close();
+});
+
+const field = () => shown.page.locator("#composer");
+const waiting = () => shown.page.locator(".waiting");
+const firstPage = async (): Promise<void> => {
+  await shown.page.goto(`${server.url}/console`);
+  await shown.page.getByRole("button", { name: "Start" }).waitFor();
+};
+const textFile = (name: string, size = 5) => ({
+  name,
+  mimeType: "text/plain",
+  buffer: Buffer.alloc(size, "a"),
+});
+const attach = (files: readonly ReturnType<typeof textFile>[]): Promise<void> =>
+  shown.page.getByLabel("Files to attach").setInputFiles([...files]);
+const attached = () => shown.page.locator(".composer-files li");
+const choose = async (mode: RegExp): Promise<void> => {
+  await shown.page.getByTitle("How it is sent").click();
+  await shown.page.getByRole("menuitemradio", { name: mode }).click();
+};
+const queue = async (text: string): Promise<void> => {
+  await choose(/^Queue/);
+  await shown.say(text);
+  await waiting().filter({ hasText: text }).waitFor();
+};
+const isWorking = async (): Promise<void> => {
+  await shown.page.evaluate(
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+  );
+  expect(await shown.page.locator("dialog[open]").count()).toBe(0);
+  expect(await shown.page.locator(".conversation .head-words").textContent()).toContain("working");
+};
+const clear = async (): Promise<void> => {
+  const head = shown.page.locator(".conversation .head");
+  await head.getByRole("button", { name: "What to do with this session" }).click();
+  await head.getByRole("menuitem", { name: "Clear…" }).click();
+};
+const saidIn = async (session: string): Promise<readonly string[]> =>
+  (await api.events(session)).flatMap((event) =>
+    event.type === "message_added" && event.data.message.role === "user"
+      ? event.data.message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))
+      : [],
+  );
+
+test("AP-54: a file over the limit is refused where it is chosen, by its name and the limit", async () => {
+  await firstPage();
+  await attach([textFile("big.txt", 8 * 2 ** 20 + 1), textFile("small.txt")]);
+  await shown.page
+    .getByText(
+      "big.txt (larger than 8 MiB) cannot be sent with a message. Put it into Files once the session has begun.",
+    )
+    .waitFor();
+  expect(await attached().allTextContents()).toEqual(["small.txt"]);
+});
+
+test("AP-54: what the server refuses of a first message stays in the field of the session that was made", async () => {
+  const { page, state } = shown;
+  const refusal = {
+    type: "",
+    title: "",
+    status: 413,
+    detail: "That is too much.",
+    code: "payload_too_large",
+    retryable: false,
+  };
+  await page.route("**/v1/sessions/*/files?*", (route) => {
+    if (!route.request().url().includes("second")) return route.continue();
+    return route.fulfill({ status: 413, contentType: "application/problem+json", json: refusal });
+  });
+  await firstPage();
+  await attach([textFile("first.txt"), textFile("second.txt")]);
+  await shown.say("Read these");
+  await page.locator(".fault", { hasText: "second.txt: That is too much." }).waitFor();
+  expect(page.url()).toMatch(/#s_/);
+  await expect.poll(() => field().inputValue()).toBe("Read these");
+  expect(await attached().allTextContents()).toEqual(["first.txt", "second.txt"]);
+  await page.reload();
+  await expect.poll(() => attached().allTextContents()).toEqual(["first.txt", "second.txt"]);
+  expect(await field().inputValue()).toBe("Read these");
+  await page.getByRole("button", { name: "Leave second.txt out" }).click();
+  await field().press("Enter");
+  await state("done");
+  await page.locator(".said .attachment", { hasText: "first.txt" }).waitFor();
+  await page.getByRole("button", { name: "New", exact: true }).click();
+  await page.getByRole("button", { name: "Start" }).waitFor();
+  expect([await field().inputValue(), await attached().count()]).toEqual(["", 0]);
+});
+
+test("AP-54: what is on its way when another session is shown goes out later, and stands in no field", async () => {
+  const { page, start, state, say } = shown;
+  await start("hello");
+  await state("done");
+  await page.route("**/v1/sessions/*/messages", (route) => route.abort());
+  await say("remember me");
+  await page.locator(".kept", { hasText: "remember me" }).waitFor();
+  await page.getByRole("button", { name: "New", exact: true }).click();
+  await page.getByRole("button", { name: "Start" }).waitFor();
+  await page.unroute("**/v1/sessions/*/messages");
+  await page.goBack();
+  await page.locator(".said:not(.kept)", { hasText: "remember me" }).waitFor();
+  expect(await field().inputValue()).toBe("");
+});
+
+test("AP-54: what is copied as curl works where the page itself needs no key", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hello");
+  await state("done");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("tab", { name: "Events", exact: true }).click();
+  await page.getByRole("button", { name: "Copy as curl" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+    `curl '${server.url}/v1/sessions/${session}/events'`,
+  );
+});
+
+test("AP-54: the button of the field says what it does with the text, by the way to send", async () => {
+  const { page, start, press } = shown;
+  await start("hold");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
+  await field().fill("a thought");
+  const verb = page.locator(".send");
+  await expect.poll(() => verb.textContent()).toContain("Steer");
+  await choose(/^Queue/);
+  await expect.poll(() => verb.textContent()).toContain("Queue");
+  await choose(/^Interrupt/);
+  await expect.poll(() => verb.textContent()).toContain("Interrupt");
+  await press("Escape");
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await expect.poll(() => verb.textContent()).toContain("Send");
+});
+
+test("AP-54: a message that is withdrawn stands in the field again with its files, before what was written meanwhile", async () => {
+  const { page, start, state } = shown;
+  await start("hold");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
+  await attach([textFile("shells.txt")]);
+  await queue("first thought");
+  await field().fill("half a thought");
+  await waiting().getByRole("button", { name: "Withdraw" }).click();
+  await expect.poll(() => field().inputValue()).toBe("first thought\nhalf a thought");
+  await expect.poll(() => attached().allTextContents()).toEqual(["shells.txt"]);
+  expect(await waiting().count()).toBe(0);
+  await field().press("Escape");
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await state("stopped");
+});
+
+test("AP-54: while an approval is open nothing that would drop it is offered for a message that waits", async () => {
+  const { page, start } = shown;
+  await start("letters");
+  await page.locator(".ask").first().waitFor();
+  await queue("a thought");
+  expect(await waiting().getByRole("button").allTextContents()).toEqual(["Withdraw"]);
+});
+
+test("AP-54: Esc leaves the edit of a message that waits: the message waits again, and the run goes on", async () => {
+  const { page, start, state } = shown;
+  const session = await start("hold");
+  await page.locator(".line", { hasText: "Running" }).waitFor();
+  await queue("first thought");
+  await queue("second thought");
+  await choose(/^Steer/);
+  await field().press("ArrowUp");
+  await expect.poll(() => field().inputValue()).toBe("second thought");
+  await expect.poll(() => waiting().count()).toBe(1);
+  expect(await page.locator(".send").textContent()).toContain("Queue");
+  await field().fill("another thought");
+  await field().press("Escape");
+  await waiting().filter({ hasText: "After this run: second thought" }).waitFor();
+  expect(await waiting().count()).toBe(2);
+  expect(await field().inputValue()).toBe("");
+  await isWorking();
+  await field().press("Escape");
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await state("stopped");
+  expect(await saidIn(session)).toEqual(["hold"]);
+});
+
+test("AP-54: a stopped reply has one mark, at its end, and its cost stands in the list at once", async () => {
+  const { page, start, state, press, logText } = shown;
+  await start("dear flood");
+  await expect.poll(async () => (await logText()).length).toBeGreaterThan(400);
+  await press("Escape");
+  await state("stopped");
+  expect(await page.locator(".log .mark").allTextContents()).toEqual(["Stopped."]);
+  expect(await page.locator(".log .entry").last().textContent()).toBe("Stopped.");
+  await page
+    .locator(".session.current .facts")
+    .getByText(/\$(?!0\.00)/)
+    .waitFor();
+});
+
+test("AP-54: after Clear the figures begin anew, and its question says what one will see", async () => {
+  const { page, start, state } = shown;
+  await start("hello");
+  await state("done");
+  const run = page.locator(".figure", { hasText: "This run" });
+  await run.getByText(/[1-9].* tokens/).waitFor();
+  await clear();
+  const text = await page.locator("dialog p").textContent();
+  expect(text).toContain("your view of it is emptied, too");
+  expect(text).toContain("Events tab");
+  await page.getByRole("button", { name: "Clear it" }).click();
+  await page.locator(".mark", { hasText: "Cleared" }).waitFor();
+  await expect.poll(() => run.textContent()).toContain("$0.000 tokens");
+  expect(await page.locator(".panel .bars, .panel .lanes").count()).toBe(0);
+  await page.reload();
+  await page.locator(".mark", { hasText: "Cleared" }).waitFor();
+  await expect.poll(() => run.textContent()).toContain("$0.000 tokens");
+  await shown.say("hello");
+  await run.getByText(/[1-9].* tokens/).waitFor();
+  expect(await page.locator(".panel .bars li").count()).toBe(1);
+});
+
+test("AP-54: a called agent's row stays where it is when it is opened", async () => {
+  const { page, start, state } = shown;
+  await page.setViewportSize({ width: 1440, height: 460 });
+  await start("dig");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Approve", exact: true }).click();
+  await page.getByRole("button", { name: "Back to the conversation" }).click();
+  await state("done");
+  const row = page.locator(".child-line", { hasText: "Dig 1" });
+  await expect.poll(() => row.getAttribute("aria-expanded")).toBe("false");
+  const top = () => row.evaluate((element) => element.getBoundingClientRect().top);
+  const before = await top();
+  await row.click();
+  await page.getByText("Task: Dig 1").waitFor();
+  await page.waitForTimeout(300);
+  expect(await top()).toBe(before);
+  await page.getByRole("button", { name: "To the end" }).click();
+  await expect.poll(top).toBeLessThan(before);
+});
+
+test("AP-54: Esc clears the search, a second one leaves it, and the filters stay where nothing is found", async () => {
+  const { page, start, state } = shown;
+  await start("hello");
+  await state("done");
+  const search = page.locator("#search");
+  await search.fill("nobody called it so");
+  await page.getByText("No session has this in its title.").waitFor();
+  expect(await page.getByRole("tab", { name: "Failed" }).count()).toBe(1);
+  await search.press("Escape");
+  expect(await search.inputValue()).toBe("");
+  await page.locator(".session.current", { hasText: "hello" }).waitFor();
+  expect(await page.evaluate("document.activeElement?.id")).toBe("search");
+  await search.press("Escape");
+  expect(await page.evaluate("document.activeElement?.id")).not.toBe("search");
+});
