@@ -112,8 +112,8 @@ test("★ TB-8 TB-9: the console shows a disguised command escaped, what may be 
   expect(await asksOf(session)).toMatchObject([
     { approval: { remember: { tool: "exec_run", pattern: "sh -c 'echo \u202Egnp.cod\u202C \u200Bend'" } } },
   ]);
-  await ask.getByRole("button", { name: "Just this once" }).click();
-  await page.getByRole("menuitemradio", { name: "For this session" }).click();
+  await ask.getByRole("button", { name: "Once" }).click();
+  await page.getByRole("menuitemradio", { name: /^In this session/ }).click();
   const pattern = String.raw`exec_run sh -c 'echo \u202egnp.cod\u202c \u200bend'`;
   expect(await ask.locator(".ask-rule code").textContent()).toBe(pattern);
   await approve.click();

@@ -224,3 +224,33 @@ test("AP-54: what the server refused of an ask is no longer said once the next t
   await state("done");
   await refused.waitFor({ state: "detached" });
 });
+
+test("AP-54 TB-8: each choice says how far an approval reaches and until when, and the answered row says which it was", async () => {
+  const { page, start, state, say } = shown;
+  await start("letter");
+  const ask = page.locator(".ask");
+  const reach = ask.getByTitle("How far this reaches");
+  await reach.click();
+  expect(await ask.getByRole("menuitemradio").allTextContents()).toEqual([
+    "OnceFor this call only.",
+    "In this sessionFor all agents in it, until it is taken back: shared_state_set *",
+    "In every session with this agentOther people’s too, for 30 days or until it is taken back: shared_state_set *",
+  ]);
+  await ask.getByRole("menuitemradio", { name: /^In every session/ }).click();
+  expect(await ask.textContent()).toContain("in every session with this agent");
+  for (const viewport of [desk, phone]) {
+    await page.setViewportSize(viewport);
+    await reach.click();
+    expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
+    await page.keyboard.press("Escape");
+  }
+  await page.setViewportSize(desk);
+  await reach.click();
+  await ask.getByRole("menuitemradio", { name: /^In this session/ }).click();
+  await ask.getByRole("button", { name: "Approve", exact: true }).click();
+  await state("done");
+  await page.locator(".line", { hasText: "You approved for this session · " }).waitFor();
+  await say("letter");
+  await page.locator(".line", { hasText: /^Set / }).waitFor();
+  expect(await ask.count()).toBe(0);
+});

@@ -52,6 +52,22 @@ const verbsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   client_tool: { cancel: "went on without it" },
 };
 
+const reachWords = { session: " for this session", agent: " for every session with this agent" } as const;
+
+/** The log does not tell how far an approval reaches: it is known of those that this page gave. */
+const reaches = new Map<string, keyof typeof reachWords>();
+
+/** Notes how far the approval of an ask is to reach, before it is sent; it is forgotten if it is not taken. */
+export const noteReach = (ask: string, reach: keyof typeof reachWords | undefined): void => {
+  if (reach === undefined) reaches.delete(ask);
+  else reaches.set(ask, reach);
+};
+
+const describeReach = (ask: string): string => {
+  const reach = reaches.get(ask);
+  return reach === undefined ? "" : reachWords[reach];
+};
+
 const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json): string => {
   if (kind === "question") return answerText(output);
   if (kind === "authorization") return authorization?.server ?? "";
@@ -77,7 +93,7 @@ export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): C
   return {
     icon: isNo ? "close" : "check",
     good: !isNo,
-    who: escapeInLine(`${nameOf(by, own)} ${verb}`),
+    who: escapeInLine(`${nameOf(by, own)} ${verb}`) + describeReach(ask.id),
     said: escapeInLine(saidOf(ask, output)),
   };
 };

@@ -4,16 +4,10 @@ import { withCommand } from "../parts/key-names.ts";
 import { Deny } from "./deny.tsx";
 import type { Version } from "./edits.ts";
 import type { AskProps } from "./frame.tsx";
+import { describeLasting, reachWords } from "./reach.ts";
+import type { Reach } from "./reach.ts";
 
-/** The buttons of an approval, how long it holds, and the reason of a denial. */
-
-type Remember = "once" | "session" | "agent";
-
-const rememberWords: readonly { readonly id: Remember; readonly label: string }[] = [
-  { id: "once", label: "Just this once" },
-  { id: "session", label: "For this session" },
-  { id: "agent", label: "For this agent" },
-];
+/** The buttons of an approval, how far it reaches, and the reason of a denial. */
 
 interface VersionButtonsProps extends Pick<AskProps, "busy" | "answer"> {
   readonly version: Version;
@@ -39,7 +33,7 @@ const VersionButtons = ({ busy, answer, version: { run }, onUndo }: VersionButto
 );
 
 interface ApproveButtonsProps extends Pick<AskProps, "busy" | "answer"> {
-  readonly remember: Remember;
+  readonly remember: Reach;
   readonly onEdit: () => void;
 }
 
@@ -60,26 +54,26 @@ const ApproveButtons = ({ busy, answer, remember, onEdit }: ApproveButtonsProps)
   </>
 );
 
-interface RememberProps {
+interface ReachProps {
   readonly pattern: string;
-  readonly remember: Remember;
-  readonly onChoose: (remember: Remember) => void;
+  readonly remember: Reach;
+  readonly onChoose: (remember: Reach) => void;
 }
 
-/** How long an approval holds; what it would allow from now on stands beside each choice. */
-const RememberMenu = ({ pattern, remember, onChoose }: RememberProps) => (
+/** How far an approval reaches; until when, and what it would allow from now on, stands beside each choice. */
+const ReachMenu = ({ pattern, remember, onChoose }: ReachProps) => (
   <Menu
-    label="How long this holds"
+    label="How far this reaches"
     class="remember"
     opens="up"
-    items={rememberWords.map(({ id, label }) => ({
+    items={reachWords.map(({ id, label, detail }) => ({
       label,
       checked: id === remember,
-      ...(id === "once" ? {} : { hint: pattern }),
+      hint: id === "once" ? `${detail}.` : `${detail}: ${pattern}`,
       run: () => onChoose(id),
     }))}
   >
-    {rememberWords.find(({ id }) => id === remember)?.label}
+    {reachWords.find(({ id }) => id === remember)?.label}
   </Menu>
 );
 
@@ -97,7 +91,7 @@ interface DecisionProps extends Omit<AskProps, "ask"> {
 /** The buttons, or the reason of a denial. */
 export const Decision = (props: DecisionProps) => {
   const { agent, busy, answer, version, pattern, denies, onDenies, onEdit, onUndo } = props;
-  const [remember, setRemember] = useState<Remember>("once");
+  const [remember, setRemember] = useState<Reach>("once");
   if (denies)
     return (
       <Deny
@@ -120,13 +114,14 @@ export const Decision = (props: DecisionProps) => {
           Deny…
         </button>
         {pattern !== null && !isChanged && (
-          <RememberMenu pattern={pattern} remember={remember} onChoose={setRemember} />
+          <ReachMenu pattern={pattern} remember={remember} onChoose={setRemember} />
         )}
         {isChanged && <span class="meta told">{agent} is told what you changed</span>}
       </div>
       {pattern !== null && remember !== "once" && !isChanged && (
         <p class="ask-rule">
-          From now on allowed without asking: <code>{pattern}</code>
+          {describeLasting(remember)} ({withCommand("K")}, “Permissions that were given”):{" "}
+          <code>{pattern}</code>
         </p>
       )}
     </>
