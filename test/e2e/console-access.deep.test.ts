@@ -172,6 +172,42 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   await close();
 });
 
+test("AP-54: each call of a turn says what came of it, and a run without a turn has a row and no view", async () => {
+  const { get, post } = createApi(server.url);
+  const create = async (scene: string): Promise<string> => {
+    const { body } = await post("/v1/sessions", { title: scene });
+    await post(`/v1/sessions/${String(body["id"])}/messages`, { content: scene, wait: 60 });
+    return String(body["id"]);
+  };
+  const [retry = "", compact = ""] = await Promise.all(["retry", "compact"].map(create));
+  await post(`/v1/sessions/${compact}/compact`, {});
+  await expect
+    .poll(async () => (await get(`/v1/sessions/${compact}/runs/run_2`)).body["state"])
+    .toBe("completed");
+  const { page, close } = await openConsole(browser, server.url);
+  const facts = page.getByRole("region", { name: "Request" });
+  await show(page, `${retry}/run_1/1/1`, "call 1 of 4");
+  await facts.getByText(/after \d+ ms: overloaded/).waitFor();
+  expect(await page.locator(".context").textContent()).not.toContain("call before");
+  expect(await facts.textContent()).not.toContain("From cache");
+  await show(page, `${retry}/run_1/1/3`, "call 3 of 4");
+  await facts.getByText("Broke off").waitFor();
+  await show(page, `${retry}/run_1/1/4`, "call 4 of 4");
+  await facts.getByText("Answered").waitFor();
+  await show(page, compact, "See what the model saw in turn 6");
+  const lane = page.locator(".lane", { hasText: "Made the context smaller" });
+  await lane.waitFor();
+  expect(await lane.evaluate(({ tagName }) => tagName)).toBe("DIV");
+  await post(`/v1/sessions/${compact}/messages`, { content: "hello again", wait: 60 });
+  await show(page, `${compact}/run_3/1`, "3 messages became one summary");
+  await page.getByRole("tab", { name: "Left out 12" }).waitFor();
+  const earlier = page.locator(".context-row", { hasText: "9 messages" });
+  await earlier.getByText("not sent").waitFor();
+  await page.getByRole("button", { name: "The turn before" }).click();
+  await page.getByText("Turn 6 sent").waitFor();
+  await close();
+});
+
 test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, and events to filter and to copy as curl", async () => {
   const { page, close } = await openConsole(browser, server.url);
   await show(page, sessions.team, "Called 2 agents at once");
