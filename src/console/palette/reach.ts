@@ -19,7 +19,6 @@ export const describeReach = (
   { scope, agent, expires_at: until, at }: GrantRow,
   now = Date.now(),
 ): string => {
-  const name = escapeInLine(agent);
-  if (scope === "session") return `for ${name}, in one session`;
-  return `for ${name} in every session, until ${formatTime(until ?? at, now)}`;
+  if (scope === "session") return "in one session";
+  return `for ${escapeInLine(agent)} in every session, until ${formatTime(until ?? at, now)}`;
 };
