@@ -5,12 +5,14 @@ import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { slowly, useApp } from "../state/app.ts";
 import type { SessionList } from "../state/sessions.ts";
-import { SessionConfirm } from "./confirm.tsx";
 import type { SessionQuestion } from "./confirm.tsx";
 import { describeStatus, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
+
+const SessionConfirm = lazy(async () => (await import("./confirm.tsx")).SessionConfirm);
 
 /** The list of sessions: search, filters, rows by day, and what can be done with one. */
 
