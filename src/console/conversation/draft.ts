@@ -10,11 +10,12 @@ import {
   readDraftText,
   showDraft,
 } from "../state/drafts.ts";
-import type { Draft } from "../state/drafts.ts";
+import type { ComposerDraft } from "../state/drafts.ts";
 
 /** What is written and attached in the field for messages, while it is on the page. */
 
-export const isEmptyDraft = ({ text, files }: Draft): boolean => text.trim() === "" && files.length === 0;
+export const isEmptyDraft = ({ text, files }: ComposerDraft): boolean =>
+  text.trim() === "" && files.length === 0;
 
 /** Keeps the files of a draft over a reload; where they cannot be kept, the browser asks before the page is left. */
 const useKeptFiles = (place: string, files: readonly File[], restore: (kept: readonly File[]) => void) => {
@@ -38,7 +39,7 @@ const useKeptFiles = (place: string, files: readonly File[], restore: (kept: rea
   const isAtRisk = !isKept && files.length > 0;
   useEffect(() => (isAtRisk ? askBeforeLeaving() : undefined), [isAtRisk]);
   /** Files on their way are kept until they are there, or are put back. */
-  return async (sent: Draft, work: Promise<void>): Promise<void> => {
+  return async (sent: ComposerDraft, work: Promise<void>): Promise<void> => {
     const stopAsking = sent.files.length > 0 ? askBeforeLeaving() : () => undefined;
     sending.current = sent.files;
     const isSent = await work.then(
@@ -54,9 +55,9 @@ const useKeptFiles = (place: string, files: readonly File[], restore: (kept: rea
 
 /** What is written and attached; what could not be sent stands in it again. */
 export const useDraft = (place: string) => {
-  const [draft, setDraft] = useState((): Draft => ({ ...emptyDraft, text: readDraftText(place) }));
+  const [draft, setDraft] = useState((): ComposerDraft => ({ ...emptyDraft, text: readDraftText(place) }));
   useEffect(() => keepDraftText(place, draft.text), [draft.text]);
-  const add = (more: Draft): void => setDraft((before) => addDraft(more, before));
+  const add = (more: ComposerDraft): void => setDraft((before) => addDraft(more, before));
   useEffect(() => showDraft(place, add), []);
   const keepWhile = useKeptFiles(place, draft.files, (files) => {
     if (files.length > 0) add({ ...emptyDraft, files });
@@ -67,7 +68,7 @@ export const useDraft = (place: string) => {
     attach: (more: readonly File[]): void =>
       setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
     /** Takes the text and what else is sent out of the field, until it turns out not to be sent. */
-    send: (work: Promise<void>, sent: Draft = draft): void => {
+    send: (work: Promise<void>, sent: ComposerDraft = draft): void => {
       void keepWhile(sent, work);
       setDraft(({ files }) => ({ text: "", files: files.filter((file) => !sent.files.includes(file)) }));
     },

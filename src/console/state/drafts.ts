@@ -1,14 +1,14 @@
 /** What is written and attached but not sent: the text in this tab, files in the browser's database, over a reload too. */
 
-export interface Draft {
+export interface ComposerDraft {
   readonly text: string;
   readonly files: readonly File[];
 }
 
-export const emptyDraft: Draft = { text: "", files: [] };
+export const emptyDraft: ComposerDraft = { text: "", files: [] };
 
 /** Joins two drafts, the first above the second. */
-export const addDraft = (first: Draft, second: Draft): Draft => ({
+export const addDraft = (first: ComposerDraft, second: ComposerDraft): ComposerDraft => ({
   text: [first.text, second.text].filter((each) => each !== "").join("\n"),
   files: [...first.files, ...second.files],
 });
@@ -106,10 +106,10 @@ export const keepDraftFiles = async (place: string, files: readonly File[]): Pro
 };
 
 /** The fields that are on the page, by their places. */
-const shownFields = new Map<string, (draft: Draft) => void>();
+const shownFields = new Map<string, (draft: ComposerDraft) => void>();
 
 /** Has the field of a place take what is put back there; returns how to end it. */
-export const showDraft = (place: string, take: (draft: Draft) => void): (() => void) => {
+export const showDraft = (place: string, take: (draft: ComposerDraft) => void): (() => void) => {
   shownFields.set(place, take);
   return () => {
     if (shownFields.get(place) === take) shownFields.delete(place);
@@ -117,7 +117,7 @@ export const showDraft = (place: string, take: (draft: Draft) => void): (() => v
 };
 
 /** Puts what was not sent before what stands in the field of its place, on the page or where drafts are kept. */
-export const putBackDraft = async (place: string, draft: Draft): Promise<void> => {
+export const putBackDraft = async (place: string, draft: ComposerDraft): Promise<void> => {
   const take = shownFields.get(place);
   if (take !== undefined) return take(draft);
   const { text, files } = addDraft(draft, { text: readDraftText(place), files: await readDraftFiles(place) });
