@@ -11,22 +11,13 @@ type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 const optionLines = (options: readonly string[]): readonly string[] =>
   options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
 
-const questionLines = (
-  { text, options, strict }: NonNullable<OpenAsk["question"]>,
-  who: string,
-): readonly string[] => [
-  `? ${who}${toPlainText(text)}`,
-  ...optionLines(options),
-  strict ? "  Type the number of an option." : "  Type the answer, or its number.",
-];
-
 const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): string =>
   url === undefined
     ? `${toPlainText(server)}, which needs a key that may decide`
     : `${toPlainText(server)}: ${toPlainText(url)}`;
 
-/** Says what is asked, and how it is answered. */
-export const askLines = ({
+/** Says what is asked. */
+const subjectLines = ({
   kind,
   label,
   question,
@@ -36,7 +27,8 @@ export const askLines = ({
   client_tool,
 }: OpenAsk): readonly string[] => {
   const who = label === undefined ? "" : `${toPlainText(label)}: `;
-  if (question !== undefined) return questionLines(question, who);
+  if (question !== undefined)
+    return [`? ${who}${toPlainText(question.text)}`, ...optionLines(question.options)];
   if (approval !== undefined)
     return [
       `? ${who}Allow ${toPlainText(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
@@ -46,23 +38,51 @@ export const askLines = ({
       ...(approval.remember === undefined
         ? []
         : [`  remembers ${toPlainText(approval.remember.tool)} ${toPlainText(approval.remember.pattern)}`]),
-      "  y allows it, n [reason] denies it, s allows it in this session, e {json} allows it with other arguments.",
     ];
   if (budget !== undefined)
-    return [
-      `? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`,
-      `  Type a new limit of at least ${budget.least}, or n to end the run.`,
-    ];
-  if (authorization !== undefined) return [`? ${who}Sign in to ${loginPlace(authorization)}`, "  n cancels."];
+    return [`? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`];
+  if (authorization !== undefined) return [`? ${who}Sign in to ${loginPlace(authorization)}`];
   return [
     `? ${who}${kind} ${toPlainText(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,
-    "  Type the result, or n to cancel.",
   ];
 };
 
+/** Says what a person types in `chat`. */
+const keyLine = ({ question, approval, budget, authorization }: OpenAsk): string => {
+  if (question !== undefined)
+    return question.strict ? "  Type the number of an option." : "  Type the answer, or its number.";
+  if (approval !== undefined)
+    return "  y allows it, n [reason] denies it, s allows it in this session, e {json} allows it with other arguments.";
+  if (budget !== undefined) return `  Type a new limit of at least ${budget.least}, or n to end the run.`;
+  return authorization === undefined ? "  Type the result, or n to cancel." : "  n cancels.";
+};
+
+/** Says in `chat` what is asked, and what is typed to answer it. */
+export const askLines = (ask: OpenAsk): readonly string[] => [...subjectLines(ask), keyLine(ask)];
+
+/** Lists the decisions that `limpet answer` takes on an ask, each with what follows it. */
+const decisionsOn = ({ question, approval, budget, authorization }: OpenAsk): readonly string[] => {
+  if (question !== undefined) return [question.strict ? "answer <number>" : "answer <text or number>"];
+  if (approval !== undefined)
+    return [
+      "approve",
+      ...(approval.remember === undefined ? [] : ["approve --remember session"]),
+      "deny [reason]",
+      "edit <json>",
+    ];
+  if (budget !== undefined) return [`approve --limit <${budget.least} or more>`, "deny"];
+  return authorization === undefined ? ["result <json>", "cancel"] : ["cancel"];
+};
+
+/** Says outside a conversation what is asked, and by which commands it is answered. */
+export const commandLines = (session: string, ask: OpenAsk): readonly string[] => [
+  ...subjectLines(ask),
+  ...decisionsOn(ask).map((decision) => `  npx limpet answer ${session} ${ask.id} ${decision}`),
+];
+
 /** Says that an ask is open, and by which command it is answered. */
 export const waitingLine = (session: string, { id }: Pick<OpenAsk, "id">): string =>
-  `the session waits for an answer: limpet answer ${session} ${id} …`;
+  `the session waits for an answer: npx limpet answer ${session} ${id} …`;
 
 const parseInput = (text: string): AskAnswer["input"] | undefined => {
   try {

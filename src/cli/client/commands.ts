@@ -2,7 +2,7 @@ import type { LimpetClient, ParamsOf } from "../../client/index.ts";
 import { allScopes } from "../../session/rpc.ts";
 import type { CommandArguments, ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import { askLines, waitingLine } from "./asks.ts";
+import { commandLines } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import type { Person } from "./person.ts";
@@ -78,10 +78,7 @@ const listAsks = async ({ client, names, show }: RemoteContext): Promise<ExitCod
   show(data, () =>
     data.length === 0
       ? ["Nobody is asked anything."]
-      : data.flatMap((ask) => [
-          `${"session" in ask ? `${String(ask.session)} ` : ""}${ask.id}`,
-          ...askLines(ask),
-        ]),
+      : data.flatMap((ask) => commandLines("session" in ask ? String(ask.session) : (session ?? ""), ask)),
   );
   return exitCodes.fine;
 };
@@ -171,7 +168,7 @@ const openAsks = async (client: LimpetClient, session: string) =>
 const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
   asks.length === 0
     ? [`it goes on: limpet chat ${session}`]
-    : asks.flatMap((ask) => [...askLines(ask), waitingLine(session, ask)]);
+    : ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
 
 /** Returns the session that is named; `new` makes one, which is told. */
 const sessionFor = async ({ client, flags, person }: RemoteContext, given: string): Promise<string> => {
