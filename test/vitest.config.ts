@@ -17,6 +17,9 @@ const common = {
  */
 const sideBySide = { maxWorkers: availableParallelism() + 1 };
 
+/** Tests that measure how smooth a page is need the machine for themselves. */
+const afterAllOthers = { maxWorkers: 1, sequence: { groupOrder: 1 } };
+
 /** Whole matrices of kills and power cuts, simulations, conformance, and what needs servers of its own: longer than all others together. */
 const deep = "**/*.deep.test.ts";
 
@@ -89,10 +92,19 @@ export const createConfig = (isDeep: boolean) =>
         {
           test: {
             name: "e2e",
-            ...testsIn("test/e2e", isDeep),
+            ...testsIn("test/e2e", isDeep, ["**/*-speed.deep.test.ts"]),
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
             ...sideBySide,
+          },
+        },
+        {
+          test: {
+            name: "e2e-alone",
+            include: isDeep ? ["test/e2e/*-speed.deep.test.ts"] : [],
+            globalSetup: "test/support/shared-sandbox.ts",
+            ...common,
+            ...afterAllOthers,
           },
         },
       ],
