@@ -32,8 +32,10 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
                                            reject, queue, steer, interrupt, rollback
   tail <session> [--all] [--after n]       follow what happens, one line an event: tools, errors, checks, asks, ends of
                                            runs; --all shows every type, --after 0 begins with the first event
-  sessions [--agent name]                  the newest sessions: id, status, agent, age, cost, title
-  asks [session]                           what people are asked, in one session or in all
+  sessions [--agent name] [--limit n] [--cursor c]
+                                           the newest sessions: id, status, agent, age, cost, title; 50 of them, or up
+                                           to 200 with --limit; where there are more, the last line has the cursor
+  asks [session]                           what people are asked, in one session or in all, and how it is answered
   answer <session> <ask> <decision> [text] [--remember session|agent] [--limit n]
                                            approve, deny [reason], edit <json>, answer <text>, result <json>, cancel
   cancel <session> [--after-turn]          cancel the run, at once or when its turn has ended
@@ -85,6 +87,7 @@ const flagOptions = {
   "after-turn": { type: "boolean" },
   remember: { type: "string" },
   limit: { type: "string" },
+  cursor: { type: "string" },
   scopes: { type: "string" },
   name: { type: "string" },
   tenant: { type: "string" },
@@ -118,7 +121,7 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   chat: [...remoteFlags, "agent"],
   send: [...remoteFlags, "agent", "wait", "on-busy"],
   tail: [...remoteFlags, "all", "after"],
-  sessions: [...remoteFlags, "agent"],
+  sessions: [...remoteFlags, "agent", "limit", "cursor"],
   asks: remoteFlags,
   answer: [...remoteFlags, "remember", "limit"],
   cancel: [...remoteFlags, "after-turn"],

@@ -215,6 +215,25 @@ test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people a
   });
 });
 
+test("AP-53: sessions says that there are more, and by which command the next are shown", async () => {
+  const made = [await api.create(), await api.create(), await api.create()];
+  await until("the sessions in the list", async () => {
+    const { said } = await limpet("sessions", "--limit", "200");
+    return made.every((id) => said.includes(id)) || null;
+  });
+  const all = (await limpet("sessions", "--limit", "200")).said.trimEnd().split("\n");
+  const first = await limpet("sessions", "--limit", "2");
+  expect(first.said.trimEnd().split("\n")).toHaveLength(2);
+  const [, words = ""] =
+    /^There are more sessions: npx limpet (sessions --limit 2 --cursor \S+) shows the next;/.exec(
+      first.warned,
+    ) ?? [];
+  const next = await limpet(...words.split(" "));
+  const idsOf = (lines: readonly string[]) => lines.map((line) => line.split(" ")[0]);
+  expect(idsOf(`${first.said}${next.said}`.trimEnd().split("\n"))).toEqual(idsOf(all.slice(0, 4)));
+  expect((await limpet("sessions", "--limit", "200")).warned).toBe("");
+});
+
 test("AP-53: tail prints one line an event, at most 120 characters, inputs reduced to command or path", async () => {
   const session = await api.create();
   const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
@@ -277,6 +296,7 @@ test.each([
   ],
   ["an unknown decision", ["answer", "s", "a", "perhaps"], 2, "perhaps is no decision; take approve, deny"],
   ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is no mode; take reject, queue"],
+  ["a limit that no page has", ["sessions", "--limit", "201"], 2, "a number from 1 to 200"],
   ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not take --wait"],
 ])("AP-53: %s is told with the way out, and in the exit code", async (_, words, code, text) => {
   const { code: given, warned } = await limpet(...words);

@@ -49,9 +49,30 @@ const tableLines = (rows: readonly (readonly string[])[]): readonly string[] => 
   );
 };
 
-const listSessions = async ({ client, flags, show }: RemoteContext): Promise<ExitCode> => {
-  const { agent } = flags;
-  const page = await client.sessions.list({ limit: 50, ...(agent === undefined ? {} : { agent }) });
+/** A page of a list of the API has so many rows at most. */
+const pageLimit = 200;
+
+const rowsOf = ({ limit = "50" }: Flags): number => {
+  const rows = Number(limit);
+  if (Number.isInteger(rows) && rows >= 1 && rows <= pageLimit) return rows;
+  throw new UsageError(`--limit is how many sessions are shown: a number from 1 to ${pageLimit}`);
+};
+
+/** Says that a list goes on, and how the rest is shown. */
+const moreLine = ({ agent, limit }: Flags, cursor: string): string => {
+  const flags = Object.entries({ agent, limit, cursor }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name} ${value}`],
+  );
+  return `There are more sessions: npx limpet sessions ${flags.join(" ")} shows the next; --limit up to ${pageLimit} shows more at once.`;
+};
+
+const listSessions = async ({ client, flags, show, person }: RemoteContext): Promise<ExitCode> => {
+  const { agent, cursor } = flags;
+  const page = await client.sessions.list({
+    limit: rowsOf(flags),
+    ...(agent === undefined ? {} : { agent }),
+    ...(cursor === undefined ? {} : { cursor }),
+  });
   show(page.data, () =>
     page.data.length === 0
       ? ["There are no sessions; limpet chat begins one."]
@@ -66,6 +87,7 @@ const listSessions = async ({ client, flags, show }: RemoteContext): Promise<Exi
           ]),
         ),
   );
+  if (page.next_cursor !== null) person.warn(moreLine(flags, page.next_cursor));
   return exitCodes.fine;
 };
 
