@@ -59,8 +59,17 @@ test("CF-20: unset and empty references are named, with the way out", () => {
     ok: false,
     missing: ["B", "C"],
   });
-  expect(missingReferenceText("providers[0].api_key", "ANTHROPIC_API_KEY", "acme")).toBe(
+  expect(missingReferenceText("providers[0].api_key", "ANTHROPIC_API_KEY", "acme", false)).toBe(
     "providers[0].api_key: secret ANTHROPIC_API_KEY is not set (wrangler secret put ANTHROPIC_API_KEY --env acme)",
+  );
+});
+
+test.each([
+  ["acme", ".dev.vars.acme"],
+  ["default", ".dev.vars"],
+])("CF-20: on a local server an unset reference of team %s names %s", (name, file) => {
+  expect(missingReferenceText("providers[0].api_key", "KEY", name, true)).toBe(
+    `providers[0].api_key: secret KEY is not set (write it into ${file})`,
   );
 });
 
@@ -125,7 +134,7 @@ test("CF-20: names of the runtime are never resolved, whatever they are bound to
     ok: false,
     missing: ["LIMPET_ADMIN_KEY"],
   });
-  expect(missingReferenceText("providers[0].api_key", "LIMPET_ADMIN_KEY", "acme")).toBe(
+  expect(missingReferenceText("providers[0].api_key", "LIMPET_ADMIN_KEY", "acme", false)).toBe(
     "providers[0].api_key: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
   );
 });

@@ -53,6 +53,13 @@ test("CF-20: a session whose key is not set is refused with the way out, whose n
   expect(refused(bench, "get").code).toBe("not_found");
 });
 
+test("CF-20: a local server names the file in which the unset key belongs", async () => {
+  const bench = await benchOf(team(), { env: { LIMPET_DEV: "1" } });
+  expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create")).toMatchObject({
+    problem: { detail: "providers[1].api_key: secret KEY is not set (write it into .dev.vars.test)" },
+  });
+});
+
 test("CF-20: an empty key counts as not set, and so does one in a header", async () => {
   const env = { KEY: "" };
   expect(refused(await benchOf(team(), { env }), "create").code).toBe("config_incomplete");

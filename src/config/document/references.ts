@@ -56,11 +56,18 @@ export const withoutReferences = (text: string): string =>
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
-/** The sentence for an unset or reserved reference of `field`, with what to do; administrators alone read it. */
-export const missingReferenceText = (field: string, name: string, team: string): string =>
-  isReserved(name)
-    ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
-    : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
+/** The file from which a local server reads the secrets of a team. */
+const localSecretsFile = (team: string): string => `.dev.vars${team === "default" ? "" : `.${team}`}`;
+
+/**
+ * The sentence for an unset or reserved reference of `field`, with what to do, which is another thing on a local server;
+ * administrators alone read it.
+ */
+export const missingReferenceText = (field: string, name: string, team: string, isLocal: boolean): string => {
+  if (isReserved(name)) return `${field}: ${name} belongs to the runtime; refer to a secret of another name`;
+  const remedy = isLocal ? `write it into ${localSecretsFile(team)}` : secretCommand(name, team);
+  return `${field}: secret ${name} is not set (${remedy})`;
+};
 
 /** The same for callers and models, who do not learn the names of secrets. */
 export const unsetSecretText = (what: string): string =>

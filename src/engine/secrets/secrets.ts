@@ -62,7 +62,12 @@ export const findUnsetSecret = (
       return {
         code: "config_incomplete",
         detail: unsetSecretText(`provider ${provider.name}`),
-        adminDetail: missingReferenceText(`${field}.${key}`, name, team.name),
+        adminDetail: missingReferenceText(
+          `${field}.${key}`,
+          name,
+          team.name,
+          bindingTextOf(env, "LIMPET_DEV") === "1",
+        ),
       };
   }
   return null;
