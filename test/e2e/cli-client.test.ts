@@ -269,10 +269,17 @@ test("AP-53 AP-12: keys are made, listed and revoked", async () => {
   expect((await limpet("keys")).said).toMatch(new RegExp(`^${id} .*till`, "m"));
   expect((await limpet("sessions", "--key", key)).code).toBe(0);
   expect(await limpet("keys", "revoke", id)).toMatchObject({ code: 0 });
+  expect(await limpet("keys", "revoke", id)).toMatchObject({
+    code: 1,
+    warned: `Key ${id} was not found, or is revoked already; limpet keys lists those there are.\n`,
+  });
   expect(await limpet("keys", "create", "--scopes", "sessions:all")).toMatchObject({ code: 2 });
 });
 
-test.each([
+/** A session that does not exist. */
+const missing = `s_${"a".repeat(26)}`;
+
+test.each<readonly [string, readonly string[], number, string]>([
   ["no server", ["sessions", "--url", "http://127.0.0.1:9"], 3, "No server answers at http://127.0.0.1:9"],
   [
     "a wrong key",
@@ -280,7 +287,16 @@ test.each([
     1,
     "the key is wrong, revoked or expired; give one by --key",
   ],
-  ["no session", ["cancel", `s_${"a".repeat(26)}`], 1, "There is nothing under this address"],
+  ...[["chat"], ["send", "hello"], ["tail"], ["export"], ["cancel"], ["asks"]].map(
+    ([command = "", ...more]) =>
+      [
+        `no session for ${command}`,
+        [command, missing, ...more],
+        1,
+        `Session ${missing} was not found; limpet sessions lists those that you can reach.`,
+      ] as const,
+  ),
+  ["no ask", ["answer", missing, "a1", "approve"], 1, `Ask a1 of session ${missing} was not found`],
   ["no address", ["sessions", "--url", "localhost"], 2, "localhost is no address; write it with http"],
   [
     "a port without a scheme",

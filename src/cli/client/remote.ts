@@ -20,7 +20,29 @@ interface Explanation {
   readonly code: ExitCode;
 }
 
-const explainProblem = ({ problem }: LimpetError, { url, key }: Deployment): Explanation => {
+/** Says what of a command line the server does not have, or null if the line names nothing there. */
+const missingLine = ({ command, names }: CommandArguments): string | null => {
+  const [first = "new", second] = names.map(toPlainText);
+  if (command === "keys")
+    return second === undefined
+      ? null
+      : `Key ${second} was not found, or is revoked already; limpet keys lists those there are.`;
+  if (command === "answer")
+    return `Ask ${String(second)} of session ${first} was not found; limpet asks lists the open ones.`;
+  return first === "new"
+    ? null
+    : `Session ${first} was not found; limpet sessions lists those that you can reach.`;
+};
+
+/** The server says no more than that something is missing; otherwise it names a field or an address. */
+const isPlainlyMissing = ({ code, errors, meta }: LimpetError["problem"]): boolean =>
+  code === "not_found" && errors === undefined && meta === undefined;
+
+const explainProblem = (
+  { problem }: LimpetError,
+  { url, key }: Deployment,
+  given: CommandArguments,
+): Explanation => {
   if (problem.code === "unreachable") {
     const way =
       url === localServer ? "start one with npm start, or name another" : "is that its address? Name another";
@@ -33,12 +55,13 @@ const explainProblem = ({ problem }: LimpetError, { url, key }: Deployment): Exp
       code: exitCodes.diagnostics,
     };
   }
-  return { line: toPlainText(problem.detail), code: exitCodes.diagnostics };
+  const missing = isPlainlyMissing(problem) ? missingLine(given) : null;
+  return { line: missing ?? toPlainText(problem.detail), code: exitCodes.diagnostics };
 };
 
 /** Says what is wrong and what to do; what is nobody's mistake is thrown again. */
-const explainFault = (fault: unknown, deployment: Deployment): Explanation => {
-  if (fault instanceof LimpetError) return explainProblem(fault, deployment);
+const explainFault = (fault: unknown, deployment: Deployment, given: CommandArguments): Explanation => {
+  if (fault instanceof LimpetError) return explainProblem(fault, deployment, given);
   if (fault instanceof UsageError || fault instanceof TypeError)
     return { line: fault.message, code: exitCodes.usage };
   throw fault;
@@ -72,7 +95,7 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
     const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;
   } catch (fault) {
-    const { line, code } = explainFault(fault, deployment);
+    const { line, code } = explainFault(fault, deployment, given);
     person.warn(line);
     return code;
   }
