@@ -16,6 +16,7 @@ import { advanceSession } from "../../agent/loop/advance.ts";
 import { selectEpisodes } from "../../agent/memory/episodes.ts";
 import { cancelRun, cancelSubtree } from "../../agent/run/cancel.ts";
 import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
+import { shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input } from "../../agent/state/input.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -80,15 +81,27 @@ export const inputSchema = z.strictObject({
     .describe("Seconds to wait for the run; its end is the answer then."),
 });
 
-const refuseBusy = (thread: Thread): never =>
-  refuse(
-    "session_busy",
-    "a run is active; wait for it, or send with on_busy queue, steer, interrupt or rollback",
-    {
-      retryAfterMs: busyRetryMs,
-      meta: { run: thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json) },
-    },
-  );
+/** Lists the open asks of the session, called agents' too, if the run of a thread waits for one; otherwise none. */
+const findAwaitedAsks = ({ state }: Draft, thread: Thread): readonly string[] => {
+  const isAwaited =
+    shownWaitReasons(state, thread).some(({ kind }) => kind === "ask") || waitsForPeople(state, thread.id);
+  if (!isAwaited) return [];
+  return Object.values(state.asks).flatMap(({ id, status }) => (status === "open" ? [id] : []));
+};
+
+const refuseBusy = (draft: Draft, thread: Thread): never => {
+  const asks = findAwaitedAsks(draft, thread);
+  const run = thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json);
+  const otherModes = "or send with on_busy queue, steer, interrupt or rollback";
+  if (asks.length > 0)
+    return refuse("session_busy", `the run waits for an answer; give it under /asks, ${otherModes}`, {
+      meta: { run, asks },
+    });
+  return refuse("session_busy", `a run is active; wait for it, ${otherModes}`, {
+    retryAfterMs: busyRetryMs,
+    meta: { run },
+  });
+};
 
 /** Returns an input as it is after the commit, wherever it is by then. */
 const inputAfter = ({ draft }: WriteContext, input: Input): Input =>
@@ -127,7 +140,7 @@ const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): T
   const { draft, rules, archive } = context;
   const thread = findAddressedThread(draft, archive, params.thread, mode);
   requireStorage(context);
-  if (thread.run !== null && mode === "reject") return refuseBusy(thread);
+  if (thread.run !== null && mode === "reject") return refuseBusy(draft, thread);
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (problem !== null) return refuseField("output_schema_invalid", "/output_schema", problem);
   const waits = thread.inbox.some(({ id }) => id === params.id);

@@ -300,3 +300,21 @@ test("AG-28: without the tools to answer, mode: interactive is refused with the 
   expect(resultsOf(made)[0]).toMatch(/^error: not_permitted: mode: /);
   expect(eventsAs(made, "run_start")).toHaveLength(1);
 });
+
+test("SE-24: a send that is refused while a called agent asks a person names its ask", async () => {
+  const made = await crew([
+    member("lead", [said(spawn([task("coder")])), done]),
+    member("coder", [said(["ask_user", { question: "Tabs?" }]), done]),
+  ]);
+  made.bench.send("Go");
+  await made.bench.idle();
+  const { problem } = made.bench.perform("send", { content: "More" }) as {
+    readonly problem: { readonly retryAfterMs?: number };
+  };
+  expect(problem).toMatchObject({
+    code: "session_busy",
+    meta: { asks: Object.keys(made.bench.state().asks) },
+  });
+  expect(Object.keys(made.bench.state().asks)).toHaveLength(1);
+  expect(problem.retryAfterMs).toBeUndefined();
+});

@@ -134,6 +134,20 @@ describe("SE-24: on_busy", () => {
     expect(bench.state()).toBe(before);
   });
 
+  test("SE-24: while the run waits for people, reject names the asks and gives no time to try again", async () => {
+    const { bench } = await busy("{ reply: [{ call: ask_user, args: { question: Which? } }] }");
+    const reply = bench.perform("send", { content: "More" });
+    expect(reply).toEqual({
+      ok: false,
+      problem: {
+        code: "session_busy",
+        detail:
+          "the run waits for an answer; give it under /asks, or send with on_busy queue, steer, interrupt or rollback",
+        meta: { run: expect.objectContaining({ id: "run_1" }) as unknown, asks: openAsks(bench) },
+      },
+    });
+  });
+
   test("SE-24: of many at once reject admits one", async () => {
     const { bench } = await play(`replies: [${say("Hi.")}]`);
     const replies = Array.from({ length: 10 }, () => bench.perform("send", { content: "Go" }));
