@@ -12,14 +12,6 @@ import { readWranglerFile } from "../compile.ts";
 /** Editors write a file in several steps; a build waits for the last. */
 const settleMs = 100;
 
-/** Waits until something in a folder changes, and then until its editor is done. */
-export const awaitChange = async (folder: string): Promise<void> => {
-  const watcher = watch(folder, { recursive: true });
-  await once(watcher, "change");
-  watcher.close();
-  await setTimeout(settleMs);
-};
-
 /** Builds a team in a process of its own, which loads changed extensions anew; what it printed if it failed. */
 const buildTeam = async (root: string, team: string): Promise<string | null> => {
   const child = spawn(process.execPath, [join(root, "src/cli/main.ts"), "build", team], { cwd: root });

@@ -23,6 +23,9 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^▲ (\[WARNING\] ?)?/, "show"],
   // Of a build that fails wrangler prints the process as an object.
   [/^✘ \[ERROR\] .*Process exited with non-zero status/, "hide"],
+  // These end wrangler, and what was wrong is told when it is certain (explainSettingsFault).
+  [/^✘ \[ERROR\] (Missing entry-point|Processing wrangler\.toml configuration)/, "hide"],
+  [/^( *If you think this is a bug|🪵)/u, "hide"],
   [/^✘ \[ERROR\] Running custom build .* failed\. .*/, "fail"],
   [/^✘ (\[ERROR\] ?)?/, "show"],
   [/^The file .* changed, restarting build/, "hide"],
@@ -118,4 +121,29 @@ export const relayOutput = (from: Readable, show: (line: string) => void): reado
     if (shown !== null) show(shown);
   });
   return kept;
+};
+
+const errorMark = "✘ [ERROR] ";
+
+/** Returns the lines from the last error on, without colours and without the mark of an error. */
+const lastErrorOf = (lines: readonly string[]): readonly string[] => {
+  const plain = lines.map((line) => stripVTControlCharacters(line));
+  const at = plain.findLastIndex((line) => line.startsWith(errorMark));
+  return at < 0 ? [] : [(plain[at] ?? "").slice(errorMark.length), ...plain.slice(at + 1)];
+};
+
+/** Returns whether the last error that wrangler printed is about its settings files. */
+export const isSettingsFault = (lines: readonly string[]): boolean =>
+  /^(Missing entry-point|Processing .* configuration|Invalid TOML document)/.test(
+    lastErrorOf(lines)[0] ?? "",
+  );
+
+/** Says what of wrangler.toml ended wrangler; null if that was shown when it was printed, or is something else. */
+export const explainSettingsFault = (lines: readonly string[]): string | null => {
+  const [first = "", ...more] = lastErrorOf(lines);
+  if (first.startsWith("Missing entry-point"))
+    return "wrangler.toml names no entry point: main is missing from it, or from the team's environment.";
+  if (!first.startsWith("Processing wrangler.toml configuration")) return null;
+  const details = more.filter((line) => /^\s+\S/.test(line) && !line.includes("If you think this is a bug"));
+  return [first, ...details].join("\n");
 };

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -8,9 +7,11 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { awaitChange, awaitFirstBuild } from "./first-build.ts";
+import { awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
+import { keepRunning } from "./keep-running.ts";
+import type { RunningWrangler } from "./keep-running.ts";
 import { ownTrace, relayOutput } from "./output.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
@@ -92,7 +93,7 @@ const startWrangler = (
   { target, voucher }: FrontOptions,
   port: number,
   show: (line: string) => void,
-): { readonly child: ChildProcess; readonly lastLines: () => readonly string[] } => {
+): RunningWrangler => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const named = ["LIMPET_DEV:1", `LIMPET_FRONT:${voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
   const vars = named.flatMap((each) => ["--var", each]);
@@ -136,13 +137,14 @@ interface Readiness {
   readonly sandbox: string;
 }
 
-/** Waits until the Worker answers, which it may do a while after its port is open. */
-const waitUntilReady = async (options: FrontOptions): Promise<Readiness> => {
-  for (;;) {
+/** Waits until the Worker answers, which it may do a while after its port is open; null if it runs no more. */
+const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): Promise<Readiness | null> => {
+  while (isRunning()) {
     const answer = (await isListening(options.target)) ? await askServer("/readyz", options) : null;
     if (answer !== null) return answer as Readiness;
     await setTimeout(50);
   }
+  return null;
 };
 
 /** Prints where the server is, and how it ends. */
@@ -159,37 +161,14 @@ const printReady = (team: string, port: number, { missing_secrets, sandbox }: Re
   print("stop          Ctrl-C");
 };
 
-/** Keeps wrangler running: where it ends because of a change, it starts again after the next one. */
-const keepRunning = (
-  start: (show: (line: string) => void) => ReturnType<typeof startWrangler>,
-): (() => void) => {
-  let isReady = false;
-  let isStopping = false;
-  let running: ChildProcess | null = null;
-  // Who stopped it knows why it ends.
-  const show = (line: string): void => (isStopping ? undefined : print(line));
-  const run = (): void => {
-    const { child, lastLines } = start(show);
-    running = child;
-    child.once("exit", (code) => {
-      running = null;
-      if (!isReady) for (const line of lastLines()) show(line);
-      if (!isReady || isStopping || code === 0 || code === null) process.exit(code ?? 1);
-      print("Mend it: the server starts again after the next change below config/.");
-      void awaitChange(join(root, "config")).then(run);
-    });
-  };
-  const stop = (signal: NodeJS.Signals): void => {
-    isStopping = true;
-    if (running === null) process.exit(1);
-    // A terminal sends its interrupt to wrangler as well, which ends in its own time.
-    else if (signal !== "SIGINT") running.kill(signal);
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-  run();
-  return () => {
-    isReady = true;
-  };
+/** Reads the port to serve at; null, with a sentence printed, if it is none. */
+const readPort = (wanted: string): number | null => {
+  const port = /^\d{1,5}$/.test(wanted) ? Number(wanted) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  print(
+    `--port takes a whole number from 1 to 65535, not "${wanted}"; npm start -- --port 9000 serves at that port.`,
+  );
+  return null;
 };
 
 /** Serves the team until wrangler is stopped. */
@@ -197,15 +176,23 @@ const serve = async (): Promise<void> => {
   const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
   const { value: wanted, rest: args } = takeOption(others, "--port");
   const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
-  const port = Number(wanted ?? configuredPort());
+  const port = readPort(wanted ?? configuredPort());
+  if (port === null) process.exit(1);
   if (await isListening(port)) {
     print(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
     process.exit(1);
   }
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const markReady = keepRunning((show) => startWrangler(args, options, port, show));
-  const readiness = await waitUntilReady(options);
+  const markReady = keepRunning({
+    root,
+    settings: args.filter((_, at) => args[at - 1] === "-c"),
+    start: (show) => startWrangler(args, options, port, show),
+    awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
+    print,
+  });
+  const readiness = await waitUntilReady(options, () => true);
+  if (readiness === null) return;
   try {
     const opened = await openFronts(host ?? "localhost", port, options);
     markReady();

@@ -1,0 +1,120 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { statSync, watch } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { explainSettingsFault, isSettingsFault } from "./output.ts";
+
+/**
+ * This file keeps wrangler running. It ends when it cannot use its settings, which may be a file that was read while it
+ * was written, or when the runtime refuses the team's code; both are mended without a restart of `npm start`.
+ */
+
+/** Files must rest this long before they are read: editors and copies write them in several steps. */
+const settleMs = 500;
+const pollMs = 50;
+
+export interface RunningWrangler {
+  readonly child: ChildProcess;
+  /** Returns its last lines as they came. */
+  readonly lastLines: () => readonly string[];
+}
+
+export interface KeepOptions {
+  readonly root: string;
+  /** Lists the settings files that wrangler reads, relative to the root. */
+  readonly settings: readonly string[];
+  readonly start: (show: (line: string) => void) => RunningWrangler;
+  /** Waits until the server answers; false if it ends before. */
+  readonly awaitAnswer: (isRunning: () => boolean) => Promise<boolean>;
+  readonly print: (line: string) => void;
+}
+
+/** Returns a text that differs once a settings file was written. */
+const stampSettings = ({ root, settings }: KeepOptions): string =>
+  settings
+    .map((file) => statSync(join(root, file), { throwIfNoEntry: false }))
+    .map((found) => (found === undefined ? "" : `${found.ino} ${found.size} ${found.mtimeMs}`))
+    .join();
+
+/** Waits until the settings files have rested. */
+const awaitSettled = async (options: KeepOptions): Promise<void> => {
+  let seen: string | null = null;
+  for (let now = stampSettings(options); now !== seen; now = stampSettings(options)) {
+    seen = now;
+    await setTimeout(settleMs);
+  }
+};
+
+/** Waits until the settings differ from those that were tried, or something below `config/` changes. */
+const awaitMending = async (options: KeepOptions, tried: string): Promise<void> => {
+  const watcher = watch(join(options.root, "config"), { recursive: true });
+  const changed = once(watcher, "change").then(() => true);
+  while (stampSettings(options) === tried)
+    if (await Promise.race([changed, setTimeout(pollMs, false)])) break;
+  watcher.close();
+};
+
+/** Waits until all that an ended process printed has been read; a process that it left behind does not hold this up. */
+const awaitLastWords = async (child: ChildProcess): Promise<void> => {
+  await Promise.race([once(child, "close"), setTimeout(settleMs)]);
+};
+
+const printFault = ({ print }: KeepOptions, lastLines: readonly string[]): void => {
+  const cause = explainSettingsFault(lastLines);
+  if (cause !== null) print(cause);
+  print("Mend it: the server starts again after the next change of wrangler.toml or below config/.");
+};
+
+/** Returns whether a process ended by itself with an error; the code is null after a signal. */
+const isFailure = (code: number | null): boolean => code !== null && code !== 0;
+
+/** Starts wrangler, and starts it again where a change ended it. Call what it returns once the server is reachable. */
+export const keepRunning = (options: KeepOptions): (() => void) => {
+  const { start, awaitAnswer, print } = options;
+  let hasServed = false;
+  let isServing = false;
+  let isStopping = false;
+  let running: ChildProcess | null = null;
+  // Who stopped it knows why it ends.
+  const show = (line: string): void => (isStopping ? undefined : print(line));
+  const announce = async (child: ChildProcess): Promise<void> => {
+    if (!(await awaitAnswer(() => running === child)) || running !== child) return;
+    isServing = true;
+    show("The server answers again.");
+  };
+  const runOnce = async (): Promise<void> => {
+    const tried = stampSettings(options);
+    isServing = false;
+    const { child, lastLines } = start(show);
+    running = child;
+    if (hasServed) void announce(child);
+    const [code] = (await once(child, "exit")) as [number | null];
+    running = null;
+    if (!hasServed) for (const line of lastLines()) show(line);
+    if (!hasServed || isStopping || !isFailure(code)) process.exit(code ?? 1);
+    await awaitLastWords(child);
+    // What was read while it was written is no mistake: it is read once more before anything is said.
+    const isStale = isServing || stampSettings(options) !== tried;
+    if (!isSettingsFault(lastLines()) || !isStale) {
+      printFault(options, lastLines());
+      await awaitMending(options, isServing ? stampSettings(options) : tried);
+    }
+    await awaitSettled(options);
+  };
+  const run = async (): Promise<never> => {
+    for (;;) await runOnce();
+  };
+  const stop = (signal: NodeJS.Signals): void => {
+    isStopping = true;
+    if (running === null) process.exit(1);
+    // A terminal sends its interrupt to wrangler as well, which ends in its own time.
+    else if (signal !== "SIGINT") running.kill(signal);
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  void run();
+  return () => {
+    hasServed = true;
+    isServing = true;
+  };
+};

@@ -1,0 +1,101 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { freePort, startGroup, until } from "../support/dev-server.ts";
+import type { Group } from "../support/dev-server.ts";
+import { copyProject } from "../support/project-copy.ts";
+import type { ProjectCopy } from "../support/project-copy.ts";
+
+/** `npm start` while its settings are edited: wrangler ends on a file that it cannot use, and is started again (AP-70). */
+
+let project: ProjectCopy;
+let group: Group;
+let port: number;
+let toml: string;
+let settings: string;
+
+const isAnswering = async (): Promise<boolean> =>
+  (await fetch(`http://localhost:${port}/healthz`).catch(() => null))?.ok === true;
+
+beforeAll(async () => {
+  project = copyProject({ packages: true });
+  port = await freePort();
+  toml = join(project.folder, "wrangler.toml");
+  settings = readFileSync(toml, "utf8");
+  const args = ["-s", "start", "--", "--port", String(port)];
+  group = startGroup("npm", [...args, `--persist-to=${join(project.folder, ".storage")}`], {
+    cwd: project.folder,
+  });
+});
+afterAll(async () => {
+  await group?.kill();
+  project?.remove();
+});
+beforeEach(async () => {
+  await until(
+    "it serves",
+    async () => (/^stop +Ctrl-C$/m.test(group.output()) && (await isAnswering())) || null,
+  );
+});
+
+const back = "The server answers again.\n";
+const way = "Mend it: the server starts again after the next change of wrangler.toml or below config/.\n";
+
+/** Writes a file as a slow editor does: wrangler reads the empty one, and ends. */
+const writeSlowly = async (text: string): Promise<void> => {
+  writeFileSync(toml, "");
+  await until("the server ends", async () => ((await isAnswering()) ? null : true));
+  writeFileSync(toml, text);
+};
+
+/** Waits until something new is printed, and returns all that is new. */
+const awaitWords = async (from: number, words: string): Promise<string> => {
+  const said = (): string => group.output().slice(from);
+  await until(`it says ${words}`, () => said().includes(words) || null, 60_000);
+  return said();
+};
+
+test("AP-70: a wrangler.toml that was read half-written costs a moment and no alarming word", async () => {
+  const from = group.output().length;
+  await writeSlowly(settings);
+  expect(await awaitWords(from, back)).toBe(back);
+  expect(await isAnswering()).toBe(true);
+});
+
+test("AP-70: a mistake in wrangler.toml is told with its line, and mending it brings the server back", async () => {
+  const mistakes: readonly (readonly [string, string, string])[] = [
+    ['watch_dir = ["config"]', 'watch_dir = ["config"', "wrangler.toml:17:"],
+    [
+      'compatibility_date = "',
+      'compatibility_date = 5 # "',
+      'Expected "compatibility_date" to be of type string',
+    ],
+  ];
+  for (const [good, bad, cause] of mistakes) {
+    const from = group.output().length;
+    await writeSlowly(settings.replace(good, bad));
+    const said = await awaitWords(from, way);
+    expect(said.split(cause), said).toHaveLength(2);
+    expect(said).not.toMatch(/Missing entry-point|Logs were written|think this is a bug/);
+    const mended = group.output().length;
+    writeFileSync(toml, settings);
+    expect(await awaitWords(mended, back)).toBe(back);
+    expect(await isAnswering()).toBe(true);
+  }
+});
+
+test("AP-70: a change of a wrangler.toml that breaks nothing is told by nothing", async () => {
+  const from = group.output().length;
+  await writeSlowly(settings.replace("[vars]\n", '[vars]\nLIMPET_NOTE = "calm"\n'));
+  expect(await awaitWords(from, back)).toBe(back);
+});
+
+test("AP-70: a port that is no port is one sentence with the way out", async () => {
+  for (const wrong of ["abc", "70000", ""]) {
+    const started = startGroup("npm", ["-s", "start", "--", `--port=${wrong}`], { cwd: project.folder });
+    expect(await started.ended).toBe(1);
+    expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
+      `--port takes a whole number from 1 to 65535, not "${wrong}"; npm start -- --port 9000 serves at that port.\n`,
+    );
+  }
+});
