@@ -17,7 +17,8 @@ const common = {
  */
 const sideBySide = { maxWorkers: availableParallelism() + 1 };
 
-/** Tests that measure how smooth a page is need the machine for themselves. */
+/** Tests that measure how long something takes need the machine for themselves. */
+const alone = "**/*-speed.deep.test.ts";
 const afterAllOthers = { maxWorkers: 1, sequence: { groupOrder: 1 } };
 
 /** Whole matrices of kills and power cuts, simulations, conformance, and what needs servers of its own: longer than all others together. */
@@ -29,7 +30,7 @@ const testsIn = (folder: string, isDeep: boolean, exclude: readonly string[] = [
   exclude: [...exclude, ...(isDeep ? [] : [deep])],
 });
 
-const elsewhere = ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"];
+const elsewhere = ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**", alone];
 
 /** The tests in plain Node: those below `test/`, and the teams' own beside their team files. */
 const unitTests = (isDeep: boolean) => {
@@ -92,7 +93,7 @@ export const createConfig = (isDeep: boolean) =>
         {
           test: {
             name: "e2e",
-            ...testsIn("test/e2e", isDeep, ["**/*-speed.deep.test.ts"]),
+            ...testsIn("test/e2e", isDeep, [alone]),
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
             ...sideBySide,
@@ -100,8 +101,8 @@ export const createConfig = (isDeep: boolean) =>
         },
         {
           test: {
-            name: "e2e-alone",
-            include: isDeep ? ["test/e2e/*-speed.deep.test.ts"] : [],
+            name: "alone",
+            include: isDeep ? [alone] : [],
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
             ...afterAllOthers,

@@ -83,7 +83,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
 
 test("AP-54: the diff of a file that would be written follows the edit", async () => {
   const { page, state, say } = shown;
-  const session = await api.create();
+  const session = await api.create({ agent: "clerk" });
   const file = `${server.url}/v1/sessions/${session}/workspace/asked/tide.md`;
   expect((await fetch(file, { method: "PUT", body: "No tide.\n" })).ok).toBe(true);
   await page.goto(`${server.url}/console#${session}`);

@@ -90,11 +90,14 @@ const createLinks = (page: string) => {
   let base = page;
   let open: { readonly address: string; text: string } | null = null;
   const found = new Map<string, string>();
+  /** Addresses as they were written, which pages repeat: to resolve one takes longer than all else that is done with it. */
+  const seen = new Set<string>();
   const resolve = (address: string): URL | null => {
     const url = URL.parse(address.trim(), base);
     return url !== null && /^https?:$/.test(url.protocol) ? url : null;
   };
   const add = (address: string, text: string): void => {
+    seen.add(address);
     const url = resolve(address);
     if (url === null) return;
     url.hash = "";
@@ -104,7 +107,7 @@ const createLinks = (page: string) => {
     setBase: (address: string | undefined) =>
       void (base = (address === undefined ? null : resolve(address))?.href ?? base),
     open: (address: string | undefined): void => {
-      const isNew = address !== undefined && found.size < mostLinks;
+      const isNew = address !== undefined && found.size < mostLinks && !seen.has(address);
       open = isNew ? { address, text: "" } : null;
     },
     addText: (piece: string): void => {
