@@ -13,9 +13,9 @@ const common = {
 
 /**
  * Tests in plain Node compute, those that start servers wait half of their time, for processes, alarms and retries: side by
- * side, one file more than cores, they keep the machine busy, and it stays quick enough for those that measure time.
+ * side, one file more than cores, they keep the machine busy. The deep ones do so with one file for each core.
  */
-const sideBySide = { maxWorkers: availableParallelism() + 1 };
+const sideBySide = (isDeep: boolean) => ({ maxWorkers: availableParallelism() + (isDeep ? 0 : 1) });
 
 /** Tests that measure how long something takes need the machine for themselves. */
 const alone = "**/*-speed.deep.test.ts";
@@ -59,7 +59,7 @@ export const createConfig = (isDeep: boolean) =>
             ...unitTests(isDeep),
             isolate: false,
             ...common,
-            ...sideBySide,
+            ...sideBySide(isDeep),
           },
         },
         {
@@ -70,7 +70,7 @@ export const createConfig = (isDeep: boolean) =>
             isolate: false,
             setupFiles: ["test/support/worker/fresh-storage.ts"],
             ...common,
-            ...sideBySide,
+            ...sideBySide(isDeep),
           },
         },
         {
@@ -79,7 +79,7 @@ export const createConfig = (isDeep: boolean) =>
             name: "worker-alone",
             include: isDeep ? [] : withFreshIsolate,
             ...common,
-            ...sideBySide,
+            ...sideBySide(isDeep),
           },
         },
         {
@@ -96,7 +96,7 @@ export const createConfig = (isDeep: boolean) =>
             ...testsIn("test/e2e", isDeep, [alone]),
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
-            ...sideBySide,
+            ...sideBySide(isDeep),
           },
         },
         {
