@@ -88,7 +88,12 @@ export const createConfig = (isDeep: boolean) =>
               wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
             }),
           ],
-          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common, ...sideBySide },
+          test: {
+            name: "sandbox",
+            ...testsIn("test/sandbox/worker", isDeep),
+            ...common,
+            ...sideBySide(isDeep),
+          },
         },
         {
           test: {
