@@ -13,6 +13,8 @@ export type MayLoad = (url: string, isMain: boolean) => boolean;
 
 export interface Progress {
   loading: boolean;
+  /** Until this time a navigation that the page has asked for is waited for; 0: none. */
+  expected: number;
   /** How many of its requests are being made. */
   asking: number;
   /** When something last happened. */
@@ -42,6 +44,7 @@ interface Parts {
   readonly target: string;
   readonly mayLoad: MayLoad;
   readonly progress: Progress;
+  readonly now: () => number;
 }
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin;
@@ -121,7 +124,16 @@ const closeDialog = async ({ devtools }: Parts, { params, session }: DevtoolsEve
 };
 
 const noteLoading = ({ progress, target }: Parts, { method, params }: DevtoolsEvent): void => {
-  if (params["frameId"] === target) progress.loading = method === "Page.frameStartedLoading";
+  if (params["frameId"] !== target) return;
+  progress.loading = method === "Page.frameStartedLoading";
+  progress.expected = 0;
+};
+
+/** A slow browser begins to load a while after the page has asked for it. */
+const navigationStartMs = 2_000;
+
+const noteNavigation = ({ progress, target, now }: Parts, { params }: DevtoolsEvent): void => {
+  if (params["frameId"] === target) progress.expected = now() + navigationStartMs;
 };
 
 const followEvent = async (parts: Parts, event: DevtoolsEvent): Promise<void> => {
@@ -135,8 +147,11 @@ const followEvent = async (parts: Parts, event: DevtoolsEvent): Promise<void> =>
     case "Page.windowOpen":
       parts.progress.window = textIn(event.params, "url");
       return;
+    case "Page.frameRequestedNavigation":
+      return noteNavigation(parts, event);
     case "Page.frameStartedLoading":
     case "Page.frameStoppedLoading":
+    case "Page.navigatedWithinDocument":
       noteLoading(parts, event);
   }
 };
@@ -159,6 +174,7 @@ export const followPage = ({ context, url, ...page }: FollowedPage): Progress =>
   const { devtools } = page;
   const progress: Progress = {
     loading: false,
+    expected: 0,
     asking: 0,
     at: context.now(),
     hasActed: false,
@@ -170,7 +186,12 @@ export const followPage = ({ context, url, ...page }: FollowedPage): Progress =>
     chosen: null,
     hop: url,
   };
-  const parts: Parts = { ...page, progress, answer: createRequests(context, devtools.ended) };
+  const parts: Parts = {
+    ...page,
+    progress,
+    now: context.now,
+    answer: createRequests(context, devtools.ended),
+  };
   const touch = (): void => void (progress.at = context.now());
   devtools.listen((event) => {
     if (followed.has(event.method)) touch();

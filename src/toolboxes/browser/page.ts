@@ -47,7 +47,8 @@ const delay = (ms: number): Promise<void> => {
 const waitForQuiet = async (progress: Progress, { now, deadline, signal }: ToolContext): Promise<void> => {
   progress.at = now();
   const end = Math.min(now() + longestSettleMs, deadline - reserveMs);
-  const isBusy = (): boolean => progress.loading || progress.asking > 0 || now() - progress.at < quietMs;
+  const isBusy = (): boolean =>
+    progress.loading || progress.asking > 0 || now() < Math.max(progress.expected, progress.at + quietMs);
   while (isBusy() && now() < end && !signal.aborted) await delay(stepMs);
 };
 
