@@ -13,7 +13,7 @@ export const sharedSandbox = "LIMPET_TEST_SANDBOX";
 
 const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
 
-/** A configuration in which nothing is built by command, and no secret is missed: to say so would take a second. */
+/** A configuration in which nothing is built by command, and no secret is missed: wrangler starts a bundler to say so. */
 const withoutBuild = (path: string): string =>
   readFileSync(path, "utf8").replaceAll(/\n\[(?:build|secrets)\][\s\S]*?(?=\n\[)/g, "\n");
 
