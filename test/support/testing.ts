@@ -1,5 +1,7 @@
 import { basename, dirname } from "node:path";
+import { onTestFailed, TestRunner } from "vitest";
 import type * as z from "zod";
+import { eventLine } from "../../src/cli/client/event-line.ts";
 import { compileFolder } from "../../src/cli/compile.ts";
 import { formatDiagnostics } from "../../src/config/document/diagnostics.ts";
 import type { Team } from "../../src/config/team.ts";
@@ -52,7 +54,7 @@ export interface TestSession {
   events(): readonly StoredEvent[];
   /** Lists the data of the events of a type. */
   eventsOf<T extends EventType>(type: T): readonly DataOf<T>[];
-  /** Returns what the agent said at the end of its newest run. */
+  /** Returns what the agent said at the end of its newest run; throws, and says why, if that run has not completed. */
   answerText(): string;
   /** Lists what the models were sent: system prompt, messages, tools. */
   readonly requests: readonly ModelRequest[];
@@ -98,6 +100,33 @@ const refuseRequest = ({ url }: Request): never => {
   throw new Error(`a test reaches nothing outside (${url}); answer it with the option fetch`);
 };
 
+/** How many events are shown where a run has not completed. */
+const shownEvents = 20;
+
+/** Says why the newest run has not completed, with its last events; null if it has. */
+const explainRun = (events: readonly StoredEvent[], asks: readonly OpenAsk[]): string | null => {
+  const last = events.findLast(
+    ({ type, thread }) => thread === "main" && (type === "run_start" || type === "run_end"),
+  );
+  if (last === undefined) return "no run has begun: send an input first";
+  const lines = events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
+  const waiting = asks.map(({ id, kind }) => `${kind} ${id}`).join(", ");
+  if (last.type !== "run_end")
+    return [`the run has not ended; it waits for ${waiting || "time to pass"}`, ...lines].join("\n");
+  const { state, reason, error } = last.data;
+  if (state === "completed") return null;
+  return [`the run ${state} (${reason}): ${error?.detail ?? "it has no problem"}`, ...lines].join("\n");
+};
+
+/** Prints, beside what a test expected in vain, what became of the run. */
+const explainOnFailure = (explain: () => string | null): void => {
+  if (TestRunner.getCurrentTest() === undefined) return;
+  onTestFailed(() => {
+    const reason = explain();
+    if (reason !== null) console.error(reason);
+  });
+};
+
 /** Opens a session of the team in `folder`, which is `import.meta.dirname` of a test beside `team.yaml`. */
 export const openSession = async (folder: string, options: SessionOptions = {}): Promise<TestSession> => {
   const compiled = await compile(folder);
@@ -120,6 +149,8 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
     bench.ok("asks", { status: "open" })["data"] as unknown as readonly OpenAsk[];
   const eventsOf = <T extends EventType>(type: T): readonly DataOf<T>[] =>
     bench.events().flatMap((event) => (event.type === type ? [event.data as DataOf<T>] : []));
+  const explain = (): string | null => explainRun(bench.events(), asks());
+  explainOnFailure(explain);
   return {
     send: async (content) => {
       bench.send(content);
@@ -135,7 +166,11 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
     pass: (milliseconds) => bench.pass(milliseconds),
     events: () => bench.events(),
     eventsOf,
-    answerText: () => eventsOf("run_end").at(-1)?.result.text ?? "",
+    answerText: () => {
+      const reason = explain();
+      if (reason !== null) throw new Error(reason);
+      return eventsOf("run_end").at(-1)?.result.text ?? "";
+    },
     requests: bench.requests,
     readFile: (path) => workspace.text(path),
   };

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { openSession } from "limpet/testing";
+import { afterAll, expect, test } from "vitest";
+import { root } from "../support/dev-server.ts";
+import { createShippedPlace } from "../support/shipped-place.ts";
+import { team } from "./support.ts";
+
+/** `limpet/testing`, with which a team's own tests are written: what it says where a run does not go as expected. */
+
+const place = createShippedPlace();
+afterAll(() => place.remove());
+
+const folderOf = (yaml: string): string => {
+  place.write("config/acme/team.yaml", yaml);
+  return join(place.root, "config/acme");
+};
+
+test("CF-1: a session of the assistant works on the files of its workspace", async () => {
+  const session = await openSession(join(root, "config/assistant"), {
+    files: { "tides.md": "Low water is at nine." },
+    script: {
+      replies: [
+        { reply: [{ call: "fs_read", args: { path: "tides.md" } }] },
+        { reply: [{ call: "fs_edit", args: { path: "tides.md", old_text: "nine", new_text: "ten" } }] },
+        { reply: [{ text: "It is at ten now." }] },
+      ],
+    },
+  });
+  await session.send("Low water is an hour later.");
+  expect(session.answerText()).toBe("It is at ten now.");
+  expect(await session.readFile("tides.md")).toBe("Low water is at ten.");
+  expect(await session.readFile("ebb.md")).toBeNull();
+  expect(session.eventsOf("tool_call_end").map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
+  expect(session.requests[0]?.system).toContain("You have a workspace");
+});
+
+test("CF-1: the answer of a run that failed is an error with its problem and its last events", async () => {
+  const folder = folderOf(team({ agent: "    options: { max_iterations: 1 }" }));
+  const session = await openSession(folder, {
+    files: { "a.md": "A" },
+    script: { replies: [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }] },
+  });
+  expect(() => session.answerText()).toThrow("no run has begun: send an input first");
+  await session.send("Read.");
+  const { reason, error } = session.eventsOf("run_end")[0] ?? {};
+  expect(() => session.answerText()).toThrow(`the run failed (${reason}): ${error?.detail}\n`);
+  expect(() => session.answerText()).toThrow(/\n\d+ \S+ tool_call_end fs_read error .*\n[^]*run_end failed/);
+});
+
+test("CF-1: the answer of a run that waits is an error that says for what", async () => {
+  const session = await openSession(folderOf(team().replace("[filesystem]", "[ask]")), {
+    script: {
+      replies: [
+        { reply: [{ call: "ask_user", args: { question: "Now?" } }] },
+        { reply: [{ text: "Good." }] },
+      ],
+    },
+  });
+  await session.send("Ask me.");
+  const [ask] = session.asks();
+  expect(() => session.answerText()).toThrow(`the run has not ended; it waits for question ${ask?.id}`);
+  await session.answer({ decision: "answer", text: "Now." });
+  expect(session.answerText()).toBe("Good.");
+});
