@@ -24,6 +24,11 @@ export const awaitsLogin = (session: Pick<Session, "asks">, server: string): boo
 export const settleLogins = (draft: Draft, { server, granted }: LoginSettlement): void => {
   const decision = granted ? "approve" : "deny";
   for (const ask of loginAsks(draft.state, server))
-    answerAsk(draft, ask, decision, signer, { decision }, { do: "settle", status: "ok", text: decision });
+    answerAsk(
+      draft,
+      ask,
+      { decision, by: signer, body: { decision } },
+      { do: "settle", status: "ok", text: decision },
+    );
   advanceSession(draft, "ask");
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TranscriptAsk } from "../../src/client/transcript.ts";
-import { describeClosed, noteReach } from "../../src/console/asks/closed.ts";
+import { describeClosed } from "../../src/console/asks/closed.ts";
 import { keepEdit, listViews, readEdit, readVersion } from "../../src/console/asks/edits.ts";
 import { draftOf } from "../../src/console/asks/subject.ts";
 
@@ -30,7 +30,7 @@ test("AP-54: what was changed in an approval is kept by its ask until it is undo
   expect([readEdit("ask_2"), readEdit("ask_more_99")]).toEqual([null, "text"]);
 });
 
-test("AP-54 TB-8: the row of an approval says how far it reaches where this page gave it", () => {
+test("AP-54 TB-8: the row of an approval says how far it reaches", () => {
   const closed: TranscriptAsk = {
     id: "ask_far",
     kind: "approval",
@@ -42,14 +42,10 @@ test("AP-54 TB-8: the row of an approval says how far it reaches where this page
     seq: 1,
     expires_at: 1,
     closed_at: 1,
-    resolution: { decision: "approve", by: "dev" },
   };
-  const whoOf = () => describeClosed(closed, "dev", null).who;
+  const whoOf = (reach: Pick<NonNullable<TranscriptAsk["resolution"]>, "remember"> = {}) =>
+    describeClosed({ ...closed, resolution: { decision: "approve", by: "dev", ...reach } }, "dev", null).who;
   expect(whoOf()).toBe("You approved");
-  noteReach("ask_far", "agent");
-  expect(whoOf()).toBe("You approved for every session with this agent");
-  noteReach("ask_far", "session");
-  expect(whoOf()).toBe("You approved for this session");
-  noteReach("ask_far", undefined);
-  expect(whoOf()).toBe("You approved");
+  expect(whoOf({ remember: "agent" })).toBe("You approved for every session with this agent");
+  expect(whoOf({ remember: "session" })).toBe("You approved for this session");
 });

@@ -33,6 +33,8 @@ export interface Ask {
   readonly resolution?: {
     readonly decision: AskDecision | "expired";
     readonly by: string;
+    /** Calls like the approved one run without asking from then on: in this session, or wherever the agent works. */
+    readonly remember?: "session" | "agent";
     readonly body?: Json;
   };
 }

@@ -223,6 +223,7 @@ interface EventData {
     readonly decision: AskDecision;
     readonly by: string;
     readonly edited: boolean;
+    readonly remember?: "session" | "agent";
   };
   ask_expired: { readonly ask: string; readonly applied: Json };
   ask_cancelled: { readonly ask: string };

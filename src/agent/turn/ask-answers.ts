@@ -294,22 +294,16 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   }
 };
 
-/** The first valid answer closes an open ask; `body` is kept to tell a repeat from a second answer. */
-export const answerAsk = (
-  draft: Draft,
-  ask: Ask,
-  decision: AskDecision,
-  by: string,
-  body: Json,
-  effect: AnswerAction,
-): void => {
-  closeAsk(draft, ask, "resolved", { decision, by, body });
-  emit(
-    draft,
-    ask.thread,
-    "ask_resolved",
-    { ask: ask.id, decision, by, edited: decision === "edit" },
-    askScopeOf(ask),
-  );
+/** Who answered an ask, what, and how far it reaches; `body` is kept to tell a repeat from a second answer. */
+interface AskAnswer extends NonNullable<Ask["resolution"]> {
+  readonly decision: AskDecision;
+}
+
+/** The first valid answer closes an open ask. */
+export const answerAsk = (draft: Draft, ask: Ask, answer: AskAnswer, effect: AnswerAction): void => {
+  closeAsk(draft, ask, "resolved", answer);
+  const { body: _, ...told } = answer;
+  const data = { ask: ask.id, ...told, edited: answer.decision === "edit" };
+  emit(draft, ask.thread, "ask_resolved", data, askScopeOf(ask));
   applyAnswer(draft, ask, effect);
 };

@@ -154,8 +154,8 @@ const asksHandlers: readonly FoldHandler[] = [
     addNote(draft, event, ask);
   }),
   on("ask_resolved", (draft, event) => {
-    const { ask, decision, by } = event.data;
-    closeAsk(draft, event, ask, { status: "resolved", resolution: { decision, by } });
+    const { ask, edited: _, ...resolution } = event.data;
+    closeAsk(draft, event, ask, { status: "resolved", resolution });
   }),
   on("ask_expired", (draft, event) =>
     closeAsk(draft, event, event.data.ask, {

@@ -5,7 +5,6 @@ import { fieldsOf } from "../parts/json.ts";
 import { useApp, useSession } from "../state/app.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
-import { noteReach } from "./closed.ts";
 import { keepEdit } from "./edits.ts";
 import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
@@ -90,14 +89,12 @@ const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
   };
   useEffect(() => putAway, [id]);
   const send = async (body: AskAnswer): Promise<void> => {
-    noteReach(id, body.remember);
     const sent = session.answer(id, body);
     report(sent);
     try {
       await sent;
       keepEdit(id, null);
     } catch {
-      noteReach(id, undefined);
       refusal.current = fault.get();
     }
     setBusy(false);

@@ -54,20 +54,6 @@ const verbsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const reachWords = { session: " for this session", agent: " for every session with this agent" } as const;
 
-/** The log does not tell how far an approval reaches: it is known of those that this page gave. */
-const reaches = new Map<string, keyof typeof reachWords>();
-
-/** Notes how far the approval of an ask is to reach, before it is sent; it is forgotten if it is not taken. */
-export const noteReach = (ask: string, reach: keyof typeof reachWords | undefined): void => {
-  if (reach === undefined) reaches.delete(ask);
-  else reaches.set(ask, reach);
-};
-
-const describeReach = (ask: string): string => {
-  const reach = reaches.get(ask);
-  return reach === undefined ? "" : reachWords[reach];
-};
-
 const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json): string => {
   if (kind === "question") return answerText(output);
   if (kind === "authorization") return authorization?.server ?? "";
@@ -87,13 +73,13 @@ export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): C
   }
   if (status === "cancelled" || resolution === undefined)
     return { icon: "close", good: false, who: "Dropped", said: "before there was an answer" };
-  const { decision, by } = resolution;
+  const { decision, by, remember } = resolution;
   const verb = verbsOf[kind]?.[decision] ?? verbs[decision] ?? decision;
   const isNo = decision === "deny" || decision === "cancel";
   return {
     icon: isNo ? "close" : "check",
     good: !isNo,
-    who: escapeInLine(`${nameOf(by, own)} ${verb}`) + describeReach(ask.id),
+    who: escapeInLine(`${nameOf(by, own)} ${verb}`) + (remember === undefined ? "" : reachWords[remember]),
     said: escapeInLine(saidOf(ask, output)),
   };
 };

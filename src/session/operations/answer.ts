@@ -160,11 +160,22 @@ const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAns
   return refuse("ask_already_resolved", "another answer came first");
 };
 
+type LastingGrant = Pick<Grant, "scope" | "tool" | "pattern">;
+
 /** Returns the grant that an ask offered, or null if it offered none or the call was edited to something else. */
-const offeredBy = ({ approval }: Ask, call: Call | null): CallPlan["remember"] => {
+const offeredBy = ({ approval }: Ask, plan: CallPlan | undefined): CallPlan["remember"] => {
   const shown = approval?.remember ?? null;
-  const now = call?.plan.remember ?? null;
+  const now = plan?.remember ?? null;
   return shown !== null && now?.tool === shown.tool && now.pattern === shown.pattern ? shown : null;
+};
+
+/** Returns the lasting permission that an answer gives; null if it is for this call only. */
+const lastingOf = (draft: Draft, ask: Ask, given: GivenAnswer, effect: AnswerAction): LastingGrant | null => {
+  const { remember = "once" } = given;
+  if (effect.do !== "start" || remember === "once") return null;
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const offered = offeredBy(ask, effect.changed.plan ?? call?.plan);
+  return offered === null ? null : { scope: remember, ...offered };
 };
 
 /** Answers the other open approvals that grants cover by now. */
@@ -175,22 +186,20 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
     if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
     if (rejudgeCall(draft, other.thread, waiting).verdict !== "allow") continue;
     const effect = approveCall(draft, other, waiting);
-    answerAsk(draft, other, "approve", principal.by, { decision: "approve" }, effect);
+    const answer = { decision: "approve", by: principal.by, body: { decision: "approve" } } as const;
+    answerAsk(draft, other, answer, effect);
   }
 };
 
 /** Stores a lasting permission and settles the other open approvals that it covers. */
-const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
+const rememberApproval = (context: WriteContext, ask: Ask, { scope, tool, pattern }: LastingGrant): void => {
   const { draft, principal } = context;
-  const { agent, run } = threadOf(draft, ask.thread);
-  const offered = offeredBy(ask, findCall(run, ask.call));
-  if (offered === null) return;
   const grant: Grant = {
     id: `grant_${draft.context.random()}`,
     scope,
-    agent,
-    tool: offered.tool,
-    pattern: offered.pattern,
+    agent: threadOf(draft, ask.thread).agent,
+    tool,
+    pattern,
     by: principal.by,
     at: draft.context.now,
   };
@@ -215,9 +224,15 @@ const answerOpenAsk = (
   if (ask.expires_at <= draft.context.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
   const effect = resolveAnswer(draft, ask, given);
-  answerAsk(draft, ask, given.decision, principal.by, given as Json, effect);
-  const scope = given.remember ?? "once";
-  if (effect.do === "start" && scope !== "once") rememberApproval(context, ask, scope);
+  const lasting = lastingOf(draft, ask, given, effect);
+  const answer = {
+    decision: given.decision,
+    by: principal.by,
+    ...(lasting !== null && { remember: lasting.scope }),
+    body: given as Json,
+  };
+  answerAsk(draft, ask, answer, effect);
+  if (lasting !== null) rememberApproval(context, ask, lasting);
   if (effect.do === "raise") answerRaises(draft, principal.by);
   advanceSession(draft, "ask");
   return acceptedAnswer(draft, draft.asks.find((each) => each.id === id) ?? ask);

@@ -142,7 +142,7 @@ const answerRaiseByChange = (draft: Draft, ask: Ask, by: string): void => {
   const limits = sessionBounds(draft).flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
   if (Math.min(Infinity, ...limits) < fromApiAmount(kind, about.least)) return;
   const same = { do: "raise", limit: fromApiAmount(kind, about.limit) } as const;
-  answerAsk(draft, ask, "approve", by, { decision: "approve" }, same);
+  answerAsk(draft, ask, { decision: "approve", by, body: { decision: "approve" } }, same);
 };
 
 /** Resolves an ask for a higher limit: the answer is a limit in the ask's unit, or no. */

@@ -343,7 +343,9 @@ describe("SE-30: approvals", () => {
     await bench.idle();
     expect(probe.calls).toHaveLength(6);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
-    expect(dataOf(bench, "ask_resolved")).toHaveLength(5);
+    const resolved = dataOf(bench, "ask_resolved");
+    expect(resolved).toHaveLength(5);
+    expect(resolved.map(({ remember }) => remember)).toEqual([undefined, "session", ...Array(3)]);
     expect(bench.state().grants).toMatchObject([{ scope: "session", tool: "fire", by: "key1" }]);
   });
 

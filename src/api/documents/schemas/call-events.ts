@@ -184,6 +184,9 @@ export const askEvents = {
         decision: decisionSchema,
         by: z.string().describe("The id of the key that answered."),
         edited: z.boolean(),
+        remember: z
+          .exactOptional(z.enum(["session", "agent"]))
+          .describe("How far the approval reaches beyond this call."),
       }),
     ),
   },

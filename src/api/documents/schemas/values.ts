@@ -259,6 +259,7 @@ export const askSchema = nameSchema(
         z.strictObject({
           decision: z.enum(["approve", "deny", "edit", "answer", "result", "cancel", "expired"]),
           by: z.string(),
+          remember: z.exactOptional(z.enum(["session", "agent"])),
           body: z.exactOptional(json),
         }),
       ),
