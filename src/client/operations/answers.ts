@@ -133,7 +133,13 @@ export interface AnswerSchemas {
       /** With this limit at the least the run could go on. */
       readonly least: number;
     };
-    readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly body?: Json; };
+    readonly resolution?: {
+      readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired";
+      readonly by: string;
+      /** How far the approval reaches beyond this call. */
+      readonly remember?: "session" | "agent";
+      readonly body?: Json;
+    };
   };
   /** The ask is no longer needed. */
   readonly AskCancelledEvent: EventEnvelope & {
@@ -167,6 +173,8 @@ export interface AnswerSchemas {
       /** The id of the key that answered. */
       readonly by: string;
       readonly edited: boolean;
+      /** How far the approval reaches beyond this call. */
+      readonly remember?: "session" | "agent";
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
       /** Of the whole input, if it was cut. */
@@ -626,7 +634,13 @@ export interface AnswerSchemas {
       /** With this limit at the least the run could go on. */
       readonly least: number;
     };
-    readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly body?: Json; };
+    readonly resolution?: {
+      readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired";
+      readonly by: string;
+      /** How far the approval reaches beyond this call. */
+      readonly remember?: "session" | "agent";
+      readonly body?: Json;
+    };
     readonly session: string;
   };
   /** A message of a thread, and with `retired=true` what became of it. */
