@@ -13,6 +13,8 @@ import type { TenantServerStore } from "../src/engine/tools/pinned-servers.ts";
 import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import { unseenServerTool } from "../src/engine/tools/servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
+import { errorMessageOf } from "../src/tools/errors.ts";
+import { describeFault } from "../src/tools/log-line.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { agentOfThread, createCommitter } from "./committer.ts";
 import type { Gates } from "./gates.ts";
@@ -69,7 +71,12 @@ export interface LiveSessionParts {
   /** Returns milliseconds since the epoch. */
   readonly now: () => number;
   /** Writes a line of the log; the level defaults to info. */
-  readonly log: (msg: string, fields: Readonly<Record<string, unknown>>, level?: RunLine["level"]) => void;
+  readonly log: (
+    msg: string,
+    fields: Readonly<Record<string, unknown>>,
+    level?: RunLine["level"],
+    below?: string,
+  ) => void;
   readonly failed: (error: unknown) => void;
   /** Runs in the transaction of each commit, with its model calls, the newest event before it, and whether it decides. */
   readonly committing: (calls: number, head: number, decided: boolean) => void;
@@ -106,6 +113,17 @@ const tenantPartsOf = (
     return owner && notes(owner);
   },
 });
+
+/**
+ * Logs what a tool threw: where, and on a developer's machine what. There the stack stands below the line, as wrangler
+ * needs it to replace places in the bundle by those in the source.
+ */
+const logThrown = ({ engine, log }: LiveSessionParts, call: object, error: unknown): void => {
+  if (!engine.isDevelopment) return log("tool_threw", { ...call, ...describeFault(error) }, "warn");
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const frames = stack.match(/\n\s+at .*/g) ?? [];
+  log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", frames.join(""));
+};
 
 /** Returns the session as if it had listed the server of this tool, unless it has. */
 const withServerOf = (tool: string, { team }: Engine, session: Session): Session => ({
@@ -158,6 +176,7 @@ export const createLiveSession = (
     grants: { known: parts.grants.known, look },
     late: (outcome) => void (stopped || parts.log("late_outcome", { session: read().id, ...outcome })),
     rest: (works, at) => parts.clock.rest(works, at ?? deletionDueAt(read(), parts.sessionDays())),
+    threw: (call, error) => void (stopped || logThrown(parts, { session: read().id, ...call }, error)),
     failed,
     after: (ms, run) => parts.clock.after(ms, catchErrors(run, failed)),
   };

@@ -1,11 +1,12 @@
 import { describeFault, isLogged } from "../src/tools/log-line.ts";
 import type { LogLevel, LogLine } from "../src/tools/log-line.ts";
 
-/** Logs what happened in one line, if its level is logged. */
+/** Logs what happened in one line, if its level is logged; `below` stands under it as it is. */
 export const createLogger =
   (line: LogLine, least: LogLevel) =>
-  (msg: string, fields: Readonly<Record<string, unknown>>, level: LogLevel = "info"): void => {
-    if (isLogged(level, least)) console.log(line({ at: new Date().toISOString(), level, msg, ...fields }));
+  (msg: string, fields: Readonly<Record<string, unknown>>, level: LogLevel = "info", below = ""): void => {
+    if (!isLogged(level, least)) return;
+    console.log(line({ at: new Date().toISOString(), level, msg, ...fields }) + below);
   };
 
 /** Logs a failure in one line, with its place and code but without content. */

@@ -115,6 +115,11 @@ export interface Host {
     readonly step: string;
     readonly code: string;
   }): void;
+  /** Logs what a tool threw, for whoever wrote it. */
+  threw(
+    call: { readonly thread: string; readonly step: string; readonly tool: string },
+    error: unknown,
+  ): void;
   /** Reports a failure that no transition could store. */
   failed(error: unknown): void;
   /** Calls `run` once, about `ms` from now. */

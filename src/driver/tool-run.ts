@@ -49,25 +49,26 @@ export const createOutput = (content: ToolOutput["content"], status: ResultStatu
   cache: null,
 });
 
-/** Turns a thrown error into an output that the model may read. */
-const thrownOutcome = (error: unknown): ToolOutcome => createOutput(toToolError(error).content, "error");
-
 /** A timer with a longer timeout fires at once. */
 const longestTimeout = 2_147_483_647;
 
-/** Returns the call's timeout in milliseconds, or an error if the tool threw or named no valid time. */
-const timeoutOf = (
-  tool: Tool,
-  args: unknown,
-  command: ToolContext["commandTimeout"],
-): number | ToolOutcome => {
-  try {
-    const ms = tool.timeout(args, command);
-    const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
-    return isTime ? ms : unusableOutcome("a timeout that is no number of milliseconds");
-  } catch (error) {
-    return thrownOutcome(error);
-  }
+/** Returns the call's timeout in milliseconds. */
+const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number => {
+  const ms = tool.timeout(args, command);
+  const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
+  return isTime ? ms : refuseOutput("a timeout that is no number of milliseconds");
+};
+
+/** Turns what a tool threw into an output that the model may read; it is logged unless the call was to end anyway. */
+const takeThrown = (
+  { host, stop }: WorkContext,
+  thread: string,
+  { call: { id, name } }: Call,
+  error: unknown,
+  ended: boolean,
+): ToolOutcome => {
+  if (!ended && !stop.asked()) host.threw({ thread, step: id, tool: name }, error);
+  return host.redactor.value(createOutput(toToolError(error).content, "error"));
 };
 
 /** Returns what is stored about the MCP server of a call's tool; null if it is of no server. */
@@ -176,8 +177,12 @@ export const runTool = async (
 ): Promise<ToolOutcome> => {
   const { host, stop, gone } = work;
   const agent = host.agent(threadId);
-  const ms = timeoutOf(tool, args, agent.commandTimeout);
-  if (typeof ms !== "number") return host.redactor.value(ms);
+  let ms: number;
+  try {
+    ms = timeoutOf(tool, args, agent.commandTimeout);
+  } catch (error) {
+    return takeThrown(work, threadId, call, error, false);
+  }
   const abort = createLazyAbort();
   const given = Promise.withResolvers<ToolOutcome>();
   const end = (outcome: ToolOutcome): void => {
@@ -199,7 +204,7 @@ export const runTool = async (
   void Promise.try(() => tool.run(args, context))
     .then((result) => withAttachments(attachments, host.redactor.value(checkOutcome(result))))
     .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
-    .catch((error: unknown) => host.redactor.value(thrownOutcome(error)))
+    .catch((error: unknown) => takeThrown(work, threadId, call, error, live.ended))
     .then((outcome) => {
       given.resolve(outcome);
       return live.ended ? host.late(lateOutcome(threadId, runId, call, outcome)) : undefined;
@@ -237,7 +242,7 @@ const lateOutcome = (thread: string, run: string, { call }: Call, outcome: ToolO
 const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return outcome;
   const kept = attachments.shown(outcome.output.content);
-  if (kept === null) return unusableOutcome("an image that it did not keep");
+  if (kept === null) return refuseOutput("an image that it did not keep");
   return kept.length === 0 ? outcome : { ...outcome, kept };
 };
 
@@ -255,33 +260,39 @@ const isSuccess = (outcome: ToolOutcome): boolean => outcome.kind === "output" &
 
 const longestDetails = 65_536;
 
-/** Returns whether a value can be stored as it is; it is false for a cycle or a bigint. */
-const isStorable = (value: unknown): boolean => {
+/** Refuses what a tool gave back, as if it had thrown. */
+const refuseOutput = (what: string): never => {
+  throw new Error(`the tool gave back ${what}`);
+};
+
+/** Says what a tool returned: an object that can be stored, or something that is no output. */
+const shapeOf = (result: unknown): string => {
+  if (result === undefined) return "nothing";
+  if (Array.isArray(result)) return "a list";
+  if (Object(result) !== result) return typeof result === "string" ? "a text" : String(result);
   try {
-    return typeof JSON.stringify(value) === "string";
+    return typeof JSON.stringify(result) === "string" ? "object" : "no JSON";
   } catch {
-    return false;
+    return "no JSON";
   }
 };
 
 /** Checks that a tool returned what tools may return: text or parts, and details that are JSON. */
 const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
-  if (!isStorable(result) || Object(result) !== result) return unusableOutcome("no JSON");
+  const shape = shapeOf(result);
+  if (shape !== "object") return refuseOutput(`${shape}; its run returns an object like { content: "…" }`);
   if ("parked" in result) {
     const park = readPark(result.parked);
-    return park === null ? unusableOutcome("a wait that nobody understands") : { kind: "parked", park };
+    return park === null ? refuseOutput("a wait that nobody understands") : { kind: "parked", park };
   }
   const problem = outputProblem(result);
-  if (problem !== null) return unusableOutcome(problem);
+  if (problem !== null) return refuseOutput(problem);
   const { details } = result;
   if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
-    return unusableOutcome("details of more than 64 KiB");
+    return refuseOutput("details of more than 64 KiB");
   const status = result.status ?? (result.isError === true ? "error" : "ok");
   return { kind: "output", output: result, status, cache: null };
 };
-
-const unusableOutcome = (what: string): ToolOutcome =>
-  createOutput(toolError("failed", `the tool gave back ${what}`).content, "error");
 
 /** Measures the time of a tool call; waiting for a sandbox that is not ready yet does not count. */
 interface CallTime {

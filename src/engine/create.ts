@@ -35,7 +35,7 @@ import { redactCompleter } from "./secrets/redact-completer.ts";
 import { rulesOf } from "./rules.ts";
 import { sandboxesOf, unavailableIn, workspacesOf } from "./sandboxes.ts";
 import { createServers, unseenServerTool } from "./tools/servers.ts";
-import { resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
+import { bindingTextOf, resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
 /** This file is the only composition root: it builds an engine from a compiled team and the Worker's bindings. */
@@ -202,6 +202,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     redactor,
     unserved: findUnserved(team, unavailable),
     logLine: createLogLine(redactor, team.redaction.names),
+    isDevelopment: bindingTextOf(env, "LIMPET_DEV") === "1",
     budgets: teamBudgetsOf(team),
     agent: agentOf,
     storeRules: {

@@ -44,6 +44,8 @@ export interface Engine {
   readonly redactor: Redactor;
   readonly unserved: readonly UnservedToolbox[];
   readonly logLine: LogLine;
+  /** Is true on a developer's machine, whose log may quote what somebody wrote. */
+  readonly isDevelopment: boolean;
   /** Returns an agent of a session; `callerConstraints` is given if other agents called it. */
   readonly agent: (name: string, session: Session, callerConstraints?: CallerConstraints | null) => Agent;
   /** Reaches the team's MCP servers. */

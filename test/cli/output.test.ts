@@ -70,6 +70,25 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
   ]);
 });
 
+test("AP-70: of what a tool threw its message is shown, and the first place in the team's own code", () => {
+  const threw = log({ msg: "tool_threw", level: "warn", tool: "tide_at", message: "no tide at this hour" });
+  const frames = [
+    "    at parse (file:///p/node_modules/zod/index.js:3:4)",
+    "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
+    "    at Object.run (file:///p/config/acme/extensions.ts:11:29)",
+    "    at Promise.try (<anonymous>)",
+  ];
+  expect(
+    shown([threw, ...frames, threw, frames[0], "[limpet-acme] mine", ...frames.slice(1, 2)].join("\n")),
+  ).toEqual([
+    "tide_at threw: no tide at this hour",
+    "  at config/acme/tides/tide.ts:2:23",
+    "tide_at threw: no tide at this hour",
+    "mine",
+    "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
+  ]);
+});
+
 test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
   const built = "[custom build] built acme into .limpet/acme/";
   expect(

@@ -196,6 +196,8 @@ test("★ TB-37, SE-16: an output of another shape than outputs have is an error
     { content: "x", status: "fine" },
     null,
     [],
+    undefined,
+    "The tide is in.",
   ];
   for (const output of odd) {
     const look = defineTool({
@@ -213,10 +215,47 @@ test("★ TB-37, SE-16: an output of another shape than outputs have is an error
     expect([output, end?.["outcome"], end?.["output"]]).toEqual([
       output,
       "error",
-      expect.stringMatching(/^failed: the tool gave back (content|changes|stores|status|result|no JSON)/),
+      expect.stringMatching(
+        /^failed: the tool gave back (content|changes|stores|status|null|a list|nothing|a text)/,
+      ),
     ]);
     expect(lastText(bench, "assistant")).toBe("done");
   }
+});
+
+test("TB-37: a tool that returns a text is told what to return", async () => {
+  const told = { ...custom("tide_at", ""), run: () => "The tide is in." as never };
+  const yaml = withToolboxes(scripted(script(call("tide_at"))), "[own]");
+  const bench = await benchOf(yaml, { toolboxes: [{ name: "own", description: "Own.", tools: [told] }] }, {});
+  bench.send("Go");
+  await bench.steps();
+  expect(lastText(bench, "tool")).toBe(
+    'failed: the tool gave back a text; its run returns an object like { content: "…" }',
+  );
+});
+
+test("TB-37: what a tool throws is logged with its place; with its message on a developer's machine only", async () => {
+  const broken = {
+    ...custom("tide_at", ""),
+    run: () => {
+      throw new Error("no tide at 25");
+    },
+  };
+  const logged = async (env: Readonly<Record<string, string>>) => {
+    const yaml = withToolboxes(scripted(script(call("tide_at"))), "[own]");
+    const toolboxes = [{ name: "own", description: "Own.", tools: [broken] }];
+    const bench = await benchOf(yaml, { toolboxes, env }, {});
+    bench.send("Go");
+    await bench.steps();
+    expect(lastText(bench, "tool")).toBe("failed: no tide at 25");
+    return bench.logs.filter(({ msg }) => msg === "tool_threw");
+  };
+  const call1 = { level: "warn", msg: "tool_threw", thread: "main", tool: "tide_at" };
+  const [deployed, ...more] = await logged({});
+  expect(more).toEqual([]);
+  expect(deployed).toMatchObject({ ...call1, fault: "Error", frames: expect.any(Array) as unknown });
+  expect(JSON.stringify(deployed)).not.toContain("25");
+  expect(await logged({ LIMPET_DEV: "1" })).toMatchObject([{ ...call1, message: "no tide at 25" }]);
 });
 
 test("TB-37, SE-16: a timeout that is no time is an error of the tool, and the run goes on", async () => {

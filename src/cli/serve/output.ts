@@ -41,7 +41,7 @@ const ownTraceId = "11".repeat(16);
 /** The header by which the log of the Worker tells what the start itself asks. */
 export const ownTrace = { traceparent: `00-${ownTraceId}-${"11".repeat(8)}-00` };
 
-interface RequestLine {
+interface LogFields {
   readonly msg: string;
   readonly level: string;
   readonly trace_id?: string;
@@ -49,12 +49,14 @@ interface RequestLine {
   readonly route?: string | null;
   readonly status?: number;
   readonly code?: string | null;
+  readonly tool?: string;
+  readonly message?: string;
 }
 
-const parseLog = (text: string): RequestLine | null => {
+const parseLog = (text: string): LogFields | null => {
   if (!text.startsWith('{"at":')) return null;
   try {
-    return JSON.parse(text) as RequestLine;
+    return JSON.parse(text) as LogFields;
   } catch {
     return null;
   }
@@ -72,10 +74,17 @@ const askedFor = (method: string, status: number): string => {
 const wayOut = (code: string): string =>
   code === "origin_not_allowed" ? "; README.md shows how the page's server passes /v1 on" : "";
 
+const toolThrew = "tool_threw";
+
+/** Returns the place of a stack's line, if it is in the code of a team. */
+const placeInTeam = (frame: string): string | null =>
+  /^\s+at .*\bfile:.*\/(config\/.+?:\d+:\d+)\)?$/.exec(frame)?.[1] ?? null;
+
 /** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
 const formatLog = (text: string): string | null => {
   const line = parseLog(text);
   if (line === null) return text;
+  if (line.msg === toolThrew) return `${line.tool} threw: ${line.message}`;
   if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
   const { method = "", route, status = 0 } = line;
   const code = line.code ?? "";
@@ -96,6 +105,14 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
     seen.add(team);
     return isFirst ? null : `${team} is built anew; new sessions begin with it`;
   };
+  // Below what a tool threw stands its stack: only the first place in the team's own code is shown of it.
+  let stack: "none" | "open" | "placed" = "none";
+  const formatFrame = (text: string): string | null => {
+    const place = stack === "open" ? placeInTeam(text) : null;
+    if (place === null) return null;
+    stack = "placed";
+    return `  at ${place}`;
+  };
   return (given) => {
     const line = stripVTControlCharacters(given);
     const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
@@ -103,7 +120,10 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
     const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
     if (mode === "fail") return pattern === undefined ? null : buildFailed;
     if (mode === "hide" || text === "") return null;
-    return mode === "build" ? formatBuild(text) : formatLog(text);
+    if (mode === "build") return formatBuild(text);
+    if (stack !== "none" && /^\s+at /.test(text)) return formatFrame(text);
+    stack = parseLog(text)?.msg === toolThrew ? "open" : "none";
+    return formatLog(text);
   };
 };
 
