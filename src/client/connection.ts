@@ -41,6 +41,9 @@ const upgradesTried = 3;
 /** The WebSocket is tried again after so many milliseconds. */
 const upgradeEvery = 60_000;
 
+/** No timer of the platform takes more milliseconds. */
+const longestTimer = 2 ** 31 - 1;
+
 /** A connection that has lived for so many milliseconds was healthy: the next failure is the first. */
 const healthyAfter = 30_000;
 
@@ -68,10 +71,14 @@ const silent = clientProblem("server_silent", "the server did not answer in time
 
 const unwelcome = clientProblem("stream_refused", "the server answers, but no WebSocket came about");
 
-/** Does what the server must answer in time. */
-const inTime = async <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T> | T): Promise<T> => {
+/** Does what is given up after so many milliseconds. */
+const inTime = async <T>(
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T> | T,
+  ms = answerWithin,
+): Promise<T> => {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), answerWithin);
+  const timer = setTimeout(() => limit.abort(), ms);
   try {
     return await work(AbortSignal.any([signal, limit.signal]));
   } catch (fault) {
@@ -89,7 +96,7 @@ interface Health {
   liveAt: number | null;
 }
 
-/** Reads until the stream ends. A WebSocket that did not open says nothing about why: a request finds out. */
+/** Reads until the stream ends. A WebSocket that did not open may say nothing about why: then a request finds out. */
 const readOnce = async (
   { http, path, WebSocket, query, take }: ConnectionOptions,
   health: Health,
@@ -100,17 +107,16 @@ const readOnce = async (
     if (WebSocket === undefined || health.upgradesFailed >= upgradesTried) {
       // One try with a WebSocket follows after a while, and then this again if it fails.
       health.upgradesFailed = upgradesTried - 1;
-      const limit = new AbortController();
-      const timer = WebSocket === undefined ? undefined : setTimeout(() => limit.abort(), upgradeEvery);
-      const both = AbortSignal.any([signal, limit.signal]);
-      return await readEventSource({ http, path, query: wanted, take, signal: both }).finally(() =>
-        clearTimeout(timer),
+      return await inTime(
+        signal,
+        (limited) => readEventSource({ http, path, query: wanted, take, signal: limited }),
+        WebSocket === undefined ? longestTimer : upgradeEvery,
       );
     }
     const url = new URL(`${path.slice(1)}/ws`, http.url);
     const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });
     if (end.opened) health.upgradesFailed = 0;
-    if (end.opened || signal.aborted || end.problem !== undefined) return end;
+    if (end.opened || signal.aborted || (end.problem ?? finalCodes[end.code]) !== undefined) return end;
     await inTime(signal, (limited) => http.fetch({ method: "GET", path, signal: limited }));
     health.upgradesFailed += 1;
     return { ...end, problem: unwelcome };
@@ -151,7 +157,7 @@ export const connect = (options: ConnectionOptions): Connection => {
   };
   const finish = (problem?: ProblemBody): void => {
     closed.abort();
-    options.change({ status: "closed", retry_at: null, ...(problem === undefined ? {} : { problem }) });
+    options.change({ status: "closed", retry_at: null, ...(problem && { problem }) });
   };
   const tryOnce = async (): Promise<void> => {
     current = new AbortController();

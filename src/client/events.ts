@@ -4,6 +4,8 @@ import { connect } from "./connection.ts";
 import type { StreamFrame } from "./frames.ts";
 import type { Http } from "./http.ts";
 import { LimpetError } from "./http.ts";
+import type { Deferred } from "./plain.ts";
+import { createDeferred } from "./plain.ts";
 import type { ProblemBody } from "./transcript.ts";
 
 /** This file gives the events of a session one by one. */
@@ -20,9 +22,9 @@ export interface EventsOptions {
 interface EventQueue {
   readonly events: StoredEvent[];
   /** Resolves when there is something new to look at. */
-  news: PromiseWithResolvers<void>;
+  news: Deferred<void>;
   /** Resolves when every event was given away. */
-  empty: PromiseWithResolvers<void>;
+  empty: Deferred<void>;
   ended: boolean;
   problem: ProblemBody | null;
 }
@@ -53,7 +55,7 @@ const fillQueue = (
   };
   const connection = connect({
     ...source,
-    query: () => ({ after: last, deltas: "none", ...(types === undefined ? {} : { types }) }),
+    query: () => ({ after: last, deltas: "none", types }),
     take,
     change: ({ status, problem = null }) => {
       if (status !== "closed") return;
@@ -73,8 +75,8 @@ export async function* readSessionEvents(
 ): AsyncGenerator<StoredEvent, void, undefined> {
   const queue: EventQueue = {
     events: [],
-    news: Promise.withResolvers(),
-    empty: Promise.withResolvers(),
+    news: createDeferred(),
+    empty: createDeferred(),
     ended: false,
     problem: null,
   };
@@ -90,9 +92,9 @@ export async function* readSessionEvents(
       if (queue.problem !== null) throw new LimpetError(queue.problem);
       if (queue.ended) return;
       queue.empty.resolve();
-      queue.empty = Promise.withResolvers();
+      queue.empty = createDeferred();
       await queue.news.promise;
-      queue.news = Promise.withResolvers();
+      queue.news = createDeferred();
     }
   } finally {
     options.signal?.removeEventListener("abort", connection.close);

@@ -18,7 +18,7 @@ export interface StreamQuery {
   /** Events after this number. */
   readonly after: number;
   readonly deltas: "all" | "none";
-  readonly types?: readonly StoredEvent["type"][];
+  readonly types?: readonly StoredEvent["type"][] | undefined;
 }
 
 /** How a stream ended: a close code of the server, 1006 for a broken connection. */
@@ -26,7 +26,7 @@ export interface StreamEnd {
   readonly code: number;
   /** The server has welcomed the client. */
   readonly opened: boolean;
-  readonly problem?: ProblemBody;
+  readonly problem?: ProblemBody | undefined;
 }
 
 /** Takes frames; the promise that it may return says when they are done with, and only then more are asked for. */

@@ -108,14 +108,30 @@ const readProblem = async (response: Response): Promise<ProblemBody> => {
   });
 };
 
+const optionNames: readonly string[] = [
+  "url",
+  "token",
+  "getToken",
+  "fetch",
+  "WebSocket",
+] satisfies readonly (keyof ClientOptions)[];
+
+/** Refuses an option that there is not, which may have been meant for the token. */
+const requireKnownOptions = (options: ClientOptions): void => {
+  for (const name of Object.keys(options))
+    if (!optionNames.includes(name))
+      throw new TypeError(`createClient has no option ${name}; its options are ${optionNames.join(", ")}`);
+};
+
 /** Reads the address of the deployment; a path in it is kept. */
 const readUrl = (url: string): URL => {
-  if (!URL.canParse(url))
+  if (!/^https?:/i.test(url) || !URL.canParse(url))
     throw new TypeError(`url: ${url} is no address; write it like https://agents.example.com`);
   return new URL(url.endsWith("/") ? url : `${url}/`);
 };
 
 export const createHttp = (options: ClientOptions): Http => {
+  requireKnownOptions(options);
   const { token: given, getToken } = options;
   const send = options.fetch ?? globalThis.fetch.bind(globalThis);
   const url = readUrl(options.url);

@@ -1,4 +1,6 @@
 import type { FoldFrame } from "./fold/index.ts";
+import type { Deferred } from "./plain.ts";
+import { createDeferred } from "./plain.ts";
 import type { TranscriptInput } from "./transcript.ts";
 
 /** This file keeps the inputs that are on their way, until the log has them or they are taken back. */
@@ -9,7 +11,7 @@ export interface PendingInput {
   /** It is aborted when the input is not to be tried again; a try under way goes on. */
   readonly stop: AbortController;
   /** Resolves when no try is under way any more. */
-  readonly ended: PromiseWithResolvers<void>;
+  readonly ended: Deferred<void>;
 }
 
 export interface PendingInputs {
@@ -29,7 +31,7 @@ export const createPendingInputs = (): PendingInputs => {
   const inputs = new Map<string, readonly [PendingInput, number | null]>();
   return {
     add: (input) => {
-      const pending = { input, stop: new AbortController(), ended: Promise.withResolvers<void>() };
+      const pending = { input, stop: new AbortController(), ended: createDeferred() };
       inputs.set(input.id, [pending, null]);
       return pending;
     },

@@ -7,11 +7,15 @@ const longestDelay = 10_000;
 export const delayAfter = (failures: number): number =>
   Math.random() * Math.min(longestDelay, firstDelay * 2 ** failures);
 
+interface Page {
+  addEventListener?(type: string, listener: () => void): void;
+  removeEventListener?(type: string, listener: () => void): void;
+}
+
 /** Adds or removes a listener of the page; elsewhere than in a page nothing happens. */
 const listen = (method: "addEventListener" | "removeEventListener", listener: () => void): void => {
-  const own: unknown = Reflect.get(globalThis, method);
-  if (typeof own !== "function") return;
-  for (const name of ["online", "visibilitychange"]) Reflect.apply(own, globalThis, [name, listener]);
+  const page: Page = globalThis;
+  for (const name of ["online", "visibilitychange"]) page[method]?.(name, listener);
 };
 
 /** Resolves after so many milliseconds, or as soon as the signal is aborted or the page is online or looked at again. */
@@ -30,7 +34,4 @@ export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /** A random name for a command, by which the server knows it when it comes again. */
-export const newCommandId = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+export const newCommandId = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");

@@ -14,6 +14,7 @@ import { openSession } from "./open.ts";
 import type { InputContent } from "./operations/params.ts";
 import type { PendingInputs } from "./pending.ts";
 import { createPendingInputs } from "./pending.ts";
+import { pickDefined } from "./plain.ts";
 import { newCommandId } from "./retry.ts";
 import type { OpenSession, TranscriptInput } from "./transcript.ts";
 
@@ -55,7 +56,8 @@ export interface SessionClient {
 const pendingInputOf = ({ id, content, on_busy, sender, thread }: SendBody): TranscriptInput => ({
   id,
   thread: thread ?? "main",
-  content: typeof content === "string" ? [{ type: "text", text: content }] : content.flatMap(contentPartOf),
+  // Whatever else a caller passes, the server refuses it and says what it takes.
+  content: typeof content === "object" ? content.flatMap(contentPartOf) : [{ type: "text", text: content }],
   on_busy: on_busy ?? null,
   sender: sender ?? null,
   state: "pending",
@@ -71,9 +73,7 @@ type SendBody = Omit<OwnParams<"send">, "wait"> & { readonly id: string };
 const contentPartOf = (part: Exclude<InputContent, string>[number]): readonly ContentPart[] => {
   if (part.type === "text") return [part];
   const { type, media_type = type === "image" ? "image/png" : "text/plain", name, url } = part;
-  return [
-    { type, media_type, ...(name === undefined ? {} : { name }), ...(url === undefined ? {} : { url }) },
-  ];
+  return [{ type, media_type, ...pickDefined({ name, url }) }];
 };
 
 export interface SessionSource {
@@ -144,7 +144,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
   return {
     id,
     send: (input, options = {}) => {
-      const body = typeof input === "string" ? { content: input } : input;
+      const body = typeof input === "string" ? { content: input } : { ...input };
       return send({ ...body, id: body.id ?? newCommandId() }, options);
     },
     withdraw,

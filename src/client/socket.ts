@@ -1,4 +1,5 @@
 import type { StreamEnd, StreamFrame, StreamQuery, TakeFrames } from "./frames.ts";
+import { createDeferred } from "./plain.ts";
 
 /** This file reads a session's stream from a WebSocket: it acknowledges what was taken, and notices a dead connection. */
 
@@ -70,7 +71,7 @@ export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
   const { token, query, take, signal } = options;
   const isInProtocol = token !== null && subprotocolToken.test(token);
   const socket = openSocket(options, isInProtocol);
-  const { promise, resolve } = Promise.withResolvers<StreamEnd>();
+  const { promise, resolve } = createDeferred<StreamEnd>();
   let opened = false;
   let problem: StreamEnd["problem"];
   let taken: Promise<void> = Promise.resolve();
@@ -81,7 +82,7 @@ export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
   const end = (code: number): void => {
     pulse.stop();
     signal.removeEventListener("abort", abort);
-    resolve({ code, opened, ...(problem === undefined ? {} : { problem }) });
+    resolve({ code, opened, problem });
   };
   const leave = (code: number): void => {
     end(code);

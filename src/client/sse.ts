@@ -98,5 +98,5 @@ export const readEventSource = async ({
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
   }
-  return { code, opened, ...(problem === undefined ? {} : { problem }) };
+  return { code, opened, problem };
 };

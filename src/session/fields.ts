@@ -50,9 +50,14 @@ const problemsOf = (
     : meant.flatMap((inner) => problemsOf(inner, path, schema));
 };
 
-/** Lists the first fields that do not fit a schema, each by its pointer. */
+const isUnknown = ({ code }: FieldProblem): boolean => code === "unknown_field";
+
+/** Lists the first fields that do not fit a schema, each by its pointer; an unknown one, which explains a missing one, leads. */
 export const fieldProblems = ({ issues }: z.ZodError, schema: z.ZodType): readonly FieldProblem[] =>
-  issues.slice(0, mostNamed).flatMap((issue) => problemsOf(issue, [], schema));
+  issues
+    .slice(0, mostNamed)
+    .flatMap((issue) => problemsOf(issue, [], schema))
+    .toSorted((one, other) => Number(isUnknown(other)) - Number(isUnknown(one)));
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 

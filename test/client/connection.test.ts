@@ -118,6 +118,7 @@ beforeEach(() => {
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.unstubAllGlobals();
   vi.restoreAllMocks();
 });
 
@@ -290,6 +291,33 @@ test.each([4403, 4404, 4410, 4426])("AP-52: the close code %i is final", async (
   expect(PlayedSocket.all).toHaveLength(1);
 });
 
+test.each([
+  [4401, 401, "token_revoked"],
+  [4403, 403, "key_suspended"],
+  [4404, 404, "session_moved"],
+  [4410, 404, "session_expired"],
+  [4426, 400, "hello_too_old"],
+])("AP-52: with the close code %i what the server said before is shown", async (code, status, said) => {
+  const open = play().open();
+  await settle();
+  newest().accept();
+  const problem: unknown = await refusal(status, said).json();
+  newest().give({ type: "error", problem }, { type: "bye", code });
+  newest().end(code);
+  await settle(60_000);
+  expect(open.getSnapshot()).toMatchObject({ status: "closed", problem: { status, code: said } });
+  expect(PlayedSocket.all).toHaveLength(1);
+});
+
+test("AP-52: a server that only closes with 4401 has refused the key", async () => {
+  const open = play({ token: "lk_x" }).open();
+  await settle();
+  newest().accept();
+  newest().end(4401);
+  await settle(60_000);
+  expect(open.getSnapshot()).toMatchObject({ status: "closed", problem: { code: "unauthenticated" } });
+});
+
 test.each([1006, 1012, 1013, 4408, 4413, 4429])(
   "AP-52: after the close code %i it connects again",
   async (code) => {
@@ -373,6 +401,33 @@ test("AP-52: after three failed upgrades the stream is read without a WebSocket,
   expect(PlayedSocket.all).toHaveLength(4);
   newest().accept();
   expect(typesOf(newest(), "hello")).toEqual([{ type: "hello", after: 1, deltas: "all" }]);
+  open.close();
+});
+
+test("AP-51: Node 20, which has neither a WebSocket nor Promise.withResolvers, sends and reads all the same", async () => {
+  vi.stubGlobal("WebSocket", undefined);
+  vi.spyOn(Promise, "withResolvers").mockImplementation(() => {
+    throw new TypeError("Promise.withResolvers is not a function");
+  });
+  const stream = playStream();
+  answer = ({ url, headers }) => {
+    if (url.includes("/snapshot")) return snapshot(0);
+    if (headers.get("Accept") === "text/event-stream") return stream.response;
+    return Response.json({ input: "in_1", status: "applied", run: "run_1", seq: 0 });
+  };
+  const node20 = play({ WebSocket: undefined as never });
+  const open = node20.open();
+  expect(await node20.send("hello")).toMatchObject({ run: "run_1" });
+  await settle();
+  await stream.write('event: live\ndata: {"type":"live","seq":0}\n\n');
+  await settle();
+  expect(open.getSnapshot().status).toBe("live");
+  // It stays the same stream, since no WebSocket is to be tried again.
+  for (let beat = 0; beat < 8; beat += 1) {
+    await settle(15_000);
+    await stream.write("event: heartbeat\ndata: {}\n\n");
+  }
+  expect(open.getSnapshot().status).toBe("live");
   open.close();
 });
 

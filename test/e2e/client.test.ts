@@ -67,6 +67,21 @@ test("AP-51 AP-20: a sent text streams into the transcript, which in the end is 
   await whenTranscript(open, ({ status }) => status === "closed");
 });
 
+test("AP-51: who sends a message with a misspelt field, or without any, is told of the right ones", async () => {
+  const session = await client.sessions.create();
+  const open = session.open();
+  await whenTranscript(open, ({ status }) => status === "live");
+  // @ts-expect-error The field is content.
+  const misspelt = session.send({ contnt: "hello" });
+  await expect(misspelt).rejects.toThrow("contnt is not a field here; did you mean content?");
+  // @ts-expect-error A message has a content.
+  await expect(session.send()).rejects.toThrow("content");
+  // @ts-expect-error A content is a text or a list of parts.
+  await expect(session.send({ content: 5 })).rejects.toThrow("content");
+  await whenTranscript(open, ({ inputs }) => inputs.length === 0);
+  open.close();
+});
+
 test("AP-51: children stand at their call, an ask at its own, and another client shows the same", async () => {
   const session = await client.sessions.create();
   const open = session.open();

@@ -175,13 +175,8 @@ export const callHandlers: readonly FoldHandler[] = [
   }),
   on("tool_call_start", (draft, event) => {
     const { call = "", at } = event;
-    const { tool, toolbox, input, safety, permission } = event.data;
     changeCall(draft, event, call, () => ({
-      tool,
-      toolbox,
-      input,
-      safety,
-      permission,
+      ...event.data,
       state: "running",
       waits: null,
       started_at: at,
@@ -198,20 +193,13 @@ export const callHandlers: readonly FoldHandler[] = [
   }),
   on("tool_call_end", (draft, event) => {
     const { call = "", data } = event;
-    changeCall(draft, event, call, (entry) => ({
-      tool: data.tool,
+    changeCall(draft, event, call, () => ({
+      details: null,
+      ...data,
       state: "done",
       waits: null,
-      input: data.input ?? entry.input,
       live: "",
-      output: data.output,
-      details: data.details ?? null,
-      outcome: data.outcome,
-      permission: data.permission ?? entry.permission,
       ended_at: event.at,
-      duration_ms: data.duration_ms,
-      cached: data.cached,
-      truncated: data.truncated,
     }));
     draft.items.delete(call);
   }),

@@ -11,6 +11,8 @@ import type {
   TranscriptUsage,
 } from "../transcript.ts";
 
+import { pickDefined } from "../plain.ts";
+
 /** A draft is a transcript while events are folded into it: what does not change in it stays the same object. */
 
 /** The event of a type. */
@@ -157,8 +159,7 @@ export const placeOf = ({
 }: Pick<EventPlace, "seq" | "at"> & { readonly [key in "run" | "turn"]?: EventPlace[key] | undefined }) => ({
   seq,
   at,
-  ...(run === undefined ? {} : { run }),
-  ...(turn === undefined ? {} : { turn }),
+  ...pickDefined({ run, turn }),
 });
 
 /** An event becomes a note. */

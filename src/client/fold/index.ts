@@ -62,21 +62,11 @@ const foldDelta = (draft: FoldDraft, { item, off, data }: Delta): void =>
     off > text.length || off + data.length <= text.length ? null : text.slice(0, off) + data,
   );
 
-const emptyParts = {
-  text: { type: "text", text: "" },
-  reasoning: { type: "reasoning", text: "", model: "" },
-} as const;
-
 const foldItemState = (draft: FoldDraft, { item, kind, thread, text }: ItemState): void => {
   const known = draft.threads.get(thread);
   if (known !== undefined && (kind === "text" || kind === "reasoning")) {
     const { agent: name, prefix } = known;
-    openItem(
-      draft,
-      { thread, agent: { name, prefix }, seq: draft.seq, at: draft.at },
-      item,
-      emptyParts[kind],
-    );
+    openItem(draft, { thread, agent: { name, prefix }, seq: draft.seq, at: draft.at }, item, kind);
   }
   growItem(draft, item, () => text);
 };

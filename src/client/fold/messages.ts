@@ -1,5 +1,6 @@
 import type { ReportedMessage, StoredEvent } from "../../agent/state/events.ts";
 import type { MessageEntry, TranscriptEntry } from "../transcript.ts";
+import { pickDefined } from "../plain.ts";
 import { placeResult, planCall } from "./calls.ts";
 import type { EventPlace, FoldDraft, FoldHandler } from "./draft.ts";
 import { addNote, entriesOf, on, placeOf } from "./draft.ts";
@@ -23,8 +24,14 @@ const findOpen = (entries: readonly TranscriptEntry[]): number =>
   entries.findLastIndex((entry) => entry.kind === "message" && entry.open);
 
 /** An item of text or reasoning begins; the open message of its thread has a part more. */
-export const openItem = (draft: FoldDraft, event: EventPlace, item: string, part: MessagePart): void => {
+export const openItem = (
+  draft: FoldDraft,
+  event: EventPlace,
+  item: string,
+  kind: "text" | "reasoning",
+): void => {
   if (draft.items.has(item)) return;
+  const part: MessagePart = kind === "text" ? { type: kind, text: "" } : { type: kind, text: "", model: "" };
   const entries = entriesOf(draft, event);
   const at = findOpen(entries);
   const known = entries[at];
@@ -61,10 +68,7 @@ const entryOfMessage = (
   role,
   origin,
   parts,
-  ...(sender === undefined ? {} : { sender }),
-  ...(reason === undefined ? {} : { reason }),
-  ...(marks === undefined ? {} : { marks }),
-  ...(summary === undefined ? {} : { summary }),
+  ...pickDefined({ sender, reason, marks, summary }),
   message: id,
   pos,
   open: false,
@@ -142,12 +146,8 @@ const retireMessages = (
 };
 
 export const messageHandlers: readonly FoldHandler[] = [
-  on("llm_text", (draft, event) =>
-    openItem(draft, event, event.item ?? event.id, { type: "text", text: "" }),
-  ),
-  on("llm_reasoning", (draft, event) =>
-    openItem(draft, event, event.item ?? event.id, { type: "reasoning", text: "", model: "" }),
-  ),
+  on("llm_text", (draft, event) => openItem(draft, event, event.item ?? event.id, "text")),
+  on("llm_reasoning", (draft, event) => openItem(draft, event, event.item ?? event.id, "reasoning")),
   on("message_added", (draft, event) => {
     const { message, final } = event.data;
     if (message.role === "tool") {

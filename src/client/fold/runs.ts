@@ -7,6 +7,7 @@ import type {
   TranscriptUsage,
   TurnFacts,
 } from "../transcript.ts";
+import { pickDefined } from "../plain.ts";
 import { addChild } from "./calls.ts";
 import type { FoldDraft, FoldHandler } from "./draft.ts";
 import { addNote, changeThread, entriesOf, on } from "./draft.ts";
@@ -85,18 +86,13 @@ const changeOwnThread = (draft: FoldDraft, event: StoredEvent, change: Partial<T
 
 const modelCallHandlers: readonly FoldHandler[] = [
   on("llm_request_start", (draft, event) => {
-    const { purpose, provider, model, messages, tools, estimated_tokens } = event.data;
-    if (purpose !== "compaction") dropUnstored(draft, event);
+    const { bytes: _, ...asked } = event.data;
+    if (asked.purpose !== "compaction") dropUnstored(draft, event);
     const call: ModelCallFacts = {
-      purpose,
-      ...(event.attempt === undefined ? {} : { attempt: event.attempt }),
-      provider,
-      model,
+      ...asked,
+      ...pickDefined({ attempt: event.attempt }),
       started_at: event.at,
       ended_at: null,
-      messages,
-      tools,
-      estimated_tokens,
       first_byte_ms: null,
       duration_ms: null,
       finish_reason: null,
@@ -107,17 +103,9 @@ const modelCallHandlers: readonly FoldHandler[] = [
     changeTurn(draft, event, ({ model_calls }) => ({ model_calls: [...model_calls, call] }));
   }),
   on("llm_finish", (draft, event) => {
-    const { finish_reason, usage, cost_usd, provider, model, first_byte_ms, duration_ms } = event.data;
-    endModelCall(draft, event, {
-      finish_reason,
-      usage,
-      cost_usd,
-      provider,
-      model,
-      first_byte_ms,
-      duration_ms,
-    });
-    countUsage(draft, event, usage, cost_usd);
+    const { request_id: _, ...answered } = event.data;
+    endModelCall(draft, event, answered);
+    countUsage(draft, event, answered.usage, answered.cost_usd);
   }),
   on("attempt_aborted", (draft, event) => endModelCall(draft, event, { failure: event.data.code })),
 ];
@@ -198,9 +186,8 @@ export const runHandlers: readonly FoldHandler[] = [
       prefix,
       depth,
       agent: event.agent.name,
-      ...(parent === null ? {} : { parent }),
-      ...(label === undefined ? {} : { label }),
-      ...(task === undefined ? {} : { task }),
+      ...pickDefined({ label, task }),
+      ...(parent && { parent }),
     });
     if (parent !== null) addChild(draft, event, parent);
   }),

@@ -3,6 +3,7 @@ import type { Input } from "../../agent/state/input.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { TranscriptInput, TranscriptSession, TranscriptThread, TranscriptUsage } from "../transcript.ts";
+import { pickDefined } from "../plain.ts";
 import type { FoldState } from "./draft.ts";
 import { emptyTranscript, noUsage } from "./draft.ts";
 
@@ -38,9 +39,8 @@ const threadOf = ({ session }: SnapshotBody, row: ThreadRow): TranscriptThread =
   id: row.id,
   agent: row.agent,
   prefix: row.parent === null ? session.prefix : "",
-  ...(row.label === undefined ? {} : { label: row.label }),
-  ...(row.task === undefined ? {} : { task: row.task }),
-  ...(row.parent === null ? {} : { parent: row.parent }),
+  ...pickDefined({ label: row.label, task: row.task }),
+  ...(row.parent && { parent: row.parent }),
   depth: row.depth,
   state: row.status === "ended" ? (row.state ?? "completed") : row.status,
   waiting_for: [],

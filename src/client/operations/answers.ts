@@ -133,13 +133,7 @@ export interface AnswerSchemas {
       /** With this limit at the least the run could go on. */
       readonly least: number;
     };
-    readonly resolution?: {
-      readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired";
-      readonly by: string;
-      /** How far the approval reaches beyond this call. */
-      readonly remember?: "session" | "agent";
-      readonly body?: Json;
-    };
+    readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly remember?: "session" | "agent"; readonly body?: Json; };
   };
   /** The ask is no longer needed. */
   readonly AskCancelledEvent: EventEnvelope & {
@@ -634,13 +628,7 @@ export interface AnswerSchemas {
       /** With this limit at the least the run could go on. */
       readonly least: number;
     };
-    readonly resolution?: {
-      readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired";
-      readonly by: string;
-      /** How far the approval reaches beyond this call. */
-      readonly remember?: "session" | "agent";
-      readonly body?: Json;
-    };
+    readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly remember?: "session" | "agent"; readonly body?: Json; };
     readonly session: string;
   };
   /** A message of a thread, and with `retired=true` what became of it. */
