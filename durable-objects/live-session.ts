@@ -125,6 +125,16 @@ const logThrown = ({ engine, log }: LiveSessionParts, call: object, error: unkno
   log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", frames.join(""));
 };
 
+/** Logs what only the log tells of a call, until the session is dropped. */
+const createCallLogs = (
+  parts: LiveSessionParts,
+  read: () => Session,
+  isStopped: () => boolean,
+): Pick<Host, "late" | "threw"> => ({
+  late: (outcome) => void (isStopped() || parts.log("late_outcome", { session: read().id, ...outcome })),
+  threw: (call, error) => void (isStopped() || logThrown(parts, { session: read().id, ...call }, error)),
+});
+
 /** Returns the session as if it had listed the server of this tool, unless it has. */
 const withServerOf = (tool: string, { team }: Engine, session: Session): Session => ({
   ...session,
@@ -174,9 +184,8 @@ export const createLiveSession = (
     gate: gates.gate,
     redactor: engine.redactor,
     grants: { known: parts.grants.known, look },
-    late: (outcome) => void (stopped || parts.log("late_outcome", { session: read().id, ...outcome })),
+    ...createCallLogs(parts, read, () => stopped),
     rest: (works, at) => parts.clock.rest(works, at ?? deletionDueAt(read(), parts.sessionDays())),
-    threw: (call, error) => void (stopped || logThrown(parts, { session: read().id, ...call }, error)),
     failed,
     after: (ms, run) => parts.clock.after(ms, catchErrors(run, failed)),
   };

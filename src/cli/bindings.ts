@@ -1,4 +1,13 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
 /** This file reads from `wrangler.toml` what a team's environment has. */
+
+/** Returns the text of `wrangler.toml`; empty if there is none. */
+export const readWranglerFile = (root: string): string => {
+  const file = join(root, "wrangler.toml");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+};
 
 /** Returns the text of the tables that belong to a team: its environment, or for `default` all that is in none. */
 const tablesOf = (toml: string, team: string): readonly string[] =>

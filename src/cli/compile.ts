@@ -1,17 +1,17 @@
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CompiledTeam } from "../config/build/compile.ts";
 import { compileTeam } from "../config/build/compile.ts";
 import type { Diagnostic } from "../config/document/diagnostics.ts";
 import { childOf, itemsOf } from "../config/document/located.ts";
 import { extensionOffset } from "../config/extension-agents.ts";
-import { formatDiagnostics, maximumShown } from "../config/document/diagnostics.ts";
+import { formatDiagnostics, hasErrors, maximumShown } from "../config/document/diagnostics.ts";
 import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { readTeamFiles, teamFolder } from "../config/build/files.ts";
-import { findEnvironment, readDeclaredNames } from "./bindings.ts";
+import { findEnvironment, readDeclaredNames, readWranglerFile } from "./bindings.ts";
 import { placeInExtensions } from "./extensions/places.ts";
 import { loadExtensions } from "./extensions/load.ts";
+import { checkTypes } from "./extensions/types.ts";
 import type { Terminal } from "./usage.ts";
 
 /** This file compiles a team folder of the disk and prints what was found. */
@@ -24,12 +24,6 @@ export interface CompiledFolder extends CompiledTeam {
 /** How many agents the team file lists; those of the extensions follow them. */
 const countOwnAgents = ({ draft }: CompiledTeam): number =>
   itemsOf(childOf(draft?.root, "agents")).filter(({ at }) => at !== extensionOffset).length;
-
-/** Returns the text of `wrangler.toml`; empty if there is none. */
-export const readWranglerFile = (root: string): string => {
-  const file = join(root, "wrangler.toml");
-  return existsSync(file) ? readFileSync(file, "utf8") : "";
-};
 
 /** Reads what the team's environment declares; undefined if it leaves wrangler to read any name. */
 const readDeclared = (root: string, team: string): DeclaredNames | undefined => {
@@ -55,6 +49,13 @@ export const compileFolder = async (
   const file = join(teamFolder(root, name), "extensions.ts");
   const diagnostics = await placeInExtensions(compiled.diagnostics, file, countOwnAgents(compiled));
   return { ...compiled, diagnostics, extensions };
+};
+
+/** Compiles a team folder and, where nothing else is wrong, checks the types of its extensions, too. */
+export const compileTypedFolder = async (root: string, name: string): Promise<CompiledFolder> => {
+  const compiled = await compileFolder(root, name);
+  if (hasErrors(compiled.diagnostics)) return compiled;
+  return { ...compiled, diagnostics: [...compiled.diagnostics, ...(await checkTypes(root, name))] };
 };
 
 /** Prints diagnostics as text, or with `json` as one object per line. */

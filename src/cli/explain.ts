@@ -8,8 +8,8 @@ import { suggestFor } from "../config/document/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import type { Engine } from "../engine/engine.ts";
-import { readBindings } from "./bindings.ts";
-import { compileFolder, printDiagnostics, readWranglerFile } from "./compile.ts";
+import { readBindings, readWranglerFile } from "./bindings.ts";
+import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 

@@ -1,6 +1,6 @@
 import { hasErrors } from "../config/document/diagnostics.ts";
 import { listTeams, findMisnamedTeams } from "../config/build/files.ts";
-import { compileFolder, printDiagnostics } from "./compile.ts";
+import { compileTypedFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
@@ -15,7 +15,7 @@ export const runValidate = async (
   printDiagnostics(terminal, misnamed, flags.json === true);
   let failed = misnamed.length > 0;
   for (const team of teams) {
-    const { diagnostics } = await compileFolder(terminal.root, team);
+    const { diagnostics } = await compileTypedFolder(terminal.root, team);
     printDiagnostics(terminal, diagnostics, flags.json === true);
     const wrong = hasErrors(diagnostics) || (flags.strict === true && diagnostics.length > 0);
     if (!wrong && flags.json !== true) terminal.print(`${team} is valid`);

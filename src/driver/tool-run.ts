@@ -267,9 +267,9 @@ const refuseOutput = (what: string): never => {
 
 /** Says what a tool returned: an object that can be stored, or something that is no output. */
 const shapeOf = (result: unknown): string => {
-  if (result === undefined) return "nothing";
+  if (result === undefined || result === null) return "nothing";
   if (Array.isArray(result)) return "a list";
-  if (Object(result) !== result) return typeof result === "string" ? "a text" : String(result);
+  if (Object(result) !== result) return typeof result === "string" ? "a text" : `a ${typeof result}`;
   try {
     return typeof JSON.stringify(result) === "string" ? "object" : "no JSON";
   } catch {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
@@ -256,6 +256,45 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     'config/more/extensions.ts:1:22 error extension_invalid wires: "wires" is no list of definitions',
     "  export effects, guards, toolboxes, providers, protocols, middleware, checks, agents",
   ]);
+});
+
+test("CF-6 CF-37: what the types forbid in extensions.ts is told with its place, where nothing else is wrong", async () => {
+  const { call, root, write } = place();
+  for (const name of ["node_modules", "src", "tsconfig.json"])
+    symlinkSync(join(project, name), join(root, name));
+  const extensions = (run: string): string => `import * as z from "zod";
+import { defineTool } from "../../src/tools/define-tool.ts";
+
+const unused = 1;
+const tideTable = defineTool({
+  name: "tide_table",
+  description: "Tides.",
+  params: z.strictObject({ hour: z.int().describe("Hour.") }),
+  safety: "read",
+  run: ${run},
+});
+export const toolboxes = [{ name: "tides", description: "", tools: [tideTable] }];
+`;
+  write("config/acme/team.yaml", team().replace("[filesystem]", "[tides]"));
+  write("config/acme/extensions.ts", extensions("({ hour }) => ({ content: String(hour) })"));
+  expect(await call("validate", "acme")).toEqual({ code: 0, lines: ["acme is valid"] });
+  write("config/acme/extensions.ts", extensions("({ hour, day }) => ({ content: hour })"));
+  const { code, lines } = await call("validate", "acme");
+  expect([code, lines.filter((line) => !line.startsWith(" "))]).toEqual([
+    1,
+    [
+      expect.stringMatching(
+        /^config\/acme\/extensions\.ts:10:3 error extension_invalid: Type .* is not assignable/,
+      ),
+      expect.stringMatching(
+        /^config\/acme\/extensions\.ts:10:17 error extension_invalid: Property 'day' does not /,
+      ),
+    ],
+  ]);
+  expect(lines[1]).toBe("  Type 'number' is not assignable to type 'string | readonly ContentPart[]'.");
+  expect((await call("deploy", "acme", "--dry-run")).lines).toEqual(lines);
+  write("config/acme/team.yaml", team().replace("[filesystem]", "[tide]"));
+  expect((await call("validate", "acme")).lines[0]).toContain(" error unknown_toolbox ");
 });
 
 test("CF-37: new-team copies a team, keeps comments, and the copy is valid", async () => {

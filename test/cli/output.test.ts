@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createOutputFilter, ownTrace } from "../../src/cli/serve/output.ts";
+import { createOutputFilter, explainSettingsFault, ownTrace } from "../../src/cli/serve/output.ts";
 
 /** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
 
@@ -87,6 +87,33 @@ test("AP-70: of what a tool threw its message is shown, and the first place in t
     "mine",
     "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
   ]);
+});
+
+test("AP-70: that a host is not found is one sentence, and not the runtime's own words", () => {
+  const failure = [
+    "\u001B[31m✘ \u001B[41;31m[\u001B[41;97mERROR\u001B[41;31m]\u001B[0m \u001B[1me = rust/worker/ffi.rs:110: failed: failed to lookup address information: Name or service not known\u001B[0m",
+    "",
+    "  stack: /node_modules/workerd@383c3f9; sentryErrorContext = jsgInternalError; wdErrId = km2d6",
+    "",
+  ];
+  expect(shown([...failure, "[limpet] mine", ...failure].join("\n"))).toEqual([
+    "A host was not found by its name (DNS): is the name right, and is this machine online?",
+    "mine",
+  ]);
+});
+
+test("AP-70: a missing entry point is told in one sentence, whichever way wrangler puts it", () => {
+  for (const words of [
+    "Missing entry-point to Worker script or to assets directory",
+    "Cannot set run_worker_first without a Worker script.",
+    "Cannot use assets with a binding in an assets-only Worker.",
+  ]) {
+    const lines = [`✘ [ERROR] ${words}`, "", "  Please remove it.", ""];
+    expect(shown(lines.join("\n"))).toEqual([]);
+    expect(explainSettingsFault(lines)).toBe(
+      "wrangler.toml names no entry point: main is missing from it, or from the team's environment.",
+    );
+  }
 });
 
 test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {

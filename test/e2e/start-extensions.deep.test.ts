@@ -106,7 +106,9 @@ const anew = /acme is built anew/;
 
 test("CF-30: at the first start a mistake in extensions.ts is told, and waited for", async () => {
   await until("it waits for the fix", () => /Mend it:/.test(group.output()) || null);
-  expect(since(0)).toMatch(/^config\/acme\/extensions\.ts:\d+:\d+ error extension_invalid: .+\n/);
+  expect(since(0)).toMatch(
+    /^Building acme …\nconfig\/acme\/extensions\.ts:\d+:\d+ error extension_invalid: .+\n/,
+  );
   expect(since(0)).toContain("Mend it: the server starts once config/acme is right.");
   await change("extensions.ts", extensions, /^stop +Ctrl-C$/m);
   expect(await askTide()).toBe("It is in.");
@@ -141,6 +143,31 @@ test("CF-30: while it serves, each mistake is told with its place and the last g
   }
   await change("tides/tide.ts", tide.replace("words.in :", "`${words.in} Swim.` :"), anew);
   await until("the new build is served", async () => ((await askTide()) === "It is in. Swim." ? true : null));
+});
+
+test("CF-6 CF-30: what the types forbid is told behind the build, which is served all the same", async () => {
+  const mistaken = extensions.replace("({ hour })", "({ hour, day })");
+  const said = await change("extensions.ts", mistaken, /acme is served all the same/);
+  expect(said).toMatch(
+    /^acme is built anew.*\nconfig\/acme\/extensions\.ts:11:17 error extension_invalid: Property 'day' does not exist on type .*\nacme is served all the same; limpet deploy refuses it\.\n$/,
+  );
+  expect(await askTide()).toBe("It is in. Swim.");
+});
+
+test("AP-70: what a tool throws is told with the first place in the team's own code", async () => {
+  await change("extensions.ts", extensions, anew);
+  const place = "  at config/acme/tides/tide.ts:2:9\n";
+  const said = await change(
+    "tides/tide.ts",
+    tide.replace("  return", '  throw new Error("no tide");\n  return'),
+    anew,
+  );
+  expect(said).toBe("acme is built anew; new sessions begin with it\n");
+  const from = group.output().length;
+  await until("the new build is served", async () => ((await askTide()) === "failed: no tide" ? true : null));
+  await until("the place is told", () => since(from).includes(place) || null);
+  expect(since(from)).toBe(`tide_at threw: no tide\n${place}`);
+  await change("tides/tide.ts", tide.replace("words.in :", "`${words.in} Swim.` :"), anew);
 });
 
 test("CF-30: what only the runtime refuses ends no more than the server's run until it is mended", async () => {

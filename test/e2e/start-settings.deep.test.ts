@@ -39,6 +39,7 @@ beforeEach(async () => {
 });
 
 const back = "The server answers again.\n";
+const again = "wrangler.toml has changed: the server starts again.\n";
 const way = "Mend it: the server starts again after the next change of wrangler.toml or below config/.\n";
 
 /** Writes a file as a slow editor does: wrangler reads the empty one, and ends. */
@@ -58,7 +59,7 @@ const awaitWords = async (from: number, words: string): Promise<string> => {
 test("AP-70: a wrangler.toml that was read half-written costs a moment and no alarming word", async () => {
   const from = group.output().length;
   await writeSlowly(settings);
-  expect(await awaitWords(from, back)).toBe(back);
+  expect(await awaitWords(from, back)).toBe(again + back);
   expect(await isAnswering()).toBe(true);
 });
 
@@ -69,6 +70,11 @@ test("AP-70: a mistake in wrangler.toml is told with its line, and mending it br
       'compatibility_date = "',
       'compatibility_date = 5 # "',
       'Expected "compatibility_date" to be of type string',
+    ],
+    [
+      'main = ".limpet/default',
+      '# main = ".limpet/default',
+      "wrangler.toml names no entry point: main is missing",
     ],
   ];
   for (const [good, bad, cause] of mistakes) {
@@ -87,7 +93,13 @@ test("AP-70: a mistake in wrangler.toml is told with its line, and mending it br
 test("AP-70: a change of a wrangler.toml that breaks nothing is told by nothing", async () => {
   const from = group.output().length;
   await writeSlowly(settings.replace("[vars]\n", '[vars]\nLIMPET_NOTE = "calm"\n'));
-  expect(await awaitWords(from, back)).toBe(back);
+  expect(await awaitWords(from, back)).toBe(again + back);
+});
+
+test("AP-70: npm start has a help of its own", async () => {
+  const started = startGroup("npm", ["-s", "start", "--", "--help"], { cwd: project.folder });
+  expect(await started.ended).toBe(0);
+  expect(started.output()).toMatch(/^npm start \[-- options\] [^]*--env <team>[^]*--port <number>/m);
 });
 
 test("AP-70: a port that is no port is one sentence with the way out", async () => {

@@ -1,8 +1,8 @@
 import { listTeams } from "../../config/build/files.ts";
 import { hasErrors } from "../../config/document/diagnostics.ts";
 import { secretCommand } from "../../config/document/references.ts";
-import { findEnvironment, readDeclaredNames, readSandboxName } from "../bindings.ts";
-import { compileFolder, printDiagnostics, readWranglerFile } from "../compile.ts";
+import { findEnvironment, readDeclaredNames, readSandboxName, readWranglerFile } from "../bindings.ts";
+import { compileTypedFolder, printDiagnostics } from "../compile.ts";
 import { environmentText } from "../new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
@@ -86,7 +86,7 @@ export const runDeploy = async (
     terminal.print(`there is no team ${team}; config/ has ${teams.join(", ")}`);
     return exitCodes.diagnostics;
   }
-  const { diagnostics, secrets } = await compileFolder(terminal.root, team);
+  const { diagnostics, secrets } = await compileTypedFolder(terminal.root, team);
   printDiagnostics(terminal, diagnostics, false);
   if (hasErrors(diagnostics)) return exitCodes.diagnostics;
   const toml = readWranglerFile(terminal.root);

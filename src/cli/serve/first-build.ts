@@ -4,8 +4,7 @@ import { existsSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { listTeams, teamFolder } from "../../config/build/files.ts";
-import { findEnvironment } from "../bindings.ts";
-import { readWranglerFile } from "../compile.ts";
+import { findEnvironment, readWranglerFile } from "../bindings.ts";
 
 /** This file sees to it that wrangler begins with a team that is built: it ends at once if its first build fails. */
 
@@ -46,6 +45,7 @@ export const awaitFirstBuild = async (
     return false;
   }
   if (existsSync(join(root, ".limpet", team, "worker.js"))) return true;
+  print(`Building ${team} …`);
   const watcher = watch(teamFolder(root, team), { recursive: true });
   for (;;) {
     const changed = once(watcher, "change");

@@ -66,6 +66,12 @@ const printFault = ({ print }: KeepOptions, lastLines: readonly string[]): void 
   print("Mend it: the server starts again after the next change of wrangler.toml or below config/.");
 };
 
+/** Shows why a server ended that never served, in its own words if there are no better ones. */
+const showLastWords = (lastLines: readonly string[], show: (line: string) => void): void => {
+  const cause = explainSettingsFault(lastLines);
+  for (const line of cause === null ? lastLines : [cause]) show(line);
+};
+
 /** Returns whether a process ended by itself with an error; the code is null after a signal. */
 const isFailure = (code: number | null): boolean => code !== null && code !== 0;
 
@@ -91,12 +97,13 @@ export const keepRunning = (options: KeepOptions): (() => void) => {
     if (hasServed) void announce(child);
     const [code] = (await once(child, "exit")) as [number | null];
     running = null;
-    if (!hasServed) for (const line of lastLines()) show(line);
+    if (!hasServed) showLastWords(lastLines(), show);
     if (!hasServed || isStopping || !isFailure(code)) process.exit(code ?? 1);
     await awaitLastWords(child);
     // What was read while it was written is no mistake: it is read once more before anything is said.
     const isStale = isServing || stampSettings(options) !== tried;
-    if (!isSettingsFault(lastLines()) || !isStale) {
+    if (isSettingsFault(lastLines()) && isStale) print("wrangler.toml has changed: the server starts again.");
+    else {
       printFault(options, lastLines());
       await awaitMending(options, isServing ? stampSettings(options) : tried);
     }

@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from "node:util";
  * unless it is an error.
  */
 
-type LineMode = "hide" | "show" | "log" | "build" | "fail";
+type LineMode = "hide" | "show" | "log" | "build" | "fail" | "lookup";
 
 /** Lists how what follows a line's beginning is treated, up to the next line that is in this list. */
 const beginnings: readonly (readonly [RegExp, LineMode])[] = [
@@ -25,6 +25,8 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^✘ \[ERROR\] .*Process exited with non-zero status/, "hide"],
   // These end wrangler, and what was wrong is told when it is certain (explainSettingsFault).
   [/^✘ \[ERROR\] (Missing entry-point|Processing wrangler\.toml configuration)/, "hide"],
+  [/^✘ \[ERROR\] Cannot (set run_worker_first without|use assets with a binding in)/, "hide"],
+  [/^✘ \[ERROR\] .*failed to lookup address information/, "lookup"],
   [/^( *If you think this is a bug|🪵)/u, "hide"],
   [/^✘ \[ERROR\] Running custom build .* failed\. .*/, "fail"],
   [/^✘ (\[ERROR\] ?)?/, "show"],
@@ -35,6 +37,12 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
 /** Matches what the build says of itself while the server starts, and what is news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^built (\S+) into /;
+
+/** What it means that the runtime does not find a host. */
+const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
+
+/** What a build that is served is told by. */
+export const builtAnew = (team: string): string => `${team} is built anew; new sessions begin with it`;
 
 const ownTraceId = "11".repeat(16);
 
@@ -81,9 +89,7 @@ const placeInTeam = (frame: string): string | null =>
   /^\s+at .*\bfile:.*\/(config\/.+?:\d+:\d+)\)?$/.exec(frame)?.[1] ?? null;
 
 /** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
-const formatLog = (text: string): string | null => {
-  const line = parseLog(text);
-  if (line === null) return text;
+const formatLine = (line: LogFields, text: string): string | null => {
   if (line.msg === toolThrew) return `${line.tool} threw: ${line.message}`;
   if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
   const { method = "", route, status = 0 } = line;
@@ -92,6 +98,22 @@ const formatLog = (text: string): string | null => {
   return status < 400
     ? null
     : `${status} ${route ?? askedFor(method, status)} ${code}`.trimEnd() + wayOut(code);
+};
+
+/** Shows lines of the log, and below what a tool threw only the first place of its stack in the team's own code. */
+const createLogFormat = (): ((text: string) => string | null) => {
+  let stack: "none" | "open" | "placed" = "none";
+  return (text) => {
+    if (stack !== "none" && /^\s+at /.test(text)) {
+      const place = stack === "open" ? placeInTeam(text) : null;
+      if (place === null) return null;
+      stack = "placed";
+      return `  at ${place}`;
+    }
+    const line = parseLog(text);
+    stack = line?.msg === toolThrew ? "open" : "none";
+    return line === null ? text : formatLine(line, text);
+  };
 };
 
 /** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
@@ -103,27 +125,27 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
     if (team === undefined) return buildNoise.test(text) ? null : text;
     const isFirst = !seen.has(team);
     seen.add(team);
-    return isFirst ? null : `${team} is built anew; new sessions begin with it`;
+    return isFirst ? null : builtAnew(team);
   };
-  // Below what a tool threw stands its stack: only the first place in the team's own code is shown of it.
-  let stack: "none" | "open" | "placed" = "none";
-  const formatFrame = (text: string): string | null => {
-    const place = stack === "open" ? placeInTeam(text) : null;
-    if (place === null) return null;
-    stack = "placed";
-    return `  at ${place}`;
+  const formatLog = createLogFormat();
+  const tellLookup = (): string | null => {
+    if (seen.has(lookupFailed)) return null;
+    seen.add(lookupFailed);
+    return lookupFailed;
+  };
+  const tell: Readonly<Partial<Record<LineMode, () => string | null>>> = {
+    fail: () => buildFailed,
+    lookup: tellLookup,
   };
   return (given) => {
     const line = stripVTControlCharacters(given);
     const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
     if (pattern !== undefined && next !== undefined) mode = next;
     const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
-    if (mode === "fail") return pattern === undefined ? null : buildFailed;
+    const sentence = tell[mode];
+    if (sentence !== undefined) return pattern === undefined ? null : sentence();
     if (mode === "hide" || text === "") return null;
-    if (mode === "build") return formatBuild(text);
-    if (stack !== "none" && /^\s+at /.test(text)) return formatFrame(text);
-    stack = parseLog(text)?.msg === toolThrew ? "open" : "none";
-    return formatLog(text);
+    return mode === "build" ? formatBuild(text) : formatLog(text);
   };
 };
 
@@ -161,7 +183,7 @@ export const isSettingsFault = (lines: readonly string[]): boolean =>
 /** Says what of wrangler.toml ended wrangler; null if that was shown when it was printed, or is something else. */
 export const explainSettingsFault = (lines: readonly string[]): string | null => {
   const [first = "", ...more] = lastErrorOf(lines);
-  if (first.startsWith("Missing entry-point"))
+  if (/^(Missing entry-point|Cannot (set run_worker_first|use assets))/.test(first))
     return "wrangler.toml names no entry point: main is missing from it, or from the team's environment.";
   if (!first.startsWith("Processing wrangler.toml configuration")) return null;
   const details = more.filter((line) => /^\s+\S/.test(line) && !line.includes("If you think this is a bug"));

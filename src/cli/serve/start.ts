@@ -12,11 +12,22 @@ import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RunningWrangler } from "./keep-running.ts";
-import { ownTrace, relayOutput } from "./output.ts";
+import { builtAnew, ownTrace, relayOutput } from "./output.ts";
+import { createTypeReport } from "./type-report.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
 const root = resolve(import.meta.dirname, "../../..");
+
+const helpText = `npm start [-- options]    serve a team on this machine; a change of config/ is served at once
+
+  --env <team>           the team, a folder of config/; without it default, which needs no key
+  --port <number>        the port; without it the one of wrangler.toml, 8787
+  --ip <address>         where to listen; without it localhost, which no other machine reaches; 0.0.0.0 is every address
+  --persist-to <folder>  where sessions and workspaces are kept; without it .wrangler/state
+  --help                 this text
+
+Ctrl-C stops it. Other options go to wrangler as they are; npx wrangler dev --help lists them.`;
 
 interface Option {
   /** Holds the last value given, or null if there is none. */
@@ -172,8 +183,8 @@ const readPort = (wanted: string): number | null => {
 };
 
 /** Serves the team until wrangler is stopped. */
-const serve = async (): Promise<void> => {
-  const { value: host, rest: others } = takeOption(process.argv.slice(2), "--ip");
+const serve = async (given: readonly string[]): Promise<void> => {
+  const { value: host, rest: others } = takeOption(given, "--ip");
   const { value: wanted, rest: args } = takeOption(others, "--port");
   const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
   const port = readPort(wanted ?? configuredPort());
@@ -183,13 +194,18 @@ const serve = async (): Promise<void> => {
     process.exit(1);
   }
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
+  print("Starting the server …");
+  const reportTypes = createTypeReport(root, team, print);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),
     start: (show) => startWrangler(args, options, port, show),
     awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
-    print,
+    print: (line) => {
+      print(line);
+      if (line === builtAnew(team)) reportTypes();
+    },
   });
   const readiness = await waitUntilReady(options, () => true);
   if (readiness === null) return;
@@ -197,10 +213,13 @@ const serve = async (): Promise<void> => {
     const opened = await openFronts(host ?? "localhost", port, options);
     markReady();
     printReady(team, opened, readiness);
+    reportTypes();
   } catch (fault) {
     print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
     process.kill(process.pid, "SIGTERM");
   }
 };
 
-await serve();
+const given = process.argv.slice(2);
+if (given.includes("--help") || given.includes("-h")) print(helpText);
+else await serve(given);
