@@ -48,7 +48,7 @@ export interface PagedRow {
 }
 
 /** Limits the bytes of a page: further rows go to the next one, and a longer value is a page of its own. */
-const pageBytes = 4 * 2 ** 20;
+export const pageBytes = 4 * 2 ** 20;
 
 /** Reads texts one by one and returns the first ones that fit a page. */
 export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {

@@ -65,6 +65,15 @@ test("AP-23: SSE names events by type, numbers durable ones only, and carries de
   await reader.cancel();
 });
 
+test("AP-23: a stream of a type that no event has is refused with the nearest one", async () => {
+  const { answer } = await open("?types=run_end,turn_ends");
+  const response = await answer;
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { detail: '/types: no event has the type "turn_ends"; did you mean turn_end?' },
+  ]);
+});
+
 test("AP-23: Last-Event-ID beats after; filters travel in the hello", async () => {
   const { socket, answer } = await open("?after=3&types=run_end,error&thread=main&deltas=none", {
     "Last-Event-ID": "9",

@@ -36,6 +36,47 @@ test("AP-8 RE-P6: a page of events ends early where its next_after goes on", asy
   expect(seqs).toEqual(bench.events().map(({ seq }) => seq));
 });
 
+test("AP-8: a filtered page holds what was asked for, however much lies between, and goes on behind its last event", async () => {
+  const { bench } = await play("replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]");
+  for (const text of ["first", "second"]) {
+    bench.send(text);
+    await bench.idle();
+  }
+  const ends = bench.events().filter(({ type }) => type === "run_end");
+  expect(ends).toHaveLength(2);
+  const first = page(bench, "events", { types: "run_end", limit: 1 });
+  expect(first).toMatchObject({ data: [{ seq: ends[0]?.seq }], next_after: ends[0]?.seq });
+  const second = page(bench, "events", { types: "run_end", limit: 1, after: first.next_after });
+  expect(second).toMatchObject({ data: [{ seq: ends[1]?.seq }], next_after: ends[1]?.seq });
+  const { head } = bench.state();
+  const rest = page(bench, "events", { types: "run_end", after: second.next_after });
+  expect(rest).toMatchObject({ data: [], next_after: head });
+  const before = page(bench, "events", { types: "run_start,run_end", before: ends[0]?.seq });
+  expect(before).toMatchObject({ data: [{ type: "run_start" }], next_after: (ends[0]?.seq ?? 0) - 1 });
+});
+
+test("AP-8: a page that finds nothing in 10,000 events ends there", async () => {
+  const { bench } = await play("replies: [{ reply: [{ text: One. }] }]");
+  for (let edit = 0; edit < 10_001; edit += 1) bench.ok("patch", { title: `title ${edit}` });
+  bench.send("hello");
+  await bench.idle();
+  const empty = page(bench, "events", { types: "run_end" });
+  expect(empty).toMatchObject({ data: [], next_after: 10_000 });
+  const found = page(bench, "events", { types: "run_end", after: empty.next_after });
+  expect(found.data).toHaveLength(1);
+});
+
+test("AP-8: a type that no event has is refused with the nearest one", async () => {
+  const { bench } = await play("replies: [{ reply: [{ text: One. }] }]");
+  expect(bench.perform("events", { types: "run_start,run_ends" })).toMatchObject({
+    ok: false,
+    problem: {
+      code: "invalid_request",
+      detail: '/types: no event has the type "run_ends"; did you mean run_end?',
+    },
+  });
+});
+
 test("AP-24 AP-8 SE-28: open asks of long arguments fill a page and no more; the snapshot names the cursor of the others", async () => {
   const fire = '{ call: fire, args: { name: "{{input}}" } }';
   const yaml = scripted(

@@ -1,3 +1,4 @@
+import { requireEventTypes } from "../../session/event-types.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
 import type { RequestFields } from "../body.ts";
@@ -51,6 +52,7 @@ function helloOf(request: Request, query: RequestFields): WatchHello {
   const [stray] = Object.keys(unknown);
   if (stray !== undefined) refuseParameter(stray, "does not go with a stream.");
   if (!isTexts(types)) return refuseParameter("types", "is a list of event types.");
+  requireEventTypes(types ?? []);
   const cursor = cursorOf(request, after);
   return {
     deltas: deltasOf(deltas),

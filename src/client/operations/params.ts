@@ -247,7 +247,7 @@ export interface OperationParams {
     readonly types?: string;
     /** The thread in which they happened. */
     readonly thread?: string;
-    /** How many events are read at most; the filters apply to these. */
+    /** How many events a page has at most; next_after says where it ends. */
     readonly limit?: number;
   };
   /** Shows everything that a client needs to start, at one point of the log. */
