@@ -29,7 +29,7 @@ const segmentEdits = (segment: string, given = ""): number => {
   if (segment.startsWith(":")) return given === "" ? Infinity : 0;
   if (Math.abs(segment.length - given.length) > 2) return Infinity;
   const edits = editDistance(given, segment);
-  return edits <= 2 && edits < segment.length / 2 ? edits : Infinity;
+  return edits <= 2 && edits < segment.length / 3 ? edits : Infinity;
 };
 
 /** Counts the edits between an address and a path, whose last parameter may take all that follows. */
@@ -87,6 +87,7 @@ export function refuseUnknownAddress(
   if (laterPaths.some((path) => isAt(path, address.slice(0, segmentsOf(path).length))))
     return refuse("not_available", "This is a feature of a later release.");
   const nearest = findNearest(method, address, routes);
-  const hint = nearest === null ? "" : ` Did you mean ${nearest}?`;
-  return refuse("not_found", `There is no such address.${hint}`, { meta: { nearest } });
+  const hint =
+    nearest === null ? "GET /llms.txt and GET /v1/openapi.json tell of all." : `Did you mean ${nearest}?`;
+  return refuse("not_found", `There is no such address. ${hint}`, { meta: { nearest } });
 }

@@ -23,6 +23,9 @@ const hints: readonly (readonly [string, string, string | null])[] = [
   ["GET", `${S}/context`, `GET ${session}/runs/{run}/turns/{turn}/context`],
   ["GET", `/${"a".repeat(3_000)}`, null],
   // Names of other APIs, and of nothing.
+  ["GET", "/nope", null],
+  ["GET", "/v1/nodes", `GET ${session}/notes`],
+  ["GET", "/v1/keep", null],
   ["POST", "/v1/chat/completions", null],
   ["GET", "/.well-known/agent-card.json", null],
   ["GET", `${S}/foo`, null],
@@ -53,7 +56,7 @@ test.each(hints)(
     expect(response.status).toBe(404);
     const problem = await problemOf(response);
     expect(problem).toMatchObject({ code: "not_found", meta: { nearest } });
-    if (nearest !== null) expect(problem["detail"]).toContain(nearest);
+    expect(problem["detail"]).toContain(nearest ?? "GET /llms.txt and GET /v1/openapi.json");
   },
 );
 

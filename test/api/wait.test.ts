@@ -83,21 +83,44 @@ test("AP-18: a queued input is followed to the run that it joins, not the one it
   expect(calls.at(-1)?.params).toEqual({ run: "run_3" });
 });
 
-test("AP-18: 202 when only an ask can go on, now or from the start", async () => {
+test("AP-18: 202 with the open asks when only an answer can go on, now or from the start", async () => {
+  const asks = accepted({
+    data: [
+      { id: "a1", kind: "approval", status: "open", approval: { tool: "fs_delete" } },
+      { id: "a2", kind: "question", status: "open" },
+    ],
+    next_cursor: null,
+  });
+  const told = [
+    { id: "a1", kind: "approval" },
+    { id: "a2", kind: "question" },
+  ];
   const asking = accepted({
     status: "waiting",
     waiting_for: [{ kind: "thread" }, { kind: "ask", ask: "a1" }],
   });
-  const later = await sending({ get: asking }, `${S}/messages`, 60);
+  const later = await sending({ get: asking, asks }, `${S}/messages`, 60);
   await later.socket.received(1);
   later.socket.say({ type: "welcome" }, { type: "live", seq: 5 });
   later.socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"));
-  expect((await later.answer).status).toBe(202);
+  const receipt = { input: "in_1", status: "applied", run: "run_1", seq: 5 };
+  const waiting = await later.answer;
+  expect([waiting.status, await waiting.json()]).toEqual([202, { ...receipt, asks: told }]);
   const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
-  const before = await sending({ get: asking, send: queued }, `${S}/messages`, 60);
+  const before = await sending({ get: asking, asks, send: queued }, `${S}/messages`, 60);
   await before.socket.received(1);
   before.socket.say({ type: "welcome" }, { type: "live", seq: 9 });
-  expect((await before.answer).status).toBe(202);
+  const queuedBehind = await before.answer;
+  expect([queuedBehind.status, await queuedBehind.json()]).toMatchObject([202, { asks: told }]);
+});
+
+test("AP-18: an ask that is answered while it is looked for does not end the waiting", async () => {
+  const asking = accepted({ status: "waiting", waiting_for: [{ kind: "ask", ask: "a1" }] });
+  const { socket, answer } = await sending({ get: asking, asks: accepted({ data: [] }) }, S, 60);
+  await socket.received(1);
+  socket.say({ type: "live", seq: 5 }, event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"));
+  socket.say(event(9, "run_end", {}, "run_1"));
+  expect((await answer).status).toBe(200);
 });
 
 test("AP-18: a wait for time does not end the waiting", async () => {

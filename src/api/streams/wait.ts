@@ -1,5 +1,5 @@
 import { fieldsOf } from "../../chat/json.ts";
-import { toResponse, jsonResponse } from "../answers.ts";
+import { toResponse } from "../answers.ts";
 import type { RequestFields } from "../body.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
@@ -41,21 +41,29 @@ function splitWait(
 
 const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
 
-/** Lets the sender follow its own input even if its key may only write. */
+/** Lets the sender follow its own input even if its key may only write; of asks it is told the kinds alone. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
   ...context,
-  principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read"] },
+  principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read", "asks:answer"] },
 });
 
-const kindOf = (reason: unknown): unknown => fieldsOf(reason)["kind"];
+/** An open ask, as far as who sent a message has to know of it. */
+interface AwaitedAsk {
+  readonly id: unknown;
+  readonly kind: unknown;
+}
 
-/** Returns whether only an answer to an ask can continue the session. */
-async function waitsForPeople(context: SessionRequestContext): Promise<boolean> {
-  const { json: text } = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for } = fieldsOf(JSON.parse(text));
-  if (status !== "waiting" || !Array.isArray(waiting_for)) return false;
-  const kinds = waiting_for.map(kindOf).filter((kind) => kind !== "thread");
-  return kinds.length > 0 && kinds.every((kind) => kind === "ask");
+const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
+
+/** Lists the open asks if only an answer to one of them can continue the session; otherwise none. */
+async function findAwaitedAsks(context: SessionRequestContext): Promise<readonly AwaitedAsk[]> {
+  const session = await callSession(context, { op: "get", params: {} });
+  const { status, waiting_for } = fieldsOf(JSON.parse(session.json));
+  const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
+  const isForPeople = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
+  if (status !== "waiting" || !isForPeople) return [];
+  const asks = await callSession(context, { op: "asks", params: { status: "open", limit: 200 } });
+  return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
 }
 
 /** Holds what the stream has said about an input so far. */
@@ -86,33 +94,41 @@ function advanceProgress(progress: InputProgress, frame: ServerFrame, input: str
   }
 }
 
-/** Returns the run that ended with this input; null if the input went back, people must act or the stream broke off. */
+/** Holds what waiting came to: the run that ended with the input, or the asks that only people can answer, or neither. */
+interface WaitOutcome {
+  readonly run?: string;
+  readonly asks?: readonly AwaitedAsk[];
+}
+
+/** Follows an input to the end of its run, until it goes back, people must act or the stream breaks off. */
 async function followToRunEnd(
   context: SessionRequestContext,
   source: SessionWatch,
   receipt: Receipt,
-): Promise<string | null> {
+): Promise<WaitOutcome> {
   let progress: InputProgress = { run: receipt.run, live: false, doubtful: receipt.run === null, over: null };
   for await (const frame of framesOf(source)) {
     progress = advanceProgress(progress, frame, receipt.input);
-    if (progress.over !== null) return progress.over === "ended" ? progress.run : null;
+    if (progress.over !== null)
+      return progress.over === "ended" && progress.run !== null ? { run: progress.run } : {};
     if (!progress.live || !progress.doubtful) continue;
     progress = { ...progress, doubtful: false };
-    if (await waitsForPeople(context)) return null;
+    const asks = await findAwaitedAsks(context);
+    if (asks.length > 0) return { asks };
   }
-  return null;
+  return {};
 }
 
 async function* framesOf(source: SessionWatch): AsyncGenerator<ServerFrame> {
   for await (const frames of source.batches) yield* frames;
 }
 
-/** Returns the ended run, or null when the time is over first. */
+/** Follows an input for some seconds at most. */
 async function waitForRun(
   context: SessionRequestContext,
   receipt: Receipt,
   seconds: number,
-): Promise<string | null> {
+): Promise<WaitOutcome> {
   const source = await watchSession(context, { after: receipt.seq, deltas: "none", types: watchedTypes });
   const timer = setTimeout(() => source.close(), seconds * 1000);
   const gone = (): void => source.close();
@@ -126,7 +142,7 @@ async function waitForRun(
   }
 }
 
-/** Sends an input: 202 with the receipt, or 200 with the run if it ended within `wait` seconds. */
+/** Sends an input: 202 with the receipt and the asks that wait for people, or 200 with the run if it ended within `wait` seconds. */
 export async function sendAndWait(
   context: SessionRequestContext,
   body: RequestFields,
@@ -137,10 +153,13 @@ export async function sendAndWait(
   const reply = await callSession(context, { op: "send", params: input, key });
   if (wait === 0) return toResponse(reply);
   const reader = allowReading(context);
-  const run = await waitForRun(reader, receiptOf(reply.json), wait);
-  if (run === null) return toResponse(reply);
+  const { run, asks } = await waitForRun(reader, receiptOf(reply.json), wait);
+  if (run === undefined)
+    return toResponse(
+      asks === undefined
+        ? reply
+        : { ...reply, json: JSON.stringify({ ...fieldsOf(JSON.parse(reply.json)), asks }) },
+    );
   const ended = await callSession(reader, { op: "run", params: { run } });
-  const response = jsonResponse(JSON.parse(ended.json));
-  if (reply.replayed) response.headers.set("Idempotent-Replayed", "true");
-  return response;
+  return toResponse({ ...reply, status: 200, json: ended.json });
 }

@@ -978,6 +978,8 @@ export interface AnswerSchemas {
     readonly run: string | null;
     /** Later reads of the session show at least this event. */
     readonly seq: number;
+    /** With `wait`: the open asks, if the run goes on only when one is answered. */
+    readonly asks?: readonly ({ readonly id: string; readonly kind: "question" | "approval" | "client_tool" | "authorization" | "budget"; })[];
   };
   /** A message as its event reports it: results of calls without the output that `tool_call_end` has brought. */
   readonly ReportedMessage: {

@@ -157,7 +157,15 @@ const threadSchema = nameSchema(
 export const receiptSchema = nameSchema(
   "Receipt",
   "The message is stored; `run` is the one under way.",
-  z.strictObject({ input: z.string(), status: inputSchema.shape.status, run: z.string().nullable(), seq }),
+  z.strictObject({
+    input: z.string(),
+    status: inputSchema.shape.status,
+    run: z.string().nullable(),
+    seq,
+    asks: z
+      .exactOptional(z.array(askSchema.pick({ id: true, kind: true })))
+      .describe("With `wait`: the open asks, if the run goes on only when one is answered."),
+  }),
 );
 
 const presentState = {
