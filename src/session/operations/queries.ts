@@ -8,7 +8,7 @@ import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
 import { showEvents } from "./shown-asks.ts";
-import { requireEventTypes } from "../event-types.ts";
+import { requireEventTypes } from "./event-types.ts";
 import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";

@@ -1,6 +1,6 @@
-import type { EventType } from "../agent/state/events.ts";
-import { findNearestName } from "../tools/suggest.ts";
-import { refuseField } from "./problems.ts";
+import type { EventType } from "../../agent/state/events.ts";
+import { findNearestName } from "../../tools/suggest.ts";
+import { refuseField } from "../problems.ts";
 
 /** This file knows the types of events by which a reader may filter. */
 
