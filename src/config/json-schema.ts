@@ -46,12 +46,12 @@ const withNames = (value: unknown, names: KnownNames): unknown => {
   return known === undefined || known.length === 0 ? copy : { ...copy, enum: known };
 };
 
-const schemaCache = new WeakMap<TeamSchemas, JsonSchema>();
+const schemaCache = new WeakMap<z.ZodType, JsonSchema>();
 
-/** The schema of a team file without any team's names. */
-export const baseSchemaOf = (schemas: TeamSchemas): JsonSchema => {
-  const known = schemaCache.get(schemas) ?? (z.toJSONSchema(schemas.team, { io: "input" }) as JsonSchema);
-  schemaCache.set(schemas, known);
+/** The JSON Schema of what may be written in a whole document, without any team's names. */
+export const baseSchemaOf = (whole: z.ZodType): JsonSchema => {
+  const known = schemaCache.get(whole) ?? (z.toJSONSchema(whole, { io: "input" }) as JsonSchema);
+  schemaCache.set(whole, known);
   return known;
 };
 
@@ -60,7 +60,7 @@ export const teamJsonSchema = (
   names: KnownNames = {},
   schemas: TeamSchemas = plainTeamSchemas,
 ): JsonSchema => {
-  const schema = withNames(baseSchemaOf(schemas), names) as JsonSchema;
+  const schema = withNames(baseSchemaOf(schemas.team), names) as JsonSchema;
   return {
     ...schema,
     title: "Limpet team",
@@ -104,9 +104,9 @@ export const isDurationSchema = ({ pattern }: JsonSchema): boolean =>
 export const isSizeSchema = ({ pattern }: JsonSchema): boolean =>
   typeof pattern === "string" && pattern.includes("(KiB|MiB|GiB)");
 
-/** The keys that the map at `path` may have. */
-export const keysAt = (root: Located, path: Path, schemas: TeamSchemas = plainTeamSchemas): string[] => {
-  let found = branchesOf(baseSchemaOf(schemas));
+/** The keys that the map at `path` of a document may have, whose schema is `whole`. */
+export const keysAt = (root: Located, path: Path, whole: z.ZodType = plainTeamSchemas.team): string[] => {
+  let found = branchesOf(baseSchemaOf(whole));
   path.forEach((part, index) => {
     found = schemasBelow(found, part, nodeAt(root, path.slice(0, index + 1)));
   });

@@ -279,7 +279,8 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     run,
     ...rest
   } = definition;
-  if (!/^[A-Za-z][\w-]{0,63}$/.test(name)) throw new Error(`"${name}" is no tool name`);
+  if (!/^[A-Za-z][\w-]{0,63}$/.test(name))
+    throw new Error(`"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`);
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }

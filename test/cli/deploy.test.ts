@@ -146,7 +146,10 @@ test("AP-71: a dry run asks nobody, and leaves nothing but what wrangler's own d
   useWrangler({});
   expect(await place.call("deploy", "acme", "--dry-run")).toEqual({
     code: 0,
-    lines: ["acme needs the secrets LIMPET_ADMIN_KEY, ANTHROPIC_API_KEY"],
+    lines: [
+      "acme needs the secrets LIMPET_ADMIN_KEY, ANTHROPIC_API_KEY",
+      "nothing was uploaded; once its secrets are set, this deploys it: npx limpet deploy acme",
+    ],
   });
   expect(asked()).toEqual([`${sandbox} --dry-run`, "deploy --env=acme --dry-run"]);
 });

@@ -456,6 +456,14 @@ export const fixtures: readonly Fixture[] = [
     good: scripted("script: 1\nreplies:\n  - reply: [{ call: fs_write, args: {} }]\n"),
   },
   {
+    code: "script_invalid",
+    bad: scripted("script: 1\nscenes:\n  - { name: a, wen: { turn: 1 }, reply: [{ text: hi }] }\n"),
+    says: [
+      'scripts/tour.yaml:3:16 error script_invalid scenes[0].wen: unknown key "wen"\n  did you mean "when"? known: name, when, reply, finish, fail, stall_ms, usage, expect',
+    ],
+    good: scripted("script: 1\nscenes:\n  - { name: a, when: { turn: 1 }, reply: [{ text: hi }] }\n"),
+  },
+  {
     code: "extension_invalid",
     bad: team(),
     says: [

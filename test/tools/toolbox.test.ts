@@ -65,7 +65,10 @@ test("TB-1: definitions get their defaults; bad names and undescribed parameters
   expect([tool?.limit, tool?.subject({})]).toEqual([32_000, ["plain"]]);
   const define = (name: string, params: z.ZodObject) =>
     defineTool({ name, description: "d", params, run: () => ({ content: "" }) });
-  expect(() => define("1x", z.strictObject({}))).toThrow("no tool name");
+  for (const name of ["1x", "tide at"])
+    expect(() => define(name, z.strictObject({}))).toThrow(
+      `"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`,
+    );
   expect(() => define("x", z.strictObject({ a: z.string() }))).toThrow("parameter a has no description");
 });
 

@@ -72,6 +72,10 @@ const deployTeam = async (
   const targets = await deployWorker([environmentFlag(team), ...dryRun], root);
   if (targets === null) return exitCodes.diagnostics;
   if (dryRun.length === 0) printNextCall(terminal, team, targets);
+  else
+    terminal.print(
+      `nothing was uploaded; once its secrets are set, this deploys it: npx limpet deploy ${team}`,
+    );
   return exitCodes.fine;
 };
 

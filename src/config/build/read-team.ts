@@ -102,7 +102,7 @@ const readList = <Schema extends z.ZodType>(
   body: Located,
   name: string,
   report: (issue: ShapeIssue) => void,
-  options: { readonly schemas?: TeamSchemas; readonly removed: RemovedEntries },
+  options: { readonly whole?: z.ZodType; readonly removed: RemovedEntries },
 ): ListEntry<z.output<Schema>>[] =>
   itemsOf(childOf(body, name)).flatMap((_, index) => {
     const value = parseLeniently(schema, body, [name, index], report, options);
@@ -174,7 +174,7 @@ export const readTeam = (
   const { effects, checks } = around.extensions;
   const schemas = schemasWith(around.extensions);
   const onEmpty = reportEmptyTo(createReport(folder, place, spelt, prefix));
-  const written = dropEmpty(spelt, [baseSchemaOf(schemas)], onEmpty);
+  const written = dropEmpty(spelt, [baseSchemaOf(schemas.team)], onEmpty);
   const onWritten = reportShapeTo(createReport(folder, place, written, prefix));
   parseLeniently(listsSchema, filterKeys(written, isList), [], onWritten);
   const rest = filterKeys(written, (key) => !isList(key));
@@ -184,7 +184,7 @@ export const readTeam = (
     if (issue.path[0] === "defaults") wrongDefaults += 1;
     onWritten(issue);
   };
-  const sections = parseLeniently(schemas.sections, rest, [], onSection, { schemas, removed });
+  const sections = parseLeniently(schemas.sections, rest, [], onSection, { whole: schemas.team, removed });
   if (sections === null) return null;
   // Defaults with more mistakes than are shown are not checked again in every agent.
   const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
@@ -202,8 +202,8 @@ export const readTeam = (
     place,
     sections,
     providers: readList(providerSchema, merged, "providers", onMerged, { removed }),
-    agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }).map((agent) =>
-      settleOptions(written, merged, agent),
+    agents: readList(schemas.agent, merged, "agents", onMerged, { whole: schemas.team, removed }).map(
+      (agent) => settleOptions(written, merged, agent),
     ),
     servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged, { removed }),
     skills: around.skills,

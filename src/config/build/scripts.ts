@@ -53,7 +53,7 @@ const readScriptFile = (
   };
   const removed: RemovedEntries = new Map();
   const onShape = (issue: ShapeIssue): void => problem(issue.path, issue.message, issue.hint, issue.which);
-  const script = parseLeniently(scriptSchema, root, [], onShape, { removed });
+  const script = parseLeniently(scriptSchema, root, [], onShape, { whole: scriptSchema, removed });
   if (script === null) return null;
   checkMeaning(script, names, (where, ...more) => problem(writtenPath(removed, where), ...more), !usable);
   return usable ? script : null;

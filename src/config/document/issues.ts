@@ -1,8 +1,6 @@
 import type * as z from "zod";
 import { findMeantBranch } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
-import type { TeamSchemas } from "../schema.ts";
-import { plainTeamSchemas } from "../schema.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -20,10 +18,10 @@ export interface ShapeIssue {
 
 type DocumentIssue = z.core.$ZodIssue;
 
-/** The value that was checked, and the schemas that name its possible keys. */
+/** The value that was checked, and the schema of its document, which names its possible keys. */
 interface CheckedValue {
   readonly root: Located;
-  readonly schemas: TeamSchemas;
+  readonly whole: z.ZodType | undefined;
 }
 
 const expectationTexts: Readonly<Record<string, string>> = {
@@ -105,10 +103,10 @@ const valueText = (path: Path, node: Located | undefined): string => {
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
-  { root, schemas }: CheckedValue,
+  { root, whole }: CheckedValue,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const suggest = createSuggester(keysAt(root, path, schemas));
+  const suggest = createSuggester(keysAt(root, path, whole));
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
@@ -215,5 +213,5 @@ export const shapeIssues = (
   issues: readonly DocumentIssue[],
   base: Path,
   root: Located,
-  schemas: TeamSchemas = plainTeamSchemas,
-): ShapeIssue[] => issues.flatMap((issue) => toIssues(issue, base, { root, schemas }));
+  whole?: z.ZodType,
+): ShapeIssue[] => issues.flatMap((issue) => toIssues(issue, base, { root, whole }));

@@ -1,6 +1,5 @@
 import type * as z from "zod";
 import { findMeantBranch } from "../../schema.ts";
-import type { TeamSchemas } from "../schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import type { ShapeIssue } from "./issues.ts";
@@ -10,7 +9,8 @@ import type { RemovedEntries } from "./removed-entries.ts";
 import { removeEntries, writtenPath } from "./removed-entries.ts";
 
 interface ShapeOptions {
-  readonly schemas?: TeamSchemas | undefined;
+  /** Is the schema of the whole document, whose keys are suggested; the team file's if there is none. */
+  readonly whole?: z.ZodType;
   /** Collects the entries removed from lists; the result's paths need them (`writtenPath`). */
   readonly removed?: RemovedEntries;
 }
@@ -24,7 +24,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
   root: Located,
   path: Path,
   report: (issue: ShapeIssue) => void,
-  { schemas, removed = new Map() }: ShapeOptions = {},
+  { whole, removed = new Map() }: ShapeOptions = {},
 ): z.output<Schema> | null => {
   const node = nodeAt(root, path);
   const raw = node === undefined ? undefined : plainValueOf(node);
@@ -39,7 +39,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
     if (result.success) return result.data;
     const { issues } = result.error;
     const reported = round === 0 ? issues : issues.filter(isNew);
-    shapeIssues(reported, path, root, schemas).forEach((issue) =>
+    shapeIssues(reported, path, root, whole).forEach((issue) =>
       report({ ...issue, path: writtenPath(removed, issue.path) }),
     );
     const targets = issues.flatMap((issue) => targetsOf(raw, issue));
