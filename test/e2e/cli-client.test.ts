@@ -178,6 +178,36 @@ test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
   expect(await ended).toBe(0);
 });
 
+test("AP-53: what was shown of a reply that Ctrl-C cancels is not shown again", async () => {
+  const { person, ended } = chat();
+  person.type("slow");
+  await says(person, "The tide comes in");
+  person.interrupt();
+  await says(person, "run cancelled");
+  person.leave();
+  await ended;
+  const [, session = ""] = /session (\S+);/.exec(person.warned()) ?? [];
+  const partial = (await api.events(session)).flatMap((event) =>
+    event.type === "message_added" && event.data.message.marks?.includes("partial") === true
+      ? event.data.message.parts.flatMap((part) => (part.type === "text" ? part.text : []))
+      : [],
+  );
+  expect(partial).toHaveLength(1);
+  expect(person.said()).toBe(`${partial.join("").trimEnd()}\nrun cancelled: cancelled\n`);
+});
+
+test("AP-53: a pipe with nothing to send is told so, and makes no session", async () => {
+  const ids = async () => (await limpet("sessions", "--json")).said;
+  const before = await ids();
+  for (const lines of [[], ["", "  "]])
+    expect(await pipe(...lines)).toEqual({
+      code: 2,
+      said: "",
+      warned: "There is nothing to send: the input is empty, and no session was made.\n",
+    });
+  expect(await ids()).toBe(before);
+});
+
 test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people and as JSON", async () => {
   const made = await limpet("send", "new", "ask", "--json");
   expect(made.code).toBe(0);

@@ -5,6 +5,7 @@ import { exitCodes } from "../usage.ts";
 import { commandLines } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
+import { awaitFirstLine } from "./person.ts";
 import type { Person } from "./person.ts";
 import { money, oneLine, toPlainText } from "./plain.ts";
 
@@ -223,8 +224,11 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
 
-const talk = async ({ client, names, flags, person }: RemoteContext): Promise<ExitCode> => {
+const talk = async ({ client, names, flags, person: caller }: RemoteContext): Promise<ExitCode> => {
   const [given] = names;
+  const person = given !== undefined || caller.isTerminal ? caller : await awaitFirstLine(caller);
+  if (person === null)
+    throw new UsageError("There is nothing to send: the input is empty, and no session was made.");
   // A session that is not there, or a server that is not, is told at once instead of being waited for.
   const id =
     given === undefined

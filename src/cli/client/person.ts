@@ -15,6 +15,21 @@ export interface Person {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+async function* startWith(first: string, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  yield first;
+  yield* { [Symbol.asyncIterator]: () => rest };
+}
+
+/** Waits for a line that says something; returns the person who still says it, or null if there is none. */
+export const awaitFirstLine = async (person: Person): Promise<Person | null> => {
+  const lines = person.lines()[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await lines.next();
+    if (next.done === true) return null;
+    if (next.value.trim() !== "") return { ...person, lines: () => startWith(next.value, lines) };
+  }
+};
+
 /** The one who called this process. */
 export const processPerson: Person = {
   write: (text) => void process.stdout.write(text),

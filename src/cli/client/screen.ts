@@ -13,8 +13,8 @@ import { callLine, money, oneLine, toPlainText } from "./plain.ts";
 export interface ScreenState {
   /** Entries that are written to their end, by thread and id. */
   readonly written: ReadonlySet<string>;
-  /** The reply that is being written, and how many characters of it stand there. */
-  readonly open: { readonly key: string; readonly length: number } | null;
+  /** The reply that is being written, and what of it stands there. */
+  readonly open: { readonly key: string; readonly text: string } | null;
 }
 
 export const emptyScreen: ScreenState = { written: new Set(), open: null };
@@ -32,7 +32,7 @@ const keyOf = (thread: TranscriptThread, entry: TranscriptEntry): string => `${t
 
 /** Begins a line of its own; a reply that was being written is left there. */
 const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
-  if (draft.open !== null && draft.open.length > 0) draft.text += "\n";
+  if (draft.open !== null && draft.open.text !== "") draft.text += "\n";
   draft.open = null;
   const indent = "  ".repeat(depth);
   draft.text += `${text
@@ -44,14 +44,24 @@ const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
 const textOf = ({ parts }: MessageEntry): string =>
   toPlainText(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
 
+/** Returns whether an entry goes on with the reply that is open: a reply that is cancelled is stored as another message. */
+const isSameReply = (
+  open: NonNullable<ScreenState["open"]>,
+  key: string,
+  { marks }: MessageEntry,
+  text: string,
+) =>
+  open.key === key ||
+  (marks?.includes("partial") === true && (text.startsWith(open.text) || open.text.startsWith(text)));
+
 /** Writes what is new of a reply of `main`, which may still grow. */
 const writeReply = (draft: ScreenDraft, key: string, entry: MessageEntry): void => {
   const text = textOf(entry);
   const { open } = draft;
-  if (open !== null && open.key !== key && open.length > 0) draft.text += "\n";
-  const from = open?.key === key ? open.length : 0;
-  draft.text += text.slice(from);
-  draft.open = { key, length: text.length };
+  const goesOn = open !== null && isSameReply(open, key, entry, text);
+  if (open !== null && !goesOn && open.text !== "") draft.text += "\n";
+  draft.text += text.slice(goesOn ? open.text.length : 0);
+  draft.open = { key, text };
   if (entry.open) return;
   if (text !== "" && !text.endsWith("\n")) draft.text += "\n";
   draft.open = null;
