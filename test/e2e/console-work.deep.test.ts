@@ -1,18 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { createApi } from "../support/api-client.ts";
-import type { Api } from "../support/api-client.ts";
-import { buildTestTeam } from "../support/built-team.ts";
-import type { BuiltTeam } from "../support/built-team.ts";
-import { launchChromium } from "../support/chromium.ts";
-import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
-import type { ConsolePage } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
-import type { DevServer } from "../support/dev-server.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { desk, phone, serveConsole, violationsOf } from "../support/console-page.ts";
 import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
 import type { TestMcpServer } from "../support/mcp-server.ts";
 import { protect, startOAuthServer } from "../support/oauth-server.ts";
@@ -22,77 +13,58 @@ import type { OAuthServer } from "../support/oauth-server.ts";
 
 let auth: OAuthServer;
 let library: TestMcpServer;
-/** It leads from `/from` to `/to`. */
-let harbour: Server;
-let team: BuiltTeam;
-let server: DevServer;
-let browser: Browser;
-let api: Api;
-let shown: ConsolePage;
-
 /** Where the authorization server sends people back to: a name that each page of this test leads to the server. */
 const origin = "http://desk.example";
 
-beforeAll(async () => {
-  auth = await startOAuthServer();
-  library = await startMcpServer({
-    tools: () => [textTool("search")],
-    call: () => textResult("found"),
-    before: protect({ by: () => auth }),
-  });
-  harbour = createServer(({ url }, response) =>
-    url === "/from" ? response.writeHead(302, { location: "/to" }).end() : response.end("arrived"),
-  );
-  await new Promise<void>((done) => void harbour.listen(0, "127.0.0.1", done));
-  const place = `127.0.0.1:${(harbour.address() as AddressInfo).port}`;
-  const edit = (text: string): string =>
-    text
-      .replaceAll("https://library.example/mcp", library.url)
-      .replaceAll("https://harbour.example", `http://${place}`)
-      .replaceAll('"exec_kill"', '"ring_bell"');
-  team = await buildTestTeam("desk", "test", { edit });
-  const vars = {
-    LIMPET_DEV: "1",
-    LIMPET_ORIGIN: origin,
-    LIMPET_ADMIN_KEY: "canary-admin-key-0123456789",
-    LIMPET_PRIVATE_EGRESS: `${library.host},${auth.host},${place}`,
-  };
-  server = await startDevServer({ configs: team.configs, vars });
-  browser = await launchChromium();
-  api = createApi(server.url);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-  team?.remove();
-  await library?.close();
-  await auth?.close();
-  harbour?.close();
-});
-
-beforeEach(async () => {
-  shown = await openConsole(browser, server.url);
-});
-afterEach(async () => {
-  expect(shown.complaints).toEqual([]);
-  await shown.close();
+const site = serveConsole("desk", "test", {
+  prepare: async () => {
+    auth = await startOAuthServer();
+    library = await startMcpServer({
+      tools: () => [textTool("search")],
+      call: () => textResult("found"),
+      before: protect({ by: () => auth }),
+    });
+    // It leads from `/from` to `/to`.
+    const harbour = createServer(({ url }, response) =>
+      url === "/from" ? response.writeHead(302, { location: "/to" }).end() : response.end("arrived"),
+    );
+    await new Promise<void>((done) => void harbour.listen(0, "127.0.0.1", done));
+    const place = `127.0.0.1:${(harbour.address() as AddressInfo).port}`;
+    return {
+      edit: (text) =>
+        text
+          .replaceAll("https://library.example/mcp", library.url)
+          .replaceAll("https://harbour.example", `http://${place}`)
+          .replaceAll('"exec_kill"', '"ring_bell"'),
+      vars: {
+        LIMPET_ORIGIN: origin,
+        LIMPET_ADMIN_KEY: "canary-admin-key-0123456789",
+        LIMPET_PRIVATE_EGRESS: `${library.host},${auth.host},${place}`,
+      },
+      close: async () => {
+        await library.close();
+        await auth.close();
+        harbour.close();
+      },
+    };
+  },
 });
 
 const show = async (session: string): Promise<void> => {
-  await shown.page.goto(`${server.url}/console#${session}`);
-  await shown.page.locator(".conversation").waitFor();
+  await site.shown.page.goto(`${site.server.url}/console#${session}`);
+  await site.shown.page.locator(".conversation").waitFor();
 };
 
 /** The texts of the messages that the agent was given, in their order. */
 const saidIn = async (session: string): Promise<readonly string[]> =>
-  (await api.events(session)).flatMap((event) =>
+  (await site.api.events(session)).flatMap((event) =>
     event.type === "message_added" && event.data.message.role === "user"
       ? event.data.message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))
       : [],
   );
 
 const decisionsIn = async (session: string): Promise<readonly string[]> =>
-  (await api.events(session)).flatMap((event) =>
+  (await site.api.events(session)).flatMap((event) =>
     event.type === "ask_resolved" ? [event.data.decision] : [],
   );
 
@@ -104,12 +76,12 @@ const clickMenu = async (page: Page, item: string): Promise<void> => {
 
 /** Ends the command of the scene `hold`. */
 const release = async (session: string): Promise<void> => {
-  const url = `${server.url}/v1/sessions/${session}/workspace/go`;
+  const url = `${site.server.url}/v1/sessions/${session}/workspace/go`;
   expect((await fetch(url, { method: "PUT", body: "now" })).ok).toBe(true);
 };
 
 test("AP-54: what is written while an agent works steers it, and the log says so", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("hold");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   expect(await page.locator(".composer-bar").textContent()).toContain("Steer now");
@@ -120,11 +92,11 @@ test("AP-54: what is written while an agent works steers it, and the log says so
   await expect.poll(logText).toContain("Sent while it worked");
   expect(await logText()).toContain("You said: [STEERING] Look at the moon");
   expect(await saidIn(session)).toEqual(["hold", expect.stringContaining("Look at the moon")]);
-  expect((await api.get(`/v1/sessions/${session}/runs`)).body["data"]).toHaveLength(1);
+  expect((await site.api.get(`/v1/sessions/${session}/runs`)).body["data"]).toHaveLength(1);
 });
 
 test("AP-54: a message is queued, withdrawn, taken back into the field, or sent at once", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("hold");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   const queue = async (text: string): Promise<void> => {
@@ -154,7 +126,7 @@ test("AP-54: a message is queued, withdrawn, taken back into the field, or sent 
 });
 
 test("AP-54: Queue stays chosen while the run works, and what a stopped run did not take can be taken back into the field", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("wait");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   await page.getByTitle("How it is sent").click();
@@ -183,7 +155,7 @@ test("AP-54: Queue stays chosen while the run works, and what a stopped run did 
 });
 
 test("AP-54: a page that is loaded while the server is away says nothing that it does not know, and its focus is in the field", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
   await page.route("**/v1/**", (route) => route.abort());
@@ -205,7 +177,7 @@ test("AP-54: a page that is loaded while the server is away says nothing that it
 });
 
 test("AP-54: the palette renames and clears the session, shows its tabs, and saves its events", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hello");
   await state("done");
   const choose = async (text: string): Promise<void> => {
@@ -225,7 +197,7 @@ test("AP-54: the palette renames and clears the session, shows its tabs, and sav
     .trim()
     .split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { readonly seq: number }).seq)).toEqual(
-    (await api.events(session)).map(({ seq }) => seq),
+    (await site.api.events(session)).map(({ seq }) => seq),
   );
   await choose("clear this");
   await page.getByRole("button", { name: "Clear it" }).click();
@@ -237,7 +209,7 @@ test("AP-54: the palette renames and clears the session, shows its tabs, and sav
 });
 
 test("AP-54: a file that no message may hold is refused where it is attached", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
   const bytes = { mimeType: "application/octet-stream", buffer: Buffer.from([0, 1]) };
@@ -260,7 +232,7 @@ test("AP-54: a file that no message may hold is refused where it is attached", a
 });
 
 test("AP-54 AP-45: files are picked, dropped and left out, and the message names them", async () => {
-  const { page, start, state, say } = shown;
+  const { page, start, state, say } = site.shown;
   await start("hello");
   await state("done");
   const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(`This is ${name}.`) });
@@ -282,7 +254,7 @@ test("AP-54 AP-45: files are picked, dropped and left out, and the message names
 });
 
 test("AP-54: a budget that is used up is raised by its ask, by as much or by another amount", async () => {
-  const { page, start, state, logText } = shown;
+  const { page, start, state, logText } = site.shown;
   const session = await start("dear");
   const ask = page.locator(".ask");
   await ask.getByText("keeper’s run has used $4.50 of $3.00").waitFor();
@@ -304,8 +276,8 @@ test("AP-54: a budget that is used up is raised by its ask, by as much or by ano
 });
 
 test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothing of this one, and the run goes on by itself", async () => {
-  const { page, state } = shown;
-  const session = await api.create({ agent: "reader", input: "library" });
+  const { page, state } = site.shown;
+  const session = await site.api.create({ agent: "reader", input: "library" });
   await show(session);
   const ask = page.locator(".ask", { hasText: "use library in your name" });
   const link = ask.getByRole("link", { name: `Sign in at ${auth.host}` });
@@ -321,7 +293,7 @@ test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothin
   expect(new URL((await link.getAttribute("href")) ?? "").host).toBe(auth.host);
   await page.context().route(`${origin}/**`, async (route) => {
     const { pathname, search } = new URL(route.request().url());
-    const answer = await fetch(`${server.url}${pathname}${search}`);
+    const answer = await fetch(`${site.server.url}${pathname}${search}`);
     const { status, headers } = answer;
     await route.fulfill({ status, headers: Object.fromEntries(headers), body: await answer.text() });
   });
@@ -331,13 +303,13 @@ test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothin
   await tab.close();
   await state("done");
   await page.locator(".log", { hasText: "Somebody signed in · library" }).waitFor();
-  const [end] = (await api.events(session)).filter(({ type }) => type === "tool_call_end");
+  const [end] = (await site.api.events(session)).filter(({ type }) => type === "tool_call_end");
   expect(JSON.stringify(end)).toContain("found");
 });
 
 test("AP-54: a call of the program that began the session says who has to answer, and a person may go on without", async () => {
-  const { page, state } = shown;
-  const session = await api.create({
+  const { page, state } = site.shown;
+  const session = await site.api.create({
     client_tools: [
       { name: "ring_bell", description: "Rings.", params: { type: "object" }, safety: "unsafe" },
     ],
@@ -354,7 +326,7 @@ test("AP-54: a call of the program that began the session says who has to answer
 });
 
 test("AP-54: of two open asks ⌘↵ and typed text go to the one with the focus, and no ask takes over what was typed in another", async () => {
-  const { page, start, state, press } = shown;
+  const { page, start, state, press } = site.shown;
   const session = await start("letters");
   const ask = (name: string) => page.locator(".ask", { hasText: name });
   await ask("first").waitFor();
@@ -370,12 +342,12 @@ test("AP-54: of two open asks ⌘↵ and typed text go to the one with the focus
   expect(await page.getByRole("textbox", { name: "Reason" }).inputValue()).toBe("Not the second");
   await page.getByRole("textbox", { name: "Reason" }).press("Enter");
   await state("done");
-  const open = (await api.events(session)).filter(({ type }) => type === "ask_resolved");
+  const open = (await site.api.events(session)).filter(({ type }) => type === "ask_resolved");
   expect(open.map(({ data }) => data)).toMatchObject([{ decision: "approve" }, { decision: "deny" }]);
 });
 
 test("AP-54: a call that asks a second time is decided on anew: nothing of the first ask stays in its place", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const asked: string[] = [];
   page.on("websocket", (socket) =>
     socket.on("framereceived", ({ payload }) => {
@@ -391,9 +363,9 @@ test("AP-54: a call that asks a second time is decided on anew: nothing of the f
   await page.evaluate(
     "{ window.held = []; window.drawn = requestAnimationFrame; requestAnimationFrame = (draw) => held.push(draw); }",
   );
-  const { body } = await api.get(`/v1/sessions/${session}/asks?status=open`);
+  const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
   const [{ id }] = body["data"] as readonly [{ readonly id: string }];
-  await api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
+  await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
   await expect.poll(() => asked.length).toBe(2);
   await page.evaluate(
     "{ requestAnimationFrame = drawn; for (const draw of held) requestAnimationFrame(draw); }",
@@ -406,7 +378,7 @@ test("AP-54: a call that asks a second time is decided on anew: nothing of the f
 });
 
 test("AP-54: a session is cleared from its menu, which asks once: the agent begins anew, the originals stay", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("remember me");
   await state("done");
   await clickMenu(page, "Clear…");
@@ -417,12 +389,12 @@ test("AP-54: a session is cleared from its menu, which asks once: the agent begi
   expect(await logText()).not.toContain("remember me");
   await say("hello");
   await expect.poll(logText).toContain("You said: hello");
-  const { body } = await api.get(`/v1/sessions/${session}/messages?retired=true`);
+  const { body } = await site.api.get(`/v1/sessions/${session}/messages?retired=true`);
   expect(JSON.stringify(body)).toContain("remember me");
 });
 
 test("AP-54: the log follows a stream only from its end; elsewhere it stays, counts what is new, and jumps on demand", async () => {
-  const { page, start, state, press, logText } = shown;
+  const { page, start, state, press, logText } = site.shown;
   await start("flood");
   const place = () => page.evaluate<number>("document.querySelector('.log').scrollTop");
   await expect.poll(place).toBeGreaterThan(500);
@@ -441,7 +413,7 @@ test("AP-54: the log follows a stream only from its end; elsewhere it stays, cou
 });
 
 test("AP-54: Esc in a field leaves the field and never the run; from the composer it stops, and asks first where a call runs", async () => {
-  const { page, start, state, press } = shown;
+  const { page, start, state, press } = site.shown;
   await start("wait");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   const busy = async (): Promise<void> => {
@@ -475,7 +447,7 @@ test("AP-54: Esc in a field leaves the field and never the run; from the compose
 });
 
 test("AP-54: a session is renamed and deleted from its head, which leads to the first page", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hello");
   await state("done");
   await clickMenu(page, "Rename");
@@ -489,5 +461,5 @@ test("AP-54: a session is renamed and deleted from its head, which leads to the 
   await page.getByRole("button", { name: "Delete it" }).click();
   await page.getByRole("heading", { name: "What should keeper do?" }).waitFor();
   await expect.poll(() => page.locator(".session", { hasText: "High water" }).count()).toBe(0);
-  expect((await api.get(`/v1/sessions/${session}`)).status).toBe(404);
+  expect((await site.api.get(`/v1/sessions/${session}`)).status).toBe(404);
 });

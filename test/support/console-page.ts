@@ -1,6 +1,12 @@
 import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { expect } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { createApi } from "./api-client.ts";
+import type { Api } from "./api-client.ts";
+import { buildTestTeam } from "./built-team.ts";
+import { launchChromium } from "./chromium.ts";
+import { startDevServer } from "./dev-server.ts";
+import type { DevServer } from "./dev-server.ts";
 
 /** The console in a browser, as its tests use it. */
 export interface ConsolePage {
@@ -62,6 +68,83 @@ export const openConsole = async (
       await page.keyboard.press(key);
     },
     close: () => context.close(),
+  };
+};
+
+/** What a test file of the console needs: a server, a browser, and for each test a page of its own. */
+export interface ConsoleSite {
+  readonly server: DevServer;
+  readonly browser: Browser;
+  readonly api: Api;
+  /** The page of the test that runs. */
+  readonly shown: ConsolePage;
+}
+
+/** What has to be there before the server starts. */
+interface Surroundings {
+  /** Changes the built files of the team. */
+  readonly edit?: (text: string) => string;
+  readonly vars?: Readonly<Record<string, string>>;
+  readonly close?: () => Promise<void>;
+}
+
+interface SiteOptions {
+  readonly prepare?: () => Promise<Surroundings>;
+  /** Tells whether a page may complain of this in the tests of the file. */
+  readonly allows?: (complaint: string) => boolean;
+}
+
+/**
+ * Serves a team to the tests of the file that calls it, opens a page before each and closes it after; a page that
+ * complains fails its test. The parts of the site are there once the tests run.
+ */
+export const serveConsole = (
+  team: string,
+  home: "test" | "shipped",
+  { prepare = async () => ({}), allows = () => false }: SiteOptions = {},
+): ConsoleSite => {
+  const ends: (() => unknown)[] = [];
+  let parts: Omit<ConsoleSite, "shown"> | null = null;
+  let page: ConsolePage | null = null;
+  const started = (): Omit<ConsoleSite, "shown"> => {
+    if (parts === null) throw new Error("the console is served while tests run");
+    return parts;
+  };
+  beforeAll(async () => {
+    const { edit, vars = {}, close } = await prepare();
+    if (close !== undefined) ends.push(close);
+    const built = await buildTestTeam(team, home, edit === undefined ? {} : { edit });
+    ends.push(built.remove);
+    const server = await startDevServer({ configs: built.configs, vars: { LIMPET_DEV: "1", ...vars } });
+    ends.push(server.close);
+    const browser = await launchChromium();
+    ends.push(() => browser.close());
+    parts = { server, browser, api: createApi(server.url) };
+  });
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  beforeEach(async () => {
+    page = await openConsole(started().browser, started().server.url);
+  });
+  afterEach(async () => {
+    expect(page?.complaints.filter((each) => !allows(each))).toEqual([]);
+    await page?.close();
+  });
+  return {
+    get server() {
+      return started().server;
+    },
+    get browser() {
+      return started().browser;
+    },
+    get api() {
+      return started().api;
+    },
+    get shown() {
+      if (page === null) throw new Error("a page is there while a test runs");
+      return page;
+    },
   };
 };
 
