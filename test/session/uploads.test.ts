@@ -35,6 +35,10 @@ test("AP-45 AP-18: a part names a kept file; its bytes are stored once", async (
     expect.objectContaining({ type: "document", media_type: "text/markdown", name: "mine.md" }),
   ]);
   expect(bench.rows("blobs")).toHaveLength(blobs);
+  const [said] = bench.chat();
+  const [part] = said?.parts ?? [];
+  const blob = part?.type === "document" ? part.blob : undefined;
+  expect(bench.ok("read_upload", { file: blob })).toMatchObject({ id, name: "notes.md" });
 });
 
 test("AP-45 AP-18: a part with a file that is not kept, of another kind, or with two sources is refused by its field", async () => {

@@ -109,14 +109,14 @@ export const readUploadOperation = defineRead({
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/files/:file",
   params: z.strictObject({
-    file: z.string(),
+    file: z.string().describe("The id of the file, or the blob of a message's part that named it."),
     format: z
       .enum(["json", "bytes"])
       .default("json")
       .describe("What is shown: the file's record, or its bytes."),
   }),
   run: (context, { file, format }): CommandAnswer => {
-    const upload = uploadsOf(context).find(({ id }) => id === file);
+    const upload = uploadsOf(context).find(({ id, blob }) => id === file || blob === file);
     if (upload === undefined) return refuse("not_found", "no such file");
     const bytes: Json = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
     return okAnswer({ ...viewOf(upload), ...bytes });
