@@ -44,10 +44,11 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
     build: {
       write: false,
       target: "es2024",
-      // The page names what its program imports at once; what is loaded later is asked for when it is wanted.
+      // The page names what its program imports at once; what is loaded later is asked for when it is wanted, with its style.
       modulePreload: {
         polyfill: false,
-        resolveDependencies: (_, files, { hostType }) => (hostType === "html" ? files : []),
+        resolveDependencies: (_, files, { hostType }) =>
+          hostType === "html" ? files : files.filter((name) => name.endsWith(".css")),
       },
       assetsInlineLimit: 0,
       rolldownOptions: {

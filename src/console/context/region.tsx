@@ -1,3 +1,4 @@
+import "../styles/context.css";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Transcript, TurnFacts } from "../../client/transcript.ts";
 import { Tabs } from "../parts/controls.tsx";
