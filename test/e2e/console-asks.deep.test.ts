@@ -1,55 +1,22 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { createApi } from "../support/api-client.ts";
-import type { Api } from "../support/api-client.ts";
-import { buildTestTeam } from "../support/built-team.ts";
-import type { BuiltTeam } from "../support/built-team.ts";
-import { launchChromium } from "../support/chromium.ts";
-import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
-import type { ConsolePage } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
-import type { DevServer } from "../support/dev-server.ts";
+import { expect, test } from "vitest";
+import { desk, phone, serveConsole, violationsOf } from "../support/console-page.ts";
 
 /** AP-54: what a person sees, changes and says of an open ask. */
-
-let team: BuiltTeam;
-let server: DevServer;
-let browser: Browser;
-let api: Api;
-let shown: ConsolePage;
-
-beforeAll(async () => {
-  team = await buildTestTeam("desk", "test");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
-  browser = await launchChromium();
-  api = createApi(server.url);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-  team?.remove();
-});
 
 /** A browser complains of an answer that the server refuses; the page says so, too. */
 const isRefusal = (complaint: string): boolean => /status of 4(?:00|22) /.test(complaint);
 
-beforeEach(async () => {
-  shown = await openConsole(browser, server.url);
-});
-afterEach(async () => {
-  expect(shown.complaints.filter((each) => !isRefusal(each))).toEqual([]);
-  await shown.close();
-});
+const site = serveConsole("desk", "test", { allows: isRefusal });
 
 const decisionsIn = async (session: string): Promise<readonly string[]> =>
-  (await api.events(session)).flatMap((event) =>
+  (await site.api.events(session)).flatMap((event) =>
     event.type === "ask_resolved" ? [event.data.decision] : [],
   );
 
 const edited = '{"key": "letter", "value": "Dear moon"}';
 
 test("AP-54: every view of an approval shows the version that would run, and Deny and the time that is left stay", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("letter");
   const ask = page.locator(".ask");
   const panel = ask.getByRole("tabpanel");
@@ -82,11 +49,11 @@ test("AP-54: every view of an approval shows the version that would run, and Den
 });
 
 test("AP-54: the diff of a file that would be written follows the edit", async () => {
-  const { page, state, say } = shown;
-  const session = await api.create({ agent: "clerk" });
-  const file = `${server.url}/v1/sessions/${session}/workspace/asked/tide.md`;
+  const { page, state, say } = site.shown;
+  const session = await site.api.create({ agent: "clerk" });
+  const file = `${site.server.url}/v1/sessions/${session}/workspace/asked/tide.md`;
   expect((await fetch(file, { method: "PUT", body: "No tide.\n" })).ok).toBe(true);
-  await page.goto(`${server.url}/console#${session}`);
+  await page.goto(`${site.server.url}/console#${session}`);
   await say("sheet");
   const ask = page.locator(".ask");
   await ask.locator(".removed", { hasText: "No tide." }).waitFor();
@@ -103,7 +70,7 @@ test("AP-54: the diff of a file that would be written follows the edit", async (
 });
 
 test("AP-54: an edit is still there after another session was looked at", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
   const session = await start("letter");
@@ -117,11 +84,11 @@ test("AP-54: an edit is still there after another session was looked at", async 
   expect(await ask.getByRole("tabpanel").textContent()).toContain("Dear moon");
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await state("done");
-  expect(JSON.stringify((await api.get(`/v1/sessions/${session}/state`)).body)).toContain("Dear moon");
+  expect(JSON.stringify((await site.api.get(`/v1/sessions/${session}/state`)).body)).toContain("Dear moon");
 });
 
-test("AP-54: Esc closes the editor or the denial of an ask and leads back to its button, and never stops the run", async () => {
-  const { page, start, state } = shown;
+test("AP-54: Esc closes the editor or the denial of an ask, keeps what was changed, and never stops the run", async () => {
+  const { page, start, state } = site.shown;
   const session = await start("letter");
   const ask = page.locator(".ask");
   const button = (name: string) => ask.getByRole("button", { name, exact: true });
@@ -129,14 +96,19 @@ test("AP-54: Esc closes the editor or the denial of an ask and leads back to its
   await button("Edit").click();
   await ask.getByRole("textbox").fill(edited);
   await page.keyboard.press("Escape");
-  await button("Approve").waitFor();
-  await expect.poll(focus).toBe("Edit");
-  await ask.getByRole("tabpanel").getByText("Dear sea").waitFor();
-  await ask.getByRole("tab", { name: "Edit" }).click();
-  await ask.getByRole("textbox").fill(edited);
-  await ask.getByRole("tab", { name: "Input" }).click();
-  await page.keyboard.press("Escape");
   await expect.poll(focus).toBe("Values");
+  await ask.getByRole("tabpanel").getByText("Dear moon").waitFor();
+  await page.keyboard.press("Escape");
+  await ask.getByRole("tab", { name: "Edit" }).click();
+  expect(await ask.getByRole("textbox").inputValue()).toBe(edited);
+  await ask.getByRole("textbox").fill("{");
+  await page.keyboard.press("Escape");
+  await expect.poll(focus).toBe("Your changes");
+  await ask.getByRole("button", { name: "Undo my changes" }).click();
+  await expect.poll(focus).toBe("Edit");
+  await button("Edit").click();
+  await page.keyboard.press("Escape");
+  await expect.poll(focus).toBe("Edit");
   await button("Deny…").click();
   await page.getByRole("textbox", { name: "Reason" }).press("Escape");
   await expect.poll(focus).toContain("Deny…");
@@ -154,7 +126,7 @@ test("AP-54: Esc closes the editor or the denial of an ask and leads back to its
 });
 
 test("AP-54: Esc closes the field for another amount of a budget, and never stops the run", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("dear");
   const ask = page.locator(".ask");
   await ask.getByRole("button", { name: "Another amount…" }).click();
@@ -168,7 +140,7 @@ test("AP-54: Esc closes the field for another amount of a budget, and never stop
 });
 
 test("AP-54: an answer that was typed before a reload answers its question after it", async () => {
-  const { page, start, state, logText } = shown;
+  const { page, start, state, logText } = site.shown;
   await start("question");
   await page.locator(".ask").waitFor();
   await page.locator("#composer").fill("Behind the dune");
@@ -182,15 +154,15 @@ test("AP-54: an answer that was typed before a reload answers its question after
 });
 
 test("AP-54: an answer that was typed for another question is held back once, over a reload too", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("question");
   await page.locator(".ask").waitFor();
   await page.locator("#composer").fill("Behind the dune");
-  const { body } = await api.get(`/v1/sessions/${session}/asks?status=open`);
+  const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
   const [{ id }] = body["data"] as readonly [{ readonly id: string }];
-  await api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "answer", text: "Here" });
+  await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "answer", text: "Here" });
   await state("done");
-  await api.post(`/v1/sessions/${session}/messages`, { content: "question" });
+  await site.api.post(`/v1/sessions/${session}/messages`, { content: "question" });
   await page.locator(".ask").waitFor();
   await page.reload();
   await page.locator(".composer-tag", { hasText: "Your answer" }).waitFor();
@@ -201,7 +173,7 @@ test("AP-54: an answer that was typed for another question is held back once, ov
 });
 
 test("AP-54: what the server refused of an ask is no longer said once the next try succeeds or the ask is closed", async () => {
-  const { start, state, page } = shown;
+  const { start, state, page } = site.shown;
   const refused = page.locator(".fault", { hasText: "The server did not take this" });
   const session = await start("letter");
   const ask = page.locator(".ask");
@@ -216,17 +188,17 @@ test("AP-54: what the server refused of an ask is no longer said once the next t
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await state("done");
   await refused.waitFor({ state: "detached" });
-  await shown.say("letter");
+  await site.shown.say("letter");
   await tryWrong();
-  const { body } = await api.get(`/v1/sessions/${session}/asks?status=open`);
+  const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
   const [{ id }] = body["data"] as readonly [{ readonly id: string }];
-  await api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "deny" });
+  await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "deny" });
   await state("done");
   await refused.waitFor({ state: "detached" });
 });
 
 test("AP-54 TB-8: each choice says how far an approval reaches and until when, and the answered row says which it was", async () => {
-  const { page, start, state, say } = shown;
+  const { page, start, state, say } = site.shown;
   await start("letter");
   const ask = page.locator(".ask");
   const reach = ask.getByTitle("How far this reaches");
@@ -249,6 +221,8 @@ test("AP-54 TB-8: each choice says how far an approval reaches and until when, a
   await ask.getByRole("menuitemradio", { name: /^In this session/ }).click();
   await ask.getByRole("button", { name: "Approve", exact: true }).click();
   await state("done");
+  await page.locator(".line", { hasText: "You approved for this session · " }).waitFor();
+  await page.reload();
   await page.locator(".line", { hasText: "You approved for this session · " }).waitFor();
   await say("letter");
   await page.locator(".line", { hasText: /^Set / }).waitFor();

@@ -63,10 +63,15 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
     if (next === "edit" && !own.version.isChanged) setOpener(by);
     setView(next);
   };
-  const stopEditing = (): void => {
+  const undo = (): void => {
     own.setText(own.draft.text);
     setView("thing");
     focusNext(opener);
+  };
+  /** What was changed stays, as the version that would run. */
+  const leaveEditor = (): void => {
+    setView(own.version.run === null ? "changes" : "thing");
+    focusNext(own.version.isChanged ? '[role="tab"][aria-selected="true"]' : opener);
   };
   const showDenial = (next: boolean): void => {
     setDenies(next);
@@ -78,10 +83,10 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
     view,
     denies,
     showDenial,
-    stopEditing,
+    undo,
     show: (next: View): void => open(next, '[role="tab"][aria-selected="true"]'),
     edit: (): void => open("edit", editButton),
-    goBack: denies ? (): void => showDenial(false) : edits ? stopEditing : null,
+    goBack: denies ? (): void => showDenial(false) : edits ? leaveEditor : null,
   };
 };
 
@@ -89,7 +94,7 @@ export const Approval = (props: AskProps) => {
   const { ask, agent } = props;
   const { tool, input, rule, reason, remember } = ask.approval ?? noApproval;
   const own = useVersion(ask.id, tool, input);
-  const { card, view, denies, showDenial, stopEditing, show, edit, goBack } = useCard(own);
+  const { card, view, denies, showDenial, undo, show, edit, goBack } = useCard(own);
   const { isChanged, run } = own.version;
   return (
     <AskFrame
@@ -121,7 +126,7 @@ export const Approval = (props: AskProps) => {
         denies={denies}
         onDenies={showDenial}
         onEdit={edit}
-        onUndo={stopEditing}
+        onUndo={undo}
       />
     </AskFrame>
   );
