@@ -6,7 +6,6 @@ import { IconButton } from "./parts/controls.tsx";
 import { escapeInLine } from "./parts/escape.ts";
 import type { Store } from "./parts/hooks.ts";
 import { useMedia, useStore } from "./parts/hooks.ts";
-import { Mark } from "./parts/icons.tsx";
 import { lazy } from "./parts/lazy.tsx";
 import { pressKey } from "./palette/keys.ts";
 import { SessionsRegion } from "./sessions/list.tsx";
@@ -14,6 +13,8 @@ import type { App } from "./state/app.ts";
 import { AppContext, SessionContext, slowly, useApp, useSession, useTranscript } from "./state/app.ts";
 import type { SessionControl } from "./state/session.ts";
 
+const NoSession = lazy(async () => (await import("./refused.tsx")).NoSession);
+const KeyPage = lazy(async () => (await import("./refused.tsx")).KeyPage);
 const ContextRegion = lazy(async () => (await import("./context/region.tsx")).ContextRegion);
 const RunPanel = lazy(async () => (await import("./run/panel.tsx")).RunPanel);
 const Palette = lazy(async () => (await import("./palette/palette.tsx")).Palette);
@@ -70,99 +71,22 @@ const Panel = () => {
   );
 };
 
-/** A session that there is not, or that this key may not open. */
-const NoSession = ({ title, text }: { readonly title: string; readonly text: string }) => {
-  const { go } = useApp();
-  return (
-    <main class="first" id="conversation">
-      <div class="first-column">
-        <h1>{title}</h1>
-        <p class="quiet-text">{text}</p>
-        <div class="row-of-buttons">
-          <button type="button" class="button primary" onClick={() => go({ session: null, context: null })}>
-            Start a new session
-          </button>
-          <button type="button" class="button" onClick={() => location.reload()}>
-            Use another key
-          </button>
-        </div>
-      </div>
-    </main>
-  );
-};
-
-const closedPages: Readonly<Record<string, readonly [string, string]>> = {
-  not_found: [
-    "There is no such session",
-    "It was deleted, or it belongs to somebody else. Its address is not a secret: nothing was lost by opening it.",
-  ],
-  scope_missing: [
-    "This key may not open this session",
-    "It works here, but it was not given the right to read sessions.",
-  ],
-  forbidden: [
-    "This key may not open this session",
-    "It works here, but it was not given the right to read sessions.",
-  ],
-};
+/** Problems that leave nothing of a session to show. */
+const closedCodes: readonly string[] = ["not_found", "scope_missing", "forbidden"];
 
 const Session = () => {
   const { route } = useApp();
   const { context } = useStore(route);
   const { status, problem, session } = useTranscript(slowly);
-  const page =
-    status === "closed" && (session === null || problem?.code === "not_found")
-      ? closedPages[problem?.code ?? ""]
-      : undefined;
-  if (page !== undefined) return <NoSession title={page[0]} text={page[1]} />;
+  const code = problem?.code ?? "";
+  if (status === "closed" && (session === null || code === "not_found") && closedCodes.includes(code))
+    return <NoSession missing={code === "not_found"} />;
   if (context !== null) return <ContextRegion place={context} />;
   return (
     <>
       <ConversationRegion />
       <Panel />
     </>
-  );
-};
-
-/** Asks for the key where the server wants one; it goes into the memory of this page and nowhere else. */
-const KeyPage = () => {
-  const { key, sessions } = useApp();
-  const { state } = useStore(sessions.list);
-  const tried = useStore(key) !== "";
-  return (
-    <main class="first key-page" id="conversation">
-      <form
-        class="first-column"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const field = event.currentTarget.elements.namedItem("key");
-          if (field instanceof HTMLInputElement) key.set(field.value.trim());
-        }}
-      >
-        <Mark />
-        <h1>
-          {tried && state === "refused" ? "This key does not open this server" : "This server needs a key"}
-        </h1>
-        <p class="quiet-text">It stays in the memory of this page: a reload forgets it.</p>
-        <label>
-          Key
-          <input
-            id="composer"
-            name="key"
-            class="field"
-            type="password"
-            autocomplete="off"
-            autofocus
-            required
-          />
-        </label>
-        <div class="row-of-buttons">
-          <button type="submit" class="button primary">
-            Open
-          </button>
-        </div>
-      </form>
-    </main>
   );
 };
 

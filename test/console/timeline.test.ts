@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import type { CallEntry, ModelCallFacts, Transcript, TurnFacts } from "../../src/client/transcript.ts";
-import { describeCall } from "../../src/console/conversation/verbs.ts";
+import { describeCall } from "../../src/console/calls/verbs.ts";
 import { contextShare, turnsOf } from "../../src/console/run/figures.ts";
 import { labelTick, lanesOf, nameTurns, ticksOf } from "../../src/console/run/timeline.ts";
 
@@ -67,7 +67,7 @@ test.each([
   ["fs_edit", { path: "src/tide.ts" }, "Asks to edit tide.ts"],
   ["fs_mkdir", { path: "src/new/" }, "Asks to make folder new"],
   ["git_commit", { message: "Say it all" }, "Asks to commit"],
-  ["shared_state_set", { key: "tide" }, "Asks to set tide"],
+  ["shared_state_set", { key: "tide" }, "Asks to set shared value tide"],
   ["crm__find", { who: "Ada" }, "Asks to use crm__find"],
 ])("AP-54: the timeline says of %s(%j) that waits for an approval: %s", (tool, input, title) => {
   expect(titlesOf(["c"], [asking(tool, input)])).toEqual([title]);
@@ -93,6 +93,35 @@ test("AP-54: every verb has an infinitive, which is no past tense", () => {
     "keep in memory",
     "call",
   ]);
+});
+
+test.each([
+  ["ok", "Ran npm test", "tool"],
+  ["error", "Ran npm test", "failed"],
+  ["cancelled", "Ran npm test · stopped", "unfinished"],
+  ["unknown", "Ran npm test · nobody knows how it ended", "unfinished"],
+  ["denied", "Not run npm test", "unfinished"],
+  ["skipped", "Not run npm test", "unfinished"],
+])("AP-54: the timeline says of a call with the outcome %s: %s", (outcome, title, kind) => {
+  const entry = callEntry({ state: "done", outcome, ended_at: 20 });
+  const run = runOf("run_1", "main", [turnOf(["c"])]);
+  const threads = [{ id: "main", entries: [entry] }] as unknown as Transcript["threads"];
+  const [lane] = lanesOf({ ...emptyTranscript, threads, runs: [run] }, run, 20);
+  expect(lane).toMatchObject({ title, segments: [{ kind: "model" }, { kind }] });
+});
+
+test("AP-54: of several calls of a turn the first is named, and what came to no end is said of all", () => {
+  const read = callEntry({
+    call: "d",
+    tool: "fs_read",
+    input: { path: "a.md" },
+    state: "done",
+    outcome: "ok",
+  });
+  const stopped = callEntry({ state: "done", outcome: "cancelled" });
+  const dropped = callEntry({ state: "done", outcome: "cancelled", started_at: null });
+  expect(titlesOf(["c"], [dropped])).toEqual(["Not run npm test · stopped"]);
+  expect(titlesOf(["d", "c"], [read, stopped])).toEqual(["Read a.md and 1 more · stopped"]);
 });
 
 test("AP-54: a turn whose calls the log no longer has used tools; it did not just answer", () => {
@@ -139,7 +168,7 @@ test.each([
     { id: "t_1", prefix: "", agent: "scout", state, entries: [] },
   ] as unknown as Transcript["threads"];
   const lanes = lanesOf({ ...emptyTranscript, threads, runs: [run, child] }, run, 20);
-  const lane = lanes.find(({ title }) => title === "scout");
+  const lane = lanes.find(({ title }) => title.startsWith("scout"));
   expect(lane?.segments.map(({ kind }) => kind)).toEqual(kinds);
   expect(lane?.failed).toBe(state === "failed");
 });
@@ -163,8 +192,8 @@ test("AP-54: bars of several runs are named by run and turn, those of one run by
   const first = { run: runOf("run_1", "main", []), facts: turnOf([]) };
   const second = { run: runOf("run_2", "main", []), facts: turnOf([], { turn: 3 }) };
   expect([first, second].map(nameTurns([first, second]))).toEqual([
-    { short: "1.1", long: "Run 1, turn 1" },
-    { short: "2.3", long: "Run 2, turn 3" },
+    { short: "1.1", long: "Run 1, turn 1", full: "1.1: Run 1, turn 1" },
+    { short: "2.3", long: "Run 2, turn 3", full: "2.3: Run 2, turn 3" },
   ]);
-  expect(nameTurns([second])(second)).toEqual({ short: "3", long: "Turn 3" });
+  expect(nameTurns([second])(second)).toEqual({ short: "3", long: "Turn 3", full: "Turn 3" });
 });

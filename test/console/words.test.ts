@@ -17,7 +17,7 @@ import {
   isTooLarge,
   startsAsText,
 } from "../../src/console/conversation/attachable.ts";
-import { describePermission, describeResult } from "../../src/console/conversation/outcomes.ts";
+import { describePermission, describeResult } from "../../src/console/calls/outcomes.ts";
 import { describeProblem } from "../../src/console/conversation/problems.ts";
 import {
   describeFailure,
@@ -28,7 +28,7 @@ import {
   readReturned,
   whenItGoesOut,
 } from "../../src/console/conversation/sentences.ts";
-import { describeCall, hasFailed, resultOf } from "../../src/console/conversation/verbs.ts";
+import { describeCall, hasFailed, resultOf } from "../../src/console/calls/verbs.ts";
 import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
 import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
@@ -88,8 +88,8 @@ test("AP-54: who denied a call, and which lines were read", () => {
     "denied by you",
     "denied, since nobody decided in time",
     "denied by a rule",
-    "denied by a guard",
-    "denied by a guard",
+    "held back by the team’s settings",
+    "held back by the team’s settings",
   ]);
   const output = "[Lines 71-72 of 450]\none\ntwo\n";
   expect(resultOf(call({ tool: "fs_read_lines", output }))).toBe("lines 71–72");
@@ -97,9 +97,13 @@ test("AP-54: who denied a call, and which lines were read", () => {
 
 test("AP-54: what a guard refused is no denial of a rule, and an answer that says no says all that came of its call", () => {
   const byGuard = { verdict: "deny", by: "guard tool_loops" };
-  expect(describeResult(call({ outcome: "denied", permission: byGuard }))).toBe("held back as a loop");
+  expect(describeResult(call({ outcome: "denied", permission: byGuard }))).toBe(
+    "held back, since it went in circles",
+  );
   const byOwn = { verdict: "deny", by: "guard of_a_team" };
-  expect(describeResult(call({ outcome: "denied", permission: byOwn }))).toBe("held back by a guard");
+  expect(describeResult(call({ outcome: "denied", permission: byOwn }))).toBe(
+    "held back by the team’s settings",
+  );
   const byRule = { verdict: "deny", by: "rule deny exec_run" };
   expect(describeResult(call({ outcome: "denied", permission: byRule }))).toBe("denied by a rule");
   expect(describeResult(call({ tool: "fs_read", output: "a\nb\n" }))).toBe("2 lines");
@@ -148,7 +152,13 @@ test("AP-54: a call says what it did, does, or was kept from", () => {
     isName: true,
     subject: "Ada",
   });
-  expect(resultOf(call({ outcome: "error", details: { exit_code: 3 } }))).toBe("exit 3");
+  expect(resultOf(call({ outcome: "error", details: { exit_code: 3 } }))).toBe("failed, exit 3");
+  expect(resultOf(call({ details: { exit_code: 0 } }))).toBe("worked");
+  expect(
+    [".", "./", "/", "docs", undefined].map(
+      (path) => describeCall(call({ tool: "fs_list", input: path === undefined ? {} : { path } })).subject,
+    ),
+  ).toEqual(["the workspace", "the workspace", "the workspace", "docs", "the workspace"]);
   expect(resultOf(call({ tool: "fs_read", output: "a\nb\n", cached: true }))).toBe("2 lines · from cache");
   expect(resultOf(call({ tool: "search_content", output: '{"total":6,"matches":[]}' }))).toBe("6 hits");
   expect([
@@ -304,7 +314,7 @@ test("AP-54: an approval asks in plain words, and says whose rule asks", () => {
     say("library__search", { text: "limpets" }),
     say("ring_bell", {}),
   ]).toEqual([
-    "set letter",
+    "set shared value letter",
     "fetch https://sea.example/",
     "write a.md",
     "change a.md",
@@ -391,10 +401,10 @@ test("AP-54: what waits says when it goes out, and what came back says why and w
 });
 
 test.each([
-  ["generic_repeat", "warning", "The same search_files call came 3 times"],
-  ["generic_repeat", "critical", "The same search_files call came 3 times. It was not done again"],
-  ["ping_pong", "warning", "search_files and another call took turns 3 times"],
-  ["loop_detection_threshold", "critical", "3 replies asked for the same calls. It was not done again"],
+  ["generic_repeat", "warning", "The same step came 3 times: search"],
+  ["generic_repeat", "critical", "The same step came 3 times: search. It was not done again"],
+  ["ping_pong", "warning", "Two steps took turns 3 times: search, and another one"],
+  ["loop_detection_threshold", "critical", "3 replies asked for the same steps. It was not done again"],
 ])("AP-54: a loop that %s found is told in plain words (%s)", (detector, level, words) => {
   const data = { detector, level, count: 3, tool: "search_files", message: "" };
   expect(describeNote(note("loop_detected", data))).toBe(words);

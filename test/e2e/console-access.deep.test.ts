@@ -15,7 +15,7 @@ let team: BuiltTeam;
 let server: DevServer;
 let browser: Browser;
 /** Sessions that show one thing each, made once. */
-let sessions: Readonly<Record<"files" | "approve" | "ask" | "team" | "compact" | "budget", string>>;
+let sessions: Readonly<Record<"files" | "approve" | "ask" | "team" | "compact" | "budget" | "runs", string>>;
 /** The thread of an agent that was called in `team`. */
 let scout = "";
 
@@ -29,9 +29,10 @@ beforeAll(async () => {
     await post(`/v1/sessions/${String(body["id"])}/messages`, { content: scene, wait: 60 });
     return String(body["id"]);
   };
-  const [files, approve, ask, crew, compact, budget] = await Promise.all(
-    ["files", "approve", "ask", "team", "compact", "budget"].map(play),
+  const [files, approve, ask, crew, compact, budget, runs] = await Promise.all(
+    ["files", "approve", "ask", "team", "compact", "budget", "graph"].map(play),
   );
+  await post(`/v1/sessions/${runs}/messages`, { content: "hello", wait: 60 });
   sessions = {
     files: files ?? "",
     approve: approve ?? "",
@@ -39,6 +40,7 @@ beforeAll(async () => {
     team: crew ?? "",
     compact: compact ?? "",
     budget: budget ?? "",
+    runs: runs ?? "",
   };
   const { body } = await createApi(server.url).get(`/v1/sessions/${sessions.team}/threads`);
   const threads = body["data"] as readonly { readonly id: string; readonly agent: string }[];
@@ -58,6 +60,7 @@ const views: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ["children", (page) => show(page, sessions.team, "Called 2 agents at once")],
   ["failure", (page) => show(page, sessions.budget, "The run stopped")],
   ["context", (page) => show(page, `${sessions.compact}/run_1/6`, "became one summary")],
+  ["earlier run", (page) => showEarlierRun(page)],
   ["called agent", (page) => show(page, `${sessions.team}/thread/${scout}`, "Came back to guide as")],
   ["key", (page) => openKeyPage(page)],
 ];
@@ -82,6 +85,15 @@ const show = async (page: Page, address: string, words: string): Promise<void> =
   await page.getByText(words).first().waitFor();
 };
 
+const showEarlierRun = async (page: Page): Promise<void> => {
+  await show(page, sessions.runs, "Hello!");
+  await page.locator(".panel, .figures-button").first().waitFor();
+  const way = page.locator(".figures-button");
+  if (await way.isVisible()) await way.click();
+  await page.getByLabel("Which run").selectOption("run_1");
+  await page.getByText("Its last turn").waitFor();
+};
+
 for (const colorScheme of ["light", "dark"] as const)
   for (const viewport of [desk, phone])
     test(`AP-54: axe finds nothing in any view, ${colorScheme}, ${viewport.width} px wide, and nothing scrolls sideways`, async () => {
@@ -95,6 +107,23 @@ for (const colorScheme of ["light", "dark"] as const)
       }
       await close();
     });
+
+/** Names each control that is seen and too small for a finger; links inside of texts are as high as their line. */
+const smallControls = `[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button, a[href], select")]
+  .filter((each) => !each.closest(".hidden, p, .prose, [hidden]"))
+  .map((each) => [each.innerText || each.ariaLabel, each.getBoundingClientRect()])
+  .filter(([, { width, height }]) => width > 0 && height > 0 && Math.min(width, height) < 43.9)
+  .map(([name, { width, height }]) => name + " " + width + " x " + height)`;
+
+test("AP-54: on a phone every control is large enough for a finger", async () => {
+  const { page, close } = await openConsole(browser, server.url, { viewport: phone, hasTouch: true });
+  for (const [name, open] of views) {
+    await open(page);
+    await page.waitForLoadState("networkidle");
+    expect(await page.evaluate(smallControls), name).toEqual([]);
+  }
+  await close();
+});
 
 test("AP-54: on a phone the first page shows the field, what to try and the first sessions at once", async () => {
   const { page, close } = await openConsole(browser, server.url, { viewport: phone });

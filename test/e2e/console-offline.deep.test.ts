@@ -1,43 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
-import { createApi } from "../support/api-client.ts";
-import type { Api } from "../support/api-client.ts";
-import { buildTestTeam } from "../support/built-team.ts";
-import type { BuiltTeam } from "../support/built-team.ts";
-import { launchChromium } from "../support/chromium.ts";
-import { openConsole } from "../support/console-page.ts";
-import type { ConsolePage } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
-import type { DevServer } from "../support/dev-server.ts";
+import { openConsole, serveConsole } from "../support/console-page.ts";
 
 /** AP-54: the console while its server is away and after it came back, against the shipped default team. */
 
-let team: BuiltTeam;
-let server: DevServer;
-let browser: Browser;
-let api: Api;
-let shown: ConsolePage;
-
-beforeAll(async () => {
-  team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
-  browser = await launchChromium();
-  api = createApi(server.url);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-  team?.remove();
-});
-
-beforeEach(async () => {
-  shown = await openConsole(browser, server.url);
-});
-afterEach(async () => {
-  expect(shown.complaints).toEqual([]);
-  await shown.close();
-});
+const site = serveConsole("default", "shipped");
 
 /** The text of each message in a log. */
 const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
@@ -48,19 +15,19 @@ const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
   );
 
 const eventsOf = async (session: string, type: StoredEvent["type"]): Promise<readonly StoredEvent[]> =>
-  (await api.events(session)).filter((event) => event.type === type);
+  (await site.api.events(session)).filter((event) => event.type === type);
 
 const logLongerThan = async (length: number): Promise<void> => {
-  await expect.poll(async () => (await shown.logText()).length).toBeGreaterThan(length);
+  await expect.poll(async () => (await site.shown.logText()).length).toBeGreaterThan(length);
 };
 
 test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itself, what was typed meanwhile goes out, and two pages equal the log", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("slow");
-  const second = await openConsole(browser, server.url);
-  await second.page.goto(`${server.url}/console#${session}`);
+  const second = await openConsole(site.browser, site.server.url);
+  await second.page.goto(`${site.server.url}/console#${session}`);
   await logLongerThan(600);
-  await server.kill();
+  await site.server.kill();
   await state("reconnecting");
   await page.getByText("Connection lost.").waitFor();
   await say("hello");
@@ -68,14 +35,15 @@ test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itsel
   await page.getByText("Kept on this device · second in line").waitFor();
   await page.locator(".kept", { hasText: "never mind" }).getByRole("button", { name: "Withdraw" }).click();
   await expect.poll(() => page.locator(".kept").count()).toBe(1);
-  await server.start();
+  await site.server.start();
   await state("done");
   await expect.poll(logText).toContain("Hello! That was hello");
   await expect.poll(() => page.locator(".kept").count()).toBe(0);
-  const said = textsOf(await api.events(session)).filter((text) => text === "hello");
+  const said = textsOf(await site.api.events(session)).filter((text) => text === "hello");
   expect(said).toEqual(["hello"]);
 
-  const answer = textsOf(await api.events(session)).find((text) => text.includes("The tide comes in")) ?? "";
+  const answer =
+    textsOf(await site.api.events(session)).find((text) => text.includes("The tide comes in")) ?? "";
   // The log has markdown, the page its text.
   const flat = (text: string): string => text.replaceAll(/\s+|[*`]/g, "");
   const prose = await page.locator(".log .speech").allTextContents();
@@ -90,7 +58,7 @@ test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itsel
 });
 
 test("AP-54: what was typed offline is still there after a reload, and goes out once", async () => {
-  const { page, start, state, say } = shown;
+  const { page, start, state, say } = site.shown;
   const session = await start("hello");
   await state("done");
   await page.route("**/v1/sessions/*/messages", (route) => route.abort());
@@ -100,15 +68,15 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   await page.reload();
   await page.locator(".line", { hasText: "Edited tour.md" }).waitFor();
   await state("done");
-  expect(textsOf(await api.events(session)).filter((text) => text === "files")).toEqual(["files"]);
+  expect(textsOf(await site.api.events(session)).filter((text) => text === "files")).toEqual(["files"]);
   expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
 });
 
 test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and its request is refused if it comes after all", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("hello");
   await state("done");
-  await server.kill();
+  await site.server.kill();
   await state("reconnecting");
   await say("never mind");
   const [{ id }] = await page.evaluate<[{ readonly id: string }]>(
@@ -118,12 +86,12 @@ test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and 
   await page.locator(".kept").waitFor({ state: "detached" });
   // A page that is loaded anew knows of the withdrawal by what it kept: the server has not heard of it yet.
   await page.route("**/v1/**", (route) => route.abort());
-  await server.start();
+  await site.server.start();
   await page.reload();
   await page.unroute("**/v1/**");
   await expect.poll(async () => (await eventsOf(session, "input_withdrawn")).length).toBe(1);
   await state("done");
-  const late = await api.post(`/v1/sessions/${session}/messages`, { id, content: "never mind" });
+  const late = await site.api.post(`/v1/sessions/${session}/messages`, { id, content: "never mind" });
   expect(late.body).toMatchObject({ code: "idempotency_key_reused" });
   expect(await logText()).not.toContain("never mind");
   await expect.poll(() => page.evaluate("sessionStorage['limpet-kept']")).toBe("[]");
@@ -132,7 +100,7 @@ test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and 
 const shells = { name: "shells.txt", mimeType: "text/plain", buffer: Buffer.from("three limpets") };
 
 test("AP-54: what is written and attached but not sent is still there after a reload, and gone once it is sent", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hello");
   await state("done");
   await page.getByLabel("Files to attach").setInputFiles([shells, { ...shells, name: "more.txt" }]);
@@ -158,13 +126,13 @@ test("AP-54: what is written and attached but not sent is still there after a re
   await state("done");
   expect(await page.locator("#composer").inputValue()).toBe("");
   expect(await page.locator(".composer-files").count()).toBe(0);
-  expect(textsOf(await api.events(session)).filter((text) => text.startsWith("Look at these"))).toHaveLength(
-    1,
-  );
+  expect(
+    textsOf(await site.api.events(session)).filter((text) => text.startsWith("Look at these")),
+  ).toHaveLength(1);
 });
 
 test("AP-54: files on their way are not lost: leaving asks first, a refused message stands in the field again, over a reload too", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hello");
   await state("done");
   /** The browser asks if the page holds this event up. */
@@ -184,13 +152,29 @@ test("AP-54: files on their way are not lost: leaving asks first, a refused mess
   await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
   await expect.poll(asks).toBe(false);
   await page.unroute("**/v1/sessions/*/files?*");
-  await server.kill();
+  await site.server.kill();
   await page.getByText("What you write is kept, over a reload too.").waitFor();
-  await server.start();
+  await site.server.start();
   await page.reload();
   await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
   await page.locator("#composer").press("Enter");
   await page.locator(".log", { hasText: "shells.txt" }).waitFor();
   await state("done");
-  expect(textsOf(await api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
+  expect(textsOf(await site.api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
+});
+
+test("AP-54: without a connection no clock of what is under way goes on, and the page says as of when it speaks", async () => {
+  const { page, start, state } = site.shown;
+  await page.clock.install();
+  await start("slow");
+  await state("working");
+  await site.server.kill();
+  await state(/reconnecting · as of \d\d:\d\d/);
+  const clock = page.locator(".panel section[aria-label=Timeline] header .meta");
+  await page.clock.runFor(2_000);
+  const shown = await clock.textContent();
+  await page.clock.runFor(120_000);
+  expect(await clock.textContent()).toBe(shown);
+  await site.server.start();
+  await state("done");
 });

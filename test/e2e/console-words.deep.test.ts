@@ -1,49 +1,16 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { createApi } from "../support/api-client.ts";
-import type { Api } from "../support/api-client.ts";
-import { buildTestTeam } from "../support/built-team.ts";
-import type { BuiltTeam } from "../support/built-team.ts";
-import { launchChromium } from "../support/chromium.ts";
-import { openConsole } from "../support/console-page.ts";
-import type { ConsolePage } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
-import type { DevServer } from "../support/dev-server.ts";
+import { expect, test } from "vitest";
+import { serveConsole, violationsOf } from "../support/console-page.ts";
 
 /** AP-54: the console does what its words say, and nothing that a person wrote is lost. */
 
-let team: BuiltTeam;
-let server: DevServer;
-let browser: Browser;
-let api: Api;
-let shown: ConsolePage;
+// A test that has the server refuse a file sees the browser say so.
+const site = serveConsole("desk", "test", { allows: (complaint) => complaint.includes("413") });
 
-beforeAll(async () => {
-  team = await buildTestTeam("desk", "test");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
-  browser = await launchChromium();
-  api = createApi(server.url);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-  team?.remove();
-});
-
-beforeEach(async () => {
-  shown = await openConsole(browser, server.url);
-});
-afterEach(async () => {
-  // A test that has the server refuse a file sees the browser say so.
-  expect(shown.complaints.filter((each) => !each.includes("413"))).toEqual([]);
-  await shown.close();
-});
-
-const field = () => shown.page.locator("#composer");
-const waiting = () => shown.page.locator(".waiting");
+const field = () => site.shown.page.locator("#composer");
+const waiting = () => site.shown.page.locator(".waiting");
 const firstPage = async (): Promise<void> => {
-  await shown.page.goto(`${server.url}/console`);
-  await shown.page.getByRole("button", { name: "Start" }).waitFor();
+  await site.shown.page.goto(`${site.server.url}/console`);
+  await site.shown.page.getByRole("button", { name: "Start" }).waitFor();
 };
 const textFile = (name: string, size = 5) => ({
   name,
@@ -51,31 +18,31 @@ const textFile = (name: string, size = 5) => ({
   buffer: Buffer.alloc(size, "a"),
 });
 const attach = (files: readonly ReturnType<typeof textFile>[]): Promise<void> =>
-  shown.page.getByLabel("Files to attach").setInputFiles([...files]);
-const attached = () => shown.page.locator(".composer-files li");
+  site.shown.page.getByLabel("Files to attach").setInputFiles([...files]);
+const attached = () => site.shown.page.locator(".composer-files li");
 const choose = async (mode: RegExp): Promise<void> => {
-  await shown.page.getByTitle("How it is sent").click();
-  await shown.page.getByRole("menuitemradio", { name: mode }).click();
+  await site.shown.page.getByTitle("How it is sent").click();
+  await site.shown.page.getByRole("menuitemradio", { name: mode }).click();
 };
 const queue = async (text: string): Promise<void> => {
   await choose(/^Queue/);
-  await shown.say(text);
+  await site.shown.say(text);
   await waiting().filter({ hasText: text }).waitFor();
 };
 const isWorking = async (): Promise<void> => {
-  await shown.page.evaluate(
+  await site.shown.page.evaluate(
     "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
   );
-  expect(await shown.page.locator("dialog[open]").count()).toBe(0);
-  expect(await shown.page.locator(".conversation .head-words").textContent()).toContain("working");
+  expect(await site.shown.page.locator("dialog[open]").count()).toBe(0);
+  expect(await site.shown.page.locator(".conversation .head-words").textContent()).toContain("working");
 };
 const clear = async (): Promise<void> => {
-  const head = shown.page.locator(".conversation .head");
+  const head = site.shown.page.locator(".conversation .head");
   await head.getByRole("button", { name: "What to do with this session" }).click();
   await head.getByRole("menuitem", { name: "Clear…" }).click();
 };
 const saidIn = async (session: string): Promise<readonly string[]> =>
-  (await api.events(session)).flatMap((event) =>
+  (await site.api.events(session)).flatMap((event) =>
     event.type === "message_added" && event.data.message.role === "user"
       ? event.data.message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))
       : [],
@@ -84,7 +51,7 @@ const saidIn = async (session: string): Promise<readonly string[]> =>
 test("AP-54: a file over the limit is refused where it is chosen, by its name and the limit", async () => {
   await firstPage();
   await attach([textFile("big.txt", 8 * 2 ** 20 + 1), textFile("small.txt")]);
-  await shown.page
+  await site.shown.page
     .getByText(
       "big.txt (larger than 8 MiB) cannot be sent with a message. Put it into Files once the session has begun.",
     )
@@ -93,7 +60,7 @@ test("AP-54: a file over the limit is refused where it is chosen, by its name an
 });
 
 test("AP-54: what the server refuses of a first message stays in the field of the session that was made", async () => {
-  const { page, state } = shown;
+  const { page, state } = site.shown;
   const refusal = {
     type: "",
     title: "",
@@ -108,7 +75,7 @@ test("AP-54: what the server refuses of a first message stays in the field of th
   });
   await firstPage();
   await attach([textFile("first.txt"), textFile("second.txt")]);
-  await shown.say("Read these");
+  await site.shown.say("Read these");
   await page.locator(".fault", { hasText: "second.txt: That is too much." }).waitFor();
   expect(page.url()).toMatch(/#s_/);
   await expect.poll(() => field().inputValue()).toBe("Read these");
@@ -126,7 +93,7 @@ test("AP-54: what the server refuses of a first message stays in the field of th
 });
 
 test("AP-54: what is on its way when another session is shown goes out later, and stands in no field", async () => {
-  const { page, start, state, say } = shown;
+  const { page, start, state, say } = site.shown;
   await start("hello");
   await state("done");
   await page.route("**/v1/sessions/*/messages", (route) => route.abort());
@@ -140,8 +107,33 @@ test("AP-54: what is on its way when another session is shown goes out later, an
   expect(await field().inputValue()).toBe("");
 });
 
+test("AP-54: what was sent with a message opens: an image and a text are shown, and both can be saved", async () => {
+  const { page, start, state } = site.shown;
+  await start("hello");
+  await state("done");
+  const pixel =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const image = { name: "sea.png", mimeType: "image/png", buffer: Buffer.from(pixel, "base64") };
+  await page.getByLabel("Files to attach").setInputFiles([image, textFile("notes.txt")]);
+  await field().press("Enter");
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "sea.png", exact: true }).click();
+  await expect.poll(() => page.evaluate("document.querySelector('dialog img')?.naturalWidth")).toBe(1);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "notes.txt", exact: true }).click();
+  await dialog.getByText("aaaaa", { exact: true }).waitFor();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    dialog.getByRole("button", { name: "Download, 5 bytes" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe("notes.txt");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "detached" });
+});
+
 test("AP-54: what is copied as curl works where the page itself needs no key", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hello");
   await state("done");
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -149,12 +141,12 @@ test("AP-54: what is copied as curl works where the page itself needs no key", a
   await page.getByRole("button", { name: "Copy as curl" }).click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
-    `curl '${server.url}/v1/sessions/${session}/events'`,
+    `curl '${site.server.url}/v1/sessions/${session}/events'`,
   );
 });
 
 test("AP-54: the button of the field says what it does with the text, by the way to send", async () => {
-  const { page, start, press } = shown;
+  const { page, start, press } = site.shown;
   await start("hold");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   await field().fill("a thought");
@@ -170,7 +162,7 @@ test("AP-54: the button of the field says what it does with the text, by the way
 });
 
 test("AP-54: a message that is withdrawn stands in the field again with its files, before what was written meanwhile", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hold");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   await attach([textFile("shells.txt")]);
@@ -186,7 +178,7 @@ test("AP-54: a message that is withdrawn stands in the field again with its file
 });
 
 test("AP-54: while an approval is open nothing that would drop it is offered for a message that waits", async () => {
-  const { page, start } = shown;
+  const { page, start } = site.shown;
   await start("letters");
   await page.locator(".ask").first().waitFor();
   await queue("a thought");
@@ -194,7 +186,7 @@ test("AP-54: while an approval is open nothing that would drop it is offered for
 });
 
 test("AP-54: Esc leaves the edit of a message that waits: the message waits again, and the run goes on", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   const session = await start("hold");
   await page.locator(".line", { hasText: "Running" }).waitFor();
   await queue("first thought");
@@ -217,7 +209,7 @@ test("AP-54: Esc leaves the edit of a message that waits: the message waits agai
 });
 
 test("AP-54: a stopped reply has one mark, at its end, and its cost stands in the list at once", async () => {
-  const { page, start, state, press, logText } = shown;
+  const { page, start, state, press, logText } = site.shown;
   await start("dear flood");
   await expect.poll(async () => (await logText()).length).toBeGreaterThan(400);
   await press("Escape");
@@ -231,7 +223,7 @@ test("AP-54: a stopped reply has one mark, at its end, and its cost stands in th
 });
 
 test("AP-54: after Clear the figures begin anew, and its question says what one will see", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
   const run = page.locator(".figure", { hasText: "This run" });
@@ -247,13 +239,13 @@ test("AP-54: after Clear the figures begin anew, and its question says what one 
   await page.reload();
   await page.locator(".mark", { hasText: "Cleared" }).waitFor();
   await expect.poll(() => run.textContent()).toContain("$0.000 tokens");
-  await shown.say("hello");
+  await site.shown.say("hello");
   await run.getByText(/[1-9].* tokens/).waitFor();
   expect(await page.locator(".panel .bars li").count()).toBe(1);
 });
 
 test("AP-54: a called agent's row stays where it is when it is opened", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await page.setViewportSize({ width: 1440, height: 460 });
   await start("dig");
   await page.getByRole("button", { name: "Show" }).click();
@@ -273,7 +265,7 @@ test("AP-54: a called agent's row stays where it is when it is opened", async ()
 });
 
 test("AP-54: Esc clears the search, a second one leaves it, and the filters stay where nothing is found", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
   const search = page.locator("#search");

@@ -1,44 +1,11 @@
 import { gzipSync } from "node:zlib";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
-import { createApi } from "../support/api-client.ts";
-import type { Api } from "../support/api-client.ts";
-import { buildTestTeam } from "../support/built-team.ts";
-import type { BuiltTeam } from "../support/built-team.ts";
-import { launchChromium } from "../support/chromium.ts";
-import { openConsole } from "../support/console-page.ts";
-import type { ConsolePage } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
-import type { DevServer } from "../support/dev-server.ts";
+import { serveConsole } from "../support/console-page.ts";
 
 /** AP-54: the console in a real browser, against the shipped default team. */
 
-let team: BuiltTeam;
-let server: DevServer;
-let browser: Browser;
-let api: Api;
-let shown: ConsolePage;
-
-beforeAll(async () => {
-  team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
-  browser = await launchChromium();
-  api = createApi(server.url);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-  team?.remove();
-});
-
-beforeEach(async () => {
-  shown = await openConsole(browser, server.url);
-});
-afterEach(async () => {
-  expect(shown.complaints).toEqual([]);
-  await shown.close();
-});
+const site = serveConsole("default", "shipped");
 
 /** The text of each message in a log. */
 const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
@@ -49,21 +16,21 @@ const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
   );
 
 const eventsOf = async (session: string, type: StoredEvent["type"]): Promise<readonly StoredEvent[]> =>
-  (await api.events(session)).filter((event) => event.type === type);
+  (await site.api.events(session)).filter((event) => event.type === type);
 
 const logLongerThan = async (length: number): Promise<void> => {
-  await expect.poll(async () => (await shown.logText()).length).toBeGreaterThan(length);
+  await expect.poll(async () => (await site.shown.logText()).length).toBeGreaterThan(length);
 };
 
 test("AP-54 CF-39: the first page opens on the field, offers the entry agent and its scenes, and its first message creates the session", async () => {
-  const { page, state } = shown;
+  const { page, state } = site.shown;
   const sizes: number[] = [];
   page.on("response", async (response) => {
-    if (response.url().startsWith(`${server.url}/console`))
+    if (response.url().startsWith(`${site.server.url}/console`))
       sizes.push(gzipSync(await response.body()).length);
   });
-  await page.goto(server.url);
-  expect(page.url()).toBe(`${server.url}/console`);
+  await page.goto(site.server.url);
+  expect(page.url()).toBe(`${site.server.url}/console`);
   await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
   await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("composer");
   await page.waitForLoadState("networkidle");
@@ -75,13 +42,16 @@ test("AP-54 CF-39: the first page opens on the field, offers the entry agent and
   await page.getByRole("button", { name: "hello" }).click();
   await state("done");
   const session = /#(s_\w+)/.exec(page.url())?.[1] ?? "";
-  expect((await api.get(`/v1/sessions/${session}`)).body).toMatchObject({ agent: "guide", title: "hello" });
+  expect((await site.api.get(`/v1/sessions/${session}`)).body).toMatchObject({
+    agent: "guide",
+    title: "hello",
+  });
   await page.locator(".session.current", { hasText: "hello" }).waitFor();
   await page.locator('[aria-live="polite"]', { hasText: "guide is done" }).waitFor({ state: "attached" });
 });
 
 test("AP-54: text that is sent from the console streams its answer, and Esc stops the run", async () => {
-  const { page, logText, start, state } = shown;
+  const { page, logText, start, state } = site.shown;
   await start("slow");
   await expect.poll(logText).toContain("The tide comes in");
   const early = (await logText()).length;
@@ -92,7 +62,7 @@ test("AP-54: text that is sent from the console streams its answer, and Esc stop
 });
 
 test("AP-54 AG-17: called agents nest below their call with task, state and cost, and open to what they did", async () => {
-  const { page, start, state, logText } = shown;
+  const { page, start, state, logText } = site.shown;
   await start("team");
   await state("done");
   expect(await logText()).toContain("That was team");
@@ -108,8 +78,61 @@ test("AP-54 AG-17: called agents nest below their call with task, state and cost
   expect(await page.locator(".panel .lane", { hasText: "builder" }).count()).toBe(1);
 });
 
+test("AP-54: an earlier run is chosen and shows its own figures and timeline, and the lane of a called agent leads to its lines", async () => {
+  const { page, start, say, state, logText } = site.shown;
+  await start("files");
+  await state("done");
+  const panel = page.locator(".panel");
+  expect(await panel.getByLabel("Which run").count()).toBe(0);
+  await say("graph");
+  await expect.poll(logText).toContain("That was graph");
+  await state("done");
+  const unbegun = page.locator(".called", { hasText: "Called 3 agents for 4 tasks" }).locator("p.child-line");
+  expect(await unbegun.innerText()).toMatch(/^\s*builder\s+paint Paint the wall\.\s+not begun\s*$/);
+  await page.locator(".child-line", { hasText: "builder railing" }).waitFor();
+  const cost = panel.locator(".figure", { hasText: "This run" }).locator(".meta");
+  const [newest, lanes] = [await cost.textContent(), panel.locator(".lane-title")];
+  const choice = panel.getByLabel("Which run");
+  expect(await choice.locator("option").allTextContents()).toMatchObject(
+    [/^Run 2 · graph · \d\d:\d\d$/, /^Run 1 · files · \d\d:\d\d$/].map((words) =>
+      expect.stringMatching(words),
+    ),
+  );
+  await choice.selectOption("run_1");
+  await panel.getByText("Its last turn").waitFor();
+  expect(await lanes.allTextContents()).toEqual([
+    "Wrote tour.md",
+    "Edited tour.md",
+    "Read tour.md and 1 more",
+    "Answered",
+  ]);
+  expect(await cost.textContent()).not.toBe(newest);
+  expect(await panel.locator(".bars button").count()).toBe(4);
+  await choice.selectOption("run_2");
+  await panel.getByText("This turn").waitFor();
+  expect(await cost.textContent()).toBe(newest);
+  await panel.locator(".lane", { hasText: "scout" }).click();
+  await page.getByRole("heading", { name: "Count the steps at the harbour.", level: 1 }).waitFor();
+  await page.getByText("Came back to guide as:").waitFor();
+});
+
+test("AP-54: the list tells sessions without a title apart, and shows a new title at once", async () => {
+  const { page } = site.shown;
+  const session = await site.api.create();
+  await page.goto(`${site.server.url}/console#${session}`);
+  const title = page.locator(".session.current .title");
+  await expect.poll(() => title.textContent()).toMatch(/^Untitled, \d\d:\d\d$/);
+  await fetch(`${site.server.url}/v1/sessions/${session}`, {
+    method: "PATCH",
+    headers: { "Content-Type": "application/json" },
+    body: '{"title": "The tide"}',
+  });
+  await expect.poll(() => title.textContent(), { timeout: 4_000 }).toBe("The tide");
+  await page.getByRole("heading", { name: "The tide", level: 1 }).waitFor();
+});
+
 test("AP-54: a call is one line that says what it did; the newest edit shows its diff, others open", async () => {
-  const { page, start, state } = shown;
+  const { page, start, state } = site.shown;
   await start("files");
   await state("done");
   for (const words of ["Wrote tour.md", "Edited tour.md", "Read tour.md", "Searched limpet"])
@@ -126,7 +149,7 @@ test("AP-54: a call is one line that says what it did; the newest edit shows its
 });
 
 test("AP-54 SE-28: a question is answered by an option, or by typing, which steering has to be chosen against", async () => {
-  const { page, start, state, say, logText } = shown;
+  const { page, start, state, say, logText } = site.shown;
   const session = await start("ask");
   await page.locator(".ask", { hasText: "Where does a limpet go" }).waitFor();
   await state("waiting for you");
@@ -145,7 +168,7 @@ test("AP-54 SE-28: a question is answered by an option, or by typing, which stee
 });
 
 test("AP-54 SE-30 TB-9: an approval that is edited on the page reaches the tool, and Approve is gone while the text differs", async () => {
-  const { page, start, state, logText } = shown;
+  const { page, start, state, logText } = site.shown;
   const session = await start("approve");
   const ask = page.locator(".ask");
   await ask.getByText("Dear sea, please be gentle.").waitFor();
@@ -168,11 +191,11 @@ test("AP-54 SE-30 TB-9: an approval that is edited on the page reaches the tool,
   await own.click();
   await state("done");
   expect(await logText()).toContain("You approved with changes");
-  expect(JSON.stringify((await api.get(`/v1/sessions/${session}/state`)).body)).toContain("as edited");
+  expect(JSON.stringify((await site.api.get(`/v1/sessions/${session}/state`)).body)).toContain("as edited");
 });
 
 test("AP-54 SE-30: a denial takes a reason, which the agent is told", async () => {
-  const { page, start, state, logText, press } = shown;
+  const { page, start, state, logText, press } = site.shown;
   const session = await start("approve");
   await page.locator(".ask").waitFor();
   await press("d");
@@ -185,8 +208,8 @@ test("AP-54 SE-30: a denial takes a reason, which the agent is told", async () =
 });
 
 test("AP-54: a first message whose answer was lost, said again, creates one session", async () => {
-  const { page, say, state } = shown;
-  await page.goto(`${server.url}/console`);
+  const { page, say, state } = site.shown;
+  await page.goto(`${site.server.url}/console`);
   await page.getByRole("button", { name: "Start" }).waitFor();
   let created = "";
   await page.route("**/v1/sessions", async (route) => {
@@ -200,11 +223,11 @@ test("AP-54: a first message whose answer was lost, said again, creates one sess
   await page.locator("#composer").press("Enter");
   await state("done");
   expect(page.url()).toContain(created);
-  expect(textsOf(await api.events(created)).filter((text) => text === "hello")).toEqual(["hello"]);
+  expect(textsOf(await site.api.events(created)).filter((text) => text === "hello")).toEqual(["hello"]);
 });
 
 test("AP-54 SE-27: a queued message that is sent now joins the run, once for two clicks", async () => {
-  const { page, start, state, say } = shown;
+  const { page, start, state, say } = site.shown;
   const session = await start("slow");
   await page.getByRole("button", { name: "Stop" }).waitFor();
   await page.getByTitle("How it is sent").click();
@@ -214,14 +237,14 @@ test("AP-54 SE-27: a queued message that is sent now joins the run, once for two
   await state("done");
   await expect.poll(async () => (await eventsOf(session, "run_end")).length).toBe(1);
   expect(await eventsOf(session, "steering_injected")).toHaveLength(1);
-  expect(textsOf(await api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
+  expect(textsOf(await site.api.events(session)).filter((text) => text === "hello")).toEqual(["hello"]);
 });
 
 test("RE-T31: the page and its files come with a policy that lets nothing else in, and files of another content have another name", async () => {
-  const html = await fetch(`${server.url}/console`);
+  const html = await fetch(`${site.server.url}/console`);
   const text = await html.text();
   const file = /\/console\/[\w-]+\.js/.exec(text)?.[0] ?? "";
-  const script = await fetch(`${server.url}${file}`);
+  const script = await fetch(`${site.server.url}${file}`);
   for (const answer of [html, script])
     expect(answer.headers.get("Content-Security-Policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -233,7 +256,7 @@ test("RE-T31: the page and its files come with a policy that lets nothing else i
 });
 
 test("RE-T31: what people and models write is text, never markup, and links are only of the web", async () => {
-  const { page, start, state, logText } = shown;
+  const { page, start, state, logText } = site.shown;
   const attack =
     '<img src=x onerror="document.title=1"><b id="planted">bold</b> <script>document.title=2</script> [one](javascript:alert(1)) [two](https://example.com/) ![three](https://example.com/a.png)';
   await start(attack);

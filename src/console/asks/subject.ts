@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import { commandOf } from "../conversation/verbs.ts";
+import { commandOf } from "../calls/tool-verbs.ts";
 import { escapeUnseen, escapeJson } from "../parts/escape.ts";
 import type { Fields } from "../parts/json.ts";
 import { fieldsOf, textOf } from "../parts/json.ts";

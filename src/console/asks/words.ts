@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import { describeCall } from "../conversation/verbs.ts";
+import { describeCall } from "../calls/verbs.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import type { Subject } from "./subject.ts";
 

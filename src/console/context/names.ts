@@ -1,4 +1,4 @@
-import { describeCall } from "../conversation/verbs.ts";
+import { describeCall } from "../calls/verbs.ts";
 import { parseJson } from "../parts/json.ts";
 import type { SeenMessage } from "./view.ts";
 

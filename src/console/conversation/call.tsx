@@ -8,19 +8,19 @@ import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
-import { memo, useNow } from "../parts/hooks.ts";
+import { memo } from "../parts/hooks.ts";
 import { fieldsOf, outputText, textOf } from "../parts/json.ts";
-import { useApp, useSession } from "../state/app.ts";
+import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { Children } from "./children.tsx";
 import type { ShowEntries } from "./children.tsx";
 import { Line } from "./line.tsx";
-import { describePermission, describeResult } from "./outcomes.ts";
-import { describeCall, hasFailed } from "./verbs.ts";
+import { describePermission, describeResult } from "../calls/outcomes.ts";
+import { describeCall, hasFailed } from "../calls/verbs.ts";
 
 /** A tool call: one line that says what it did, open for input, output and diff. */
 
 const RunningTime = ({ since }: { readonly since: number | null }) => {
-  const now = useNow(1_000);
+  const now = useRunClock();
   return (
     <>
       <span class="ring" /> {since === null ? "" : formatDuration(Math.max(1_000, now - since))}
@@ -150,12 +150,16 @@ const Words = ({ call }: { readonly call: CallEntry }) => {
   );
 };
 
+/** What was denied or dropped says so by its answer. */
+const isUnused = ({ outcome, started_at: from }: CallEntry): boolean =>
+  outcome === "denied" || (outcome === "cancelled" && from === null);
+
 /** An answered call says who allowed it; what a question came to says more than that it was asked. */
 const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
   const { keyName } = useSession();
   if (call.ask === null) return null;
   const { who, said } = describeClosed(call.ask, keyName, call.output);
-  const { verb, subject, isProse } = describeCall(call, call.outcome === "denied" ? "denied" : undefined);
+  const { verb, subject, isProse } = describeCall(call);
   const isQuestion = call.ask.kind === "question";
   return (
     <>
@@ -163,7 +167,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
       {!isQuestion && (
         <>
           {" · "}
-          {call.outcome === "denied" ? "" : `${verb} `}
+          {isUnused(call) ? "" : `${verb} `}
           <span class={isProse ? "" : "mono"}>{subject}</span>
         </>
       )}

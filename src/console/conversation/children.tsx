@@ -2,11 +2,11 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptThread } from "../../client/transcript.ts";
 import { escapeInLine, escapeInLines } from "../parts/escape.ts";
-import { formatDuration, formatUsd } from "../parts/format.ts";
-import { useNow } from "../parts/hooks.ts";
+import { countOf, formatDuration, formatUsd } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { threadCost } from "../run/figures.ts";
-import { slowly, useApp, useThread, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useRunClock, useSession, useThread, useTranscript } from "../state/app.ts";
+import { readGraph } from "../calls/graph.ts";
 import { Line } from "./line.tsx";
 
 /** Called agents below the call that called them, each with its own lines. */
@@ -28,7 +28,7 @@ export const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
 
 const Took = ({ thread }: { readonly thread: TranscriptThread }) => {
   const over = isOver(thread);
-  const now = useNow(1_000, !over);
+  const now = useRunClock(!over);
   if (thread.started_at === null) return null;
   return <>{formatDuration((over ? (thread.ended_at ?? thread.started_at) : now) - thread.started_at)}</>;
 };
@@ -40,6 +40,8 @@ export type ShowEntries = (thread: TranscriptThread, level: number) => Component
 
 interface ChildProps {
   readonly id: string;
+  /** What its task is called in a graph. */
+  readonly name: string | undefined;
   readonly caller: string;
   readonly level: number;
   readonly show: ShowEntries;
@@ -77,12 +79,28 @@ const Cost = ({ thread }: { readonly thread: string }) => (
 
 interface ChildLineProps {
   readonly thread: TranscriptThread;
+  readonly name: string | undefined;
   /** Null where it leads to a page. */
   readonly open: boolean | null;
   readonly onClick: () => void;
 }
 
-const ChildLine = ({ thread, open, onClick }: ChildLineProps) => (
+const ChildWords = ({
+  agent,
+  name,
+  task,
+}: {
+  readonly agent: string;
+  readonly name: string | undefined;
+  readonly task: string;
+}) => (
+  <span class="line-words">
+    <strong>{agent}</strong> {name !== undefined && <span class="mono">{name}</span>}{" "}
+    <span class="verb">{escapeInLine(firstLine(task))}</span>
+  </span>
+);
+
+const ChildLine = ({ thread, name, open, onClick }: ChildLineProps) => (
   <button
     type="button"
     class="line child-line"
@@ -94,9 +112,7 @@ const ChildLine = ({ thread, open, onClick }: ChildLineProps) => (
     <span class="prefix" aria-hidden="true">
       {thread.prefix}
     </span>
-    <span class="line-words">
-      <strong>{thread.agent}</strong> <span class="verb">{escapeInLine(firstLine(thread.task ?? ""))}</span>
-    </span>
+    <ChildWords agent={thread.agent} name={name} task={thread.task ?? ""} />
     <span class={`line-result ${thread.state === "failed" ? "bad" : ""}`}>
       {!isOver(thread) && <span class="ring" />} {stateWords[thread.state]} · <Cost thread={thread.id} />
     </span>
@@ -107,7 +123,7 @@ const ChildLine = ({ thread, open, onClick }: ChildLineProps) => (
   </button>
 );
 
-const Child = ({ id, caller, level, show }: ChildProps) => {
+const Child = ({ id, name, caller, level, show }: ChildProps) => {
   const thread = useThread(id);
   const { go, route } = useApp();
   const [toggled, setToggled] = useState<boolean | null>(null);
@@ -117,6 +133,7 @@ const Child = ({ id, caller, level, show }: ChildProps) => {
       <div class="child" data-thread={id}>
         <ChildLine
           thread={thread}
+          name={name}
           open={null}
           onClick={() => go({ session: route.get().session, context: null, thread: id })}
         />
@@ -126,7 +143,7 @@ const Child = ({ id, caller, level, show }: ChildProps) => {
   const open = toggled ?? !over;
   return (
     <div class="child" data-thread={id}>
-      <ChildLine thread={thread} open={open} onClick={() => setToggled(!open)} />
+      <ChildLine thread={thread} name={name} open={open} onClick={() => setToggled(!open)} />
       {open && (
         <div class="child-body">
           <Told thread={thread} caller={caller}>
@@ -138,8 +155,10 @@ const Child = ({ id, caller, level, show }: ChildProps) => {
   );
 };
 
-const headWords = (count: number, atOnce: boolean): string =>
-  `Called ${count} ${count === 1 ? "agent" : `agents${atOnce ? " at once" : ""}`}`;
+const headWords = (count: number, tasks: number): string => {
+  const agents = `Called ${countOf(count, "agent")}`;
+  return tasks > 0 ? `${agents} for ${countOf(tasks, "task")}` : `${agents}${count > 1 ? " at once" : ""}`;
+};
 
 interface ChildrenProps {
   readonly call: CallEntry;
@@ -152,14 +171,16 @@ interface ChildrenProps {
 export const Children = ({ call, agent, level, show }: ChildrenProps) => {
   const transcript = useTranscript(slowly);
   const { threads } = transcript;
+  const { size, names, rest } = readGraph(call, useSession().open.getEvents());
   const [open, setOpen] = useState(true);
   const called = threads.filter(({ id }) => call.children.includes(id));
   const done = called.filter(isOver).length;
   const cost = called
     .map(({ id }) => threadCost(transcript, id))
     .reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
-  const now = useNow(1_000, call.state !== "done");
-  const progress = done < called.length && called.length > 1 ? `${done} of ${called.length} done · ` : "";
+  const now = useRunClock(call.state !== "done");
+  const { done: ready, total } = call.progress ?? { done, total: called.length };
+  const progress = call.state !== "done" && total > 1 ? `${ready} of ${total} done · ` : "";
   return (
     <div class="entry tool called" data-entry={call.id}>
       <Line
@@ -169,12 +190,21 @@ export const Children = ({ call, agent, level, show }: ChildrenProps) => {
         result={`${progress}${formatUsd(cost)}`}
         time={formatDuration(call.duration_ms ?? now - (call.started_at ?? call.at))}
       >
-        {headWords(called.length, call.tool !== "dispatch_tasks")}
+        {headWords(called.length, size)}
       </Line>
       {open && (
         <div class="rail">
           {call.children.map((id) => (
-            <Child key={id} id={id} caller={agent} level={level} show={show} />
+            <Child key={id} id={id} name={names.get(id)} caller={agent} level={level} show={show} />
+          ))}
+          {rest.map(({ id, agent: name, message, state }) => (
+            <p key={id} class="line child-line">
+              <span class="prefix" />
+              <ChildWords agent={name} name={id} task={message} />
+              <span class="line-result">{state}</span>
+              <span class="line-time" />
+              <Icon name="chevron" class="chevron" />
+            </p>
           ))}
         </div>
       )}

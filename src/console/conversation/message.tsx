@@ -6,7 +6,10 @@ import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { useApp, useSession } from "../state/app.ts";
+import { lazy } from "../parts/lazy.tsx";
 import { Line } from "./line.tsx";
+
+const Attached = lazy(async () => (await import("./attached.tsx")).Attached);
 
 /** A message: a person's as a bubble, an agent's as prose, what effects tell the model as a folded line. */
 
@@ -15,14 +18,31 @@ type MessagePart = MessageEntry["parts"][number];
 const textIn = (parts: readonly MessagePart[]): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
+type AttachedPart = Extract<MessagePart, { readonly type: "image" | "document" }>;
+
+/** What was sent as an address stays where it is: the page loads nothing from elsewhere. */
+const Attachment = ({ part }: { readonly part: AttachedPart }) => {
+  const [open, setOpen] = useState(false);
+  const words = (
+    <>
+      <Icon name="clip" /> {escapeInLine(part.name ?? part.media_type)}
+    </>
+  );
+  if (part.blob === undefined) return <span class="attachment">{words}</span>;
+  return (
+    <>
+      <button type="button" class="attachment" onClick={() => setOpen(true)}>
+        {words}
+      </button>
+      {open && <Attached part={part} onClose={() => setOpen(false)} />}
+    </>
+  );
+};
+
 const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
   <>
     {parts.map((part, at) =>
-      part.type === "image" || part.type === "document" ? (
-        <span key={at} class="attachment">
-          <Icon name="clip" /> {escapeInLine(part.name ?? part.media_type)}
-        </span>
-      ) : null,
+      part.type === "image" || part.type === "document" ? <Attachment key={at} part={part} /> : null,
     )}
   </>
 );
@@ -106,12 +126,9 @@ const Agent = ({ entry, thread }: { readonly entry: MessageEntry; readonly threa
   </>
 );
 
-const noteTitle = ({ sender, reason, summary }: MessageEntry): string => {
-  if (summary !== undefined) return "Summary of what was before";
-  return reason === undefined
-    ? `Note to the agent${sender === undefined ? "" : ` by ${sender}`}`
-    : `Note to the agent: ${reason}`;
-};
+/** A note says by its first line what the agent was told; the row cuts it where it is long. */
+const noteTitle = ({ summary }: MessageEntry, text: string): string =>
+  summary === undefined ? `Told the agent: ${text.trim().split("\n")[0]}` : "Summary of what was before";
 
 /** What an effect or the runtime told the agent. */
 const RuntimeNote = ({ entry }: { readonly entry: MessageEntry }) => {
@@ -126,7 +143,7 @@ const RuntimeNote = ({ entry }: { readonly entry: MessageEntry }) => {
         result=""
         time={`${formatTokens(text.length / 4)} tokens`}
       >
-        <span class="verb">{escapeInLine(noteTitle(entry))}</span>
+        <span class="verb">{escapeInLine(noteTitle(entry, text))}</span>
       </Line>
       {open && (
         <div class="line-body reasoning">

@@ -35,23 +35,26 @@ const verifyWords: Readonly<Record<string, string>> = {
 
 const Verify = ({ event }: { readonly event: NoteOf<"verify"> }) => {
   const [open, setOpen] = useState(false);
-  const { state, command, exit_code: code, output_tail: output = "" } = event.data;
+  const { state, command, output_tail: tail = "" } = event.data;
   if (state === "started") return null;
   const failed = state !== "passed" && state !== "skipped";
-  const exit = code === undefined ? "" : `exit ${code} · `;
+  const output = tail.replace(/(^|\n)\[exit 0\]$/, "");
+  // A check that printed nothing may have had nothing to check.
+  const words = state === "passed" && output.trim() === "" ? "no complaints" : verifyWords[state];
   return (
     <div class="entry tool">
       <Line
         icon="command"
         open={open}
         onToggle={() => setOpen(!open)}
-        result={<span class={failed ? "bad" : "good"}>{`${exit}${verifyWords[state] ?? state}`}</span>}
+        result={<span class={failed ? "bad" : "good"}>{words ?? state}</span>}
         time=""
       >
-        <span class="verb">Checked</span> <span class="mono">{escapeInLine(command ?? "")}</span>
+        <span class="verb">Checked the edits</span>
       </Line>
       {open && (
         <div class="line-body">
+          <p class="mono">{escapeInLine(command)}</p>
           <pre class="output" tabIndex={0}>
             {output === "" ? "It printed nothing." : output}
           </pre>
@@ -90,13 +93,14 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   if (stage === "failed")
     return (
       <Mark>
-        The context could not be made smaller: {escapeInLine(event.data.message ?? "the summary failed")}.
+        What the model sees could not be shortened: {escapeInLine(event.data.message ?? "the summary failed")}
+        .
       </Mark>
     );
   const { run, turn } = event;
   return (
     <Mark>
-      Context {formatTokens(before)} → {formatTokens(after)} tokens{" "}
+      Shortened what the model sees: {formatTokens(before)} → {formatTokens(after)} tokens{" "}
       {run !== undefined && turn !== undefined && (
         <button
           type="button"

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatDuration, formatShare, formatUsd } from "../parts/format.ts";
+import { formatDuration, formatShare, formatTime, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { contextShare, threadCost } from "../run/figures.ts";
 import { Rename, SessionMenu, mostUsed } from "../sessions/list.tsx";
@@ -36,10 +36,10 @@ const describeRun = ({ session, runs }: Transcript, now: number): string => {
   return `working${took}`;
 };
 
-const describe = (transcript: Transcript, now: number): StateWords => {
+const describe = (transcript: Transcript, lostAt: number | null, now: number): StateWords => {
   const { status, session, asks } = transcript;
-  if (status === "offline") return { text: "reconnecting", mine: false };
   if (status === "closed") return { text: "not connected", mine: false };
+  if (lostAt !== null) return { text: `reconnecting · as of ${formatTime(lostAt, now)}`, mine: false };
   if (session === null || status === "connecting") return { text: "connecting", mine: false };
   if (asks.some(({ kind }) => kind !== "client_tool")) return { text: "waiting for you", mine: true };
   return { text: describeRun(transcript, now), mine: false };
@@ -65,7 +65,8 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
 
 const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
   const isBusy = transcript.session?.active_run != null;
-  const { text, mine } = describe(transcript, useNow(1_000, isBusy));
+  const { lostAt } = useSession();
+  const { text, mine } = describe(transcript, lostAt(), useNow(1_000, isBusy));
   const { session } = transcript;
   return (
     <p class="cut">

@@ -3,6 +3,7 @@ import type { NoteEntry, TranscriptEntry } from "../../client/transcript.ts";
 import { limitUnit } from "../asks/limits.ts";
 import { countOf, formatShare, formatTokens } from "../parts/format.ts";
 import { fieldsOf, listOf, textOf } from "../parts/json.ts";
+import { describeCall } from "../calls/verbs.ts";
 
 /** What else happened, as sentences. */
 
@@ -64,9 +65,11 @@ export const whenItGoesOut = (mode: string | null): string => {
 
 /** What an agent does in circles; detectors count calls that are alike, calls that take turns, or whole replies. */
 const loopWords = ({ detector, tool, count }: NoteOf<"loop_detected">["data"]): string => {
-  if (detector === "ping_pong") return `${tool} and another call took turns ${count} times`;
-  if (detector === "loop_detection_threshold") return `${count} replies asked for the same calls`;
-  return `The same ${tool} call came ${count} times`;
+  if (detector === "loop_detection_threshold") return `${count} replies asked for the same steps`;
+  const { verb } = describeCall({ tool, input: null, state: "done", outcome: null }, "infinitive");
+  return detector === "ping_pong"
+    ? `Two steps took turns ${count} times: ${verb}, and another one`
+    : `The same step came ${count} times: ${verb}`;
 };
 
 const spentPattern =
@@ -103,7 +106,7 @@ const sentences: Sentences = {
     code === "cancelled"
       ? null
       : `${attemptWords[code] ?? "The reply broke off"}.${retryAt === null ? "" : " Tried again by itself."}`,
-  provider_failover: ({ data }) => `${data.from} did not answer. ${data.to} took over.`,
+  provider_failover: ({ data }) => `${data.from} could not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
   session_migrated: () => "The team changed; this session went over to its new definition",

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../client/index.ts";
+import { saveBytes } from "../parts/save.ts";
 import type { Api } from "../state/api.ts";
 
 /** Gives a session to a person as a file. */
@@ -24,10 +25,5 @@ const readEvents = async (api: Api, session: string): Promise<readonly StoredEve
 export const downloadSession = async (api: Api, session: string): Promise<void> => {
   const events = await readEvents(api, session);
   const lines = events.map((event) => `${JSON.stringify(event)}\n`);
-  const address = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `${session}.jsonl`;
-  link.click();
-  URL.revokeObjectURL(address);
+  saveBytes(new Blob(lines, { type: "application/x-ndjson" }), `${session}.jsonl`);
 };

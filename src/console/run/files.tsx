@@ -5,6 +5,7 @@ import { escapeInLine } from "../parts/escape.ts";
 import { formatBytes } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { saveBytes } from "../parts/save.ts";
 import { useApp, useSession } from "../state/app.ts";
 
 /** The files of the session's workspace: folders, download, upload. */
@@ -16,16 +17,6 @@ interface FileRow {
 }
 
 const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
-
-/** Gives bytes to the browser under a name, without an address that would have to hold the key. */
-const saveBytes = (bytes: Blob, name: string): void => {
-  const link = document.createElement("a");
-  const address = URL.createObjectURL(bytes);
-  link.href = address;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(address);
-};
 
 const Path = ({ path, onOpen }: { readonly path: string; readonly onOpen: (path: string) => void }) => {
   const names = path === "" ? [] : path.split("/");

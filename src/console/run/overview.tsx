@@ -1,10 +1,11 @@
 import type { Json } from "../../chat/message.ts";
 import type { Transcript, TranscriptRun, TranscriptUsage } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
-import { memo, useLoad, useMedia, useNow } from "../parts/hooks.ts";
+import { memo, useLoad, useMedia } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import type { AgentRow } from "../state/agents.ts";
-import { useApp, useSession } from "../state/app.ts";
+import { useApp, useRunClock, useSession } from "../state/app.ts";
+import { RunChoice, useShownRun } from "./choice.tsx";
 import {
   describeMoneyLimit,
   readMoneyLimit,
@@ -37,16 +38,21 @@ const Figures = ({
   account,
   last,
   run,
+  isNewest,
 }: {
   readonly transcript: Transcript;
   readonly account: Account | null;
   readonly last: PlacedTurn | undefined;
   readonly run: TranscriptRun | undefined;
+  readonly isNewest: boolean;
 }) => {
   const usage = account?.usage ?? transcript.usage;
   return (
     <dl class="figures">
-      <Figure name="This turn" spent={last === undefined ? nothing : turnSpent(last.facts)} />
+      <Figure
+        name={isNewest ? "This turn" : "Its last turn"}
+        spent={last === undefined ? nothing : turnSpent(last.facts)}
+      />
       <Figure name="This run" spent={run === undefined ? nothing : runSpent(transcript, run)} />
       <Figure name="Session" spent={{ cost: usage.cost_usd, tokens: usage.total }} />
     </dl>
@@ -110,7 +116,7 @@ interface ContextBarsProps {
 const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
   const { go } = useApp();
   const { id } = useSession();
-  const most = useMedia("(max-width: 759px)") ? 8 : 10;
+  const most = useMedia("(max-width: 759px)") ? 7 : 10;
   const shown = turns.slice(-most);
   const last = shown.at(-1);
   if (last === undefined || window === undefined) return null;
@@ -142,7 +148,7 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
                 type="button"
                 class={turn === last ? "current" : ""}
                 title={nameOf(turn).long}
-                aria-label={`${nameOf(turn).long}: ${formatCount(sizes[at] ?? 0)} tokens. What the model saw`}
+                aria-label={`${nameOf(turn).full}: ${formatCount(sizes[at] ?? 0)} tokens. What the model saw`}
                 onClick={() => open(turn)}
               >
                 <span class="bar" style={{ height: formatPercent((sizes[at] ?? 0) / top) }} />
@@ -165,6 +171,7 @@ const segmentWords: Readonly<Record<Segment["kind"], string>> = {
   model: "model",
   tool: "tool",
   failed: "failed",
+  unfinished: "not finished",
   asks: "waits for you",
   smaller: "made smaller",
 };
@@ -188,12 +195,13 @@ const LaneRow = ({
   readonly lane: Lane;
   readonly scale: Scale;
   readonly current: boolean;
+  /** Null where there is nothing to see. */
   readonly onOpen: (() => void) | null;
 }) => {
   const content = (
     <>
       <span class="lane-turn">{lane.turn}</span>
-      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`} title={lane.title}>
+      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`} title={lane.hint ?? lane.title}>
         {lane.title}
       </span>
       <span class="lane-track">
@@ -226,17 +234,29 @@ const LaneRow = ({
   );
 };
 
+/** A turn leads to what the model saw in it, a called agent to its own lines; null leads nowhere. */
+const useOpener = (run: TranscriptRun) => {
+  const { go, panel } = useApp();
+  const { id } = useSession();
+  return ({ id: lane, turn, depth }: Lane): (() => void) | null => {
+    if (turn !== null) return () => go({ session: id, context: { run: run.id, turn, call: null } });
+    if (depth === 0) return null;
+    return () => {
+      if (matchMedia("(max-width: 1179px)").matches) panel.set(false);
+      go({ session: id, context: null, thread: lane });
+    };
+  };
+};
+
 /** The clock of a run at work: the newest time is its end. */
 const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readonly run: TranscriptRun }) => {
-  const { go } = useApp();
-  const { id } = useSession();
-  const now = useNow(1_000, run.ended_at === null);
+  const openerOf = useOpener(run);
+  const now = useRunClock(run.ended_at === null);
   const end = run.ended_at ?? now;
   const lanes = lanesOf(transcript, run, end);
   const scale = scaleOf(lanes, run.started_at, end);
   const kinds = new Set(lanes.flatMap(({ segments }) => segments.map(({ kind }) => kind)));
   const current = lanes.findLast(({ turn }) => turn !== null);
-  const turnOf = (lane: Lane): number => Number(lane.id.split("/")[1]);
   if (lanes.length === 0) return null;
   return (
     <section class="panel-section" aria-label="Timeline">
@@ -265,11 +285,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
             lane={lane}
             scale={scale}
             current={lane === current}
-            onOpen={
-              lane.turn === null
-                ? null
-                : () => go({ session: id, context: { run: run.id, turn: turnOf(lane), call: null } })
-            }
+            onOpen={openerOf(lane)}
           />
         ))}
       </ol>
@@ -290,12 +306,22 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
 /** The tab of the run. */
 export const Overview = memo<{ readonly transcript: Transcript; readonly agent: AgentRow | undefined }>(
   ({ transcript, agent }) => {
-    const turns = turnsOf(transcript);
-    const run = runsOf(transcript).at(-1);
+    const runs = runsOf(transcript);
+    const run = useShownRun(runs);
+    const turns = turnsOf(transcript).filter((turn) => turn.run.started_at <= (run?.started_at ?? 0));
     const account = useAccount(transcript);
     return (
       <>
-        <Figures transcript={transcript} account={account} last={turns.at(-1)} run={run} />
+        {run !== undefined && runs.length > 1 && (
+          <RunChoice transcript={transcript} runs={runs} shown={run} />
+        )}
+        <Figures
+          transcript={transcript}
+          account={account}
+          last={turns.findLast((turn) => turn.run === run)}
+          run={run}
+          isNewest={run === runs.at(-1)}
+        />
         {account !== null && <Budget transcript={transcript} account={account} />}
         <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
         {run !== undefined && <Timeline transcript={transcript} run={run} />}

@@ -5,7 +5,8 @@ import type {
   TranscriptRun,
   TurnFacts,
 } from "../../client/transcript.ts";
-import { describeCall, hasFailed } from "../conversation/verbs.ts";
+import { describeCall, hasFailed } from "../calls/verbs.ts";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration } from "../parts/format.ts";
 import { callsOf, isTurn, turnSpent } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
@@ -13,7 +14,8 @@ import type { PlacedTurn, Spent } from "./figures.ts";
 /** A run as lanes over time: one for each turn, and those of called agents below their call. */
 
 export interface Segment {
-  readonly kind: "model" | "tool" | "failed" | "asks" | "smaller";
+  /** Unfinished is a call that was stopped, refused, or of which nobody knows how it ended. */
+  readonly kind: "model" | "tool" | "failed" | "unfinished" | "asks" | "smaller";
   readonly from: number;
   readonly to: number;
 }
@@ -24,6 +26,8 @@ export interface Lane {
   readonly turn: number | null;
   readonly depth: number;
   readonly title: string;
+  /** It says more than there is room for. */
+  readonly hint?: string;
   readonly segments: readonly Segment[];
   readonly spent: Spent;
   readonly failed: boolean;
@@ -45,11 +49,16 @@ const modelSegment = (
   to: to ?? now,
 });
 
+const outcomeKind = (call: CallEntry): Segment["kind"] => {
+  if (call.outcome === "error" && hasFailed(call)) return "failed";
+  return call.outcome === null || call.outcome === "ok" || call.outcome === "error" ? "tool" : "unfinished";
+};
+
 /** A call that asked waits from its beginning to the answer, and works from then on. */
 const callSegments = (call: CallEntry, now: number): readonly Segment[] => {
   const from = call.started_at ?? call.at;
   const to = call.ended_at ?? now;
-  const kind = hasFailed(call) ? "failed" : "tool";
+  const kind = outcomeKind(call);
   const { ask } = call;
   if (ask === null) return [{ kind, from, to }];
   const closed = ask.closed_at ?? now;
@@ -78,16 +87,32 @@ const describeAsk = (call: CallEntry, kind: string): string => {
   return `Asks to ${verb} ${isProse ? "" : shortenSubject(subject)}`.trim();
 };
 
+/** A refused call says so by its verb. */
+const unfinished: Readonly<Record<string, string>> = {
+  cancelled: "stopped",
+  unknown: "nobody knows how it ended",
+};
+
+/** Says of calls that did not come to their end what became of them. */
+const unfinishedWords = (calls: readonly CallEntry[]): string => {
+  const words = new Set(calls.flatMap(({ outcome }) => unfinished[outcome ?? ""] ?? []));
+  return [...words].map((word) => ` · ${word}`).join("");
+};
+
 const joinNames = (calls: readonly [CallEntry, ...CallEntry[]]): string => {
   const asking = calls.find(({ ask }) => ask?.status === "open");
   if (asking?.ask != null) return describeAsk(asking, asking.ask.kind);
   const [first] = calls;
   const children = calls.reduce((sum, { children: called }) => sum + called.length, 0);
-  if (children > 0) return `Called ${children} ${children === 1 ? "agent" : "agents"}`;
+  if (children > 0)
+    return `Called ${children} ${children === 1 ? "agent" : "agents"}${unfinishedWords(calls)}`;
   const { verb, subject, isName } = describeCall(first);
-  if (calls.length === 1) return isName ? verb : `${verb} ${shortenSubject(subject)}`.trim();
+  const name = isName ? verb : `${verb} ${shortenSubject(subject)}`.trim();
+  if (calls.length === 1) return name + unfinishedWords(calls);
   const same = calls.every((call) => describeCall(call).verb === verb);
-  return same ? `${verb} ${calls.length} times` : `${verb} and ${calls.length - 1} more`;
+  return (
+    (same ? `${verb} ${calls.length} times` : `${name} and ${calls.length - 1} more`) + unfinishedWords(calls)
+  );
 };
 
 /** Calls that the log no longer has, as after a clear, are only counted. */
@@ -171,7 +196,8 @@ const childLanes = (
     id,
     turn: null,
     depth,
-    title: `${thread.prefix} ${thread.agent}`.trim(),
+    title: `${thread.prefix} ${thread.agent}${thread.state === "cancelled" ? " · stopped" : ""}`.trim(),
+    ...(thread.task !== undefined && { hint: escapeInLine(`${thread.agent}: ${thread.task}`) }),
     segments: failed ? markFailure(segments) : segments,
     spent: addUp(lanes.map(({ lane }) => lane.spent)),
     failed,
@@ -275,12 +301,22 @@ export const ticksOf = (work: number): readonly number[] => {
 
 export const labelTick = (tick: number): string => (tick === 0 ? "0" : formatDuration(tick));
 
+interface TurnNames {
+  readonly short: string;
+  readonly long: string;
+  /** It begins with the short one where that is shown, so that who hears it and who sees it name the same. */
+  readonly full: string;
+}
+
 /** Names turns by their number, and by their run as well where there are several: "2.1", "Run 2, turn 1". */
 export const nameTurns = (turns: readonly PlacedTurn[]) => {
   const isOneRun = new Set(turns.map(({ run }) => run.id)).size <= 1;
-  return ({ run, facts: { turn } }: PlacedTurn): { readonly short: string; readonly long: string } => {
-    if (isOneRun) return { short: String(turn), long: `Turn ${turn}` };
+  return ({ run, facts: { turn } }: PlacedTurn): TurnNames => {
+    const own = `Turn ${turn}`;
+    if (isOneRun) return { short: String(turn), long: own, full: own };
     const number = run.id.replace(/^run_/, "");
-    return { short: `${number}.${turn}`, long: `Run ${number}, turn ${turn}` };
+    const short = `${number}.${turn}`;
+    const long = `Run ${number}, turn ${turn}`;
+    return { short, long, full: `${short}: ${long}` };
   };
 };

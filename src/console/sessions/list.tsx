@@ -154,8 +154,8 @@ const Search = () => {
         id="search"
         class="field"
         type="search"
-        placeholder="Search sessions"
-        aria-label="Search sessions"
+        placeholder="Search titles"
+        aria-label="Search sessions by their titles"
         maxLength={200}
         onInput={search}
         onKeyDown={(event) => {

@@ -1,6 +1,6 @@
 import type { TranscriptSession, TranscriptUsage } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatUntil } from "../parts/format.ts";
+import { formatTime, formatUntil } from "../parts/format.ts";
 
 /** What state a session is in, in words. */
 
@@ -20,9 +20,13 @@ export interface SessionRow {
   readonly waiting_for?: TranscriptSession["waiting_for"];
 }
 
-/** What a session is called on the page. */
-export const titleOf = (session: Pick<SessionRow, "title" | "ref"> | null | undefined): string =>
-  escapeInLine(session?.title ?? session?.ref ?? "Untitled");
+/** What a session is called on the page; one that has no name yet is told from others by when it began. */
+export const titleOf = ({
+  title,
+  ref,
+  created_at: at,
+}: Pick<SessionRow, "title" | "ref" | "created_at">): string =>
+  escapeInLine(title ?? ref ?? `Untitled, ${formatTime(at, Date.now())}`);
 
 /** Sessions may be narrowed to one of these. */
 export type StatusFilter = "all" | "asks" | "working" | "failed";

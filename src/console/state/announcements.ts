@@ -1,7 +1,7 @@
 import type { StoredEvent } from "../../client/index.ts";
 import type { OpenSession } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
-import { describeCall } from "../conversation/verbs.ts";
+import { describeCall } from "../calls/verbs.ts";
 import { escapeInLine } from "../parts/escape.ts";
 import { explainFailure } from "../sessions/status.ts";
 

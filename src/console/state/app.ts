@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
 import type { Store } from "../parts/hooks.ts";
-import { useStore } from "../parts/hooks.ts";
+import { useNow, useStore } from "../parts/hooks.ts";
 import type { TeamFacts } from "./agents.ts";
 import type { Api } from "./api.ts";
 import type { PageAddress } from "./route.ts";
@@ -60,6 +60,16 @@ export const useTranscript = (every = 0): Transcript => {
 
 /** Figures that need not follow a stream are shown again after so many milliseconds. */
 export const slowly = 250;
+
+/**
+ * Says the time for what is under way, each second while `on`. Without a connection nobody knows how it goes on: then it is
+ * the time at which the connection was lost.
+ */
+export const useRunClock = (on = true): number => {
+  const session = useSession();
+  const now = useNow(1_000, on);
+  return session.lostAt() ?? now;
+};
 
 /** Follows one thread: the component is rendered again only if that thread changed. */
 export const useThread = (id: string): TranscriptThread | null => {

@@ -58,11 +58,13 @@ const hasCode = (fault: unknown, code: string): boolean =>
 export const textOf = ({ content }: Pick<TranscriptInput, "content">): string =>
   content.map((part) => (part.type === "text" ? part.text : `[${part.name ?? part.type}]`)).join(" ");
 
-/** Follows when the connection was lost. */
+/** Follows when the connection was lost; a try to connect that fails does not begin anew. */
 const followLoss = ({ getSnapshot, subscribe }: OpenSession): (() => number | null) => {
   let lost: number | null = null;
   subscribe(() => {
-    lost = getSnapshot().status === "offline" ? (lost ?? Date.now()) : null;
+    const { status } = getSnapshot();
+    if (status === "live") lost = null;
+    else if (status === "offline") lost ??= Date.now();
   });
   return () => lost;
 };

@@ -1,14 +1,12 @@
 import type { CallEntry } from "../../client/transcript.ts";
-import type { Json } from "../../chat/message.ts";
-import { escapeInLine } from "../parts/escape.ts";
-import { countLines, countOf, formatBytes } from "../parts/format.ts";
+import { countLines, countOf } from "../parts/format.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import type { Fields } from "../parts/json.ts";
-import { fieldsOf, listOf, numberOf, outputText, parseJson, textOf } from "../parts/json.ts";
+import { fieldsOf, listOf, numberOf, parseJson, textOf } from "../parts/json.ts";
 
-/** Says in words what a call does or did. */
+/** The verbs of tools: what their calls do, which argument is worth showing, and what came of them. */
 
-interface Verbs {
+export interface Verbs {
   readonly icon: IconName;
   /** What may happen, happened, happens, and did not: "run", "Ran", "Running", "Not run". */
   readonly infinitive: string;
@@ -40,10 +38,11 @@ export const commandOf = (input: Fields): string | null => {
   return [command, ...args].join(" ");
 };
 
-const exitOf = (_: string, { details, outcome }: CallEntry): string | null => {
+/** Says how a command ended; null if it did not end by itself. */
+export const exitOf = (_: string, { details, outcome }: CallEntry): string | null => {
   const code = numberOf(fieldsOf(details)["exit_code"]);
   const reason = textOf(fieldsOf(details)["reason"]);
-  if (code !== null) return `exit ${code}`;
+  if (code !== null) return code === 0 ? "worked" : `failed, exit ${code}`;
   if (reason === "timeout") return "ran out of time";
   return outcome === "error" ? null : "";
 };
@@ -81,9 +80,19 @@ const tasks = {
   denied: "Task not changed",
 } as const;
 
+const onPage = { icon: "globe", subject: field("selector") } as const;
+
 const path = field("path", "file", "directory");
 
-const known: Readonly<Record<string, Verbs>> = {
+/** The folder that all paths begin in has no name of its own. */
+export const wholeWorkspace = "the workspace";
+
+const folder = (input: Fields): string => {
+  const named = path(input) ?? "";
+  return /^\.?\/?$/.test(named) ? wholeWorkspace : named;
+};
+
+const toolVerbs: Readonly<Record<string, Verbs>> = {
   exec_run: { ...ran, subject: commandOf, result: exitOf },
   exec_shell: { ...ran, subject: commandOf, result: exitOf },
   exec_poll: { ...ran, ...say("look at command", "Looked at command", "Looking at command"), result: exitOf },
@@ -101,7 +110,7 @@ const known: Readonly<Record<string, Verbs>> = {
     ...read,
     icon: "folder",
     ...say("list", "Listed", "Listing"),
-    subject: path,
+    subject: folder,
     result: countIn("entry", "entries"),
   },
   fs_stat: { ...read, ...say("look at", "Looked at", "Looking at"), subject: path },
@@ -113,6 +122,13 @@ const known: Readonly<Record<string, Verbs>> = {
     icon: "folder",
     ...say("make folder", "Made folder", "Making folder"),
     subject: path,
+  },
+  apply_patch: {
+    ...edited,
+    ...say("change files", "Changed files", "Changing files"),
+    denied: "Not changed",
+    subject: () => "",
+    result: changeResult,
   },
   fs_delete: { ...edited, ...say("delete", "Deleted", "Deleting"), denied: "Not deleted", subject: path },
   fs_move: {
@@ -186,7 +202,7 @@ const known: Readonly<Record<string, Verbs>> = {
   shared_state_set: {
     ...wrote,
     icon: "box",
-    ...say("set", "Set", "Setting"),
+    ...say("set shared value", "Set shared value", "Setting shared value"),
     denied: "Not set",
     subject: field("key"),
     result: () => "",
@@ -194,20 +210,20 @@ const known: Readonly<Record<string, Verbs>> = {
   shared_state_get: {
     ...read,
     icon: "box",
-    ...say("read value", "Read value", "Reading value"),
+    ...say("read shared value", "Read shared value", "Reading shared value"),
     subject: field("key"),
     result: () => "",
   },
   shared_state_list: {
     ...read,
     icon: "box",
-    ...say("list values", "Listed values", "Listing values"),
+    ...say("list shared values", "Listed shared values", "Listing shared values"),
     subject: () => "",
   },
   shared_state_delete: {
     ...edited,
     icon: "box",
-    ...say("delete value", "Deleted value", "Deleting value"),
+    ...say("delete shared value", "Deleted shared value", "Deleting shared value"),
     subject: field("key"),
     result: () => "",
   },
@@ -250,6 +266,15 @@ const known: Readonly<Record<string, Verbs>> = {
     denied: "Not opened",
     subject: field("url"),
   },
+  browser_search: { ...searched, icon: "globe", subject: field("query") },
+  browser_click: { ...onPage, ...say("click", "Clicked", "Clicking"), denied: "Not clicked" },
+  browser_type: { ...onPage, ...say("type", "Typed", "Typing"), denied: "Not typed", subject: field("text") },
+  browser_extract: { ...onPage, ...say("read page", "Read page", "Reading page"), denied: "Not read" },
+  browser_screenshot: {
+    ...onPage,
+    ...say("take picture", "Took picture", "Taking picture"),
+    denied: "Not taken",
+  },
   memory_search: {
     ...searched,
     ...say("remember", "Remembered", "Remembering"),
@@ -270,94 +295,15 @@ const known: Readonly<Record<string, Verbs>> = {
     ...say("read skill", "Read skill", "Reading skill"),
     subject: field("name"),
   },
+  task_complete: {
+    ...called,
+    icon: "reply",
+    ...say("report back", "Reported back", "Reporting back"),
+    subject: () => "",
+  },
   recall: { ...read, ...say("read again", "Read again", "Reading again") },
 };
 
-export interface CallWords {
-  readonly icon: IconName;
-  readonly verb: string;
-  /** True if the verb is the name of an unknown tool. */
-  readonly isName: boolean;
-  readonly subject: string;
-  readonly isProse: boolean;
-}
-
-const firstText = (input: Json): string => {
-  const found = Object.values(fieldsOf(input)).find((value) => typeof value === "string");
-  return textOf(found) ?? "";
-};
-
-const isRefused = ({ outcome }: Pick<CallEntry, "outcome">): boolean =>
-  outcome === "denied" || outcome === "skipped";
-
-/** Says what a call does, did, or would have done. */
-export const describeCall = (
-  call: Pick<CallEntry, "tool" | "input" | "state" | "outcome">,
-  tense?: "infinitive" | "past" | "present" | "denied",
-): CallWords => {
-  const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
-  if (verbs === undefined)
-    return {
-      icon: "tool",
-      verb: escapeInLine(call.tool),
-      isName: true,
-      subject: escapeInLine(firstText(call.input)),
-      isProse: false,
-    };
-  const own = call.state === "done" ? (isRefused(call) ? "denied" : "past") : "present";
-  const subject =
-    verbs.subject === undefined ? firstText(call.input) : (verbs.subject(fieldsOf(call.input)) ?? "");
-  return {
-    icon: verbs.icon,
-    verb: verbs[tense ?? own],
-    isName: false,
-    subject: escapeInLine(subject),
-    isProse: verbs.prose === true,
-  };
-};
-
-const outcomeWords: Readonly<Record<string, string>> = {
-  denied: "denied",
-  cancelled: "stopped",
-  skipped: "not needed",
-  unknown: "nobody knows how it ended",
-  error: "failed",
-};
-
-/** A call that nothing forbade and nobody denied was held back by a guard. */
-const deniedWords = ({ ask, permission }: CallEntry): string => {
-  const decision = ask?.resolution?.decision;
-  if (decision === "expired") return "denied, since nobody decided in time";
-  if (decision === "deny") return "denied by you";
-  return permission === null || permission.verdict === "deny" ? "denied by a rule" : "denied by a guard";
-};
-
-const mediaWords = (output: Json): string | null => {
-  const media = listOf(output)
-    .map(fieldsOf)
-    .find(({ type }) => type === "image" || type === "document");
-  if (media === undefined) return null;
-  const bytes = numberOf(media["bytes"]);
-  const kind = textOf(media["type"]) ?? "";
-  return bytes === null ? kind : `${formatBytes(bytes)} ${kind}`;
-};
-
-const successOf = (call: CallEntry): string => {
-  const verbs = Object.hasOwn(known, call.tool) ? known[call.tool] : undefined;
-  const result = mediaWords(call.output) ?? verbs?.result?.(outputText(call.output), call) ?? "";
-  const parts = call.cached ? [result, "from cache"] : [result];
-  return escapeInLine(parts.filter((each) => each !== "").join(" · "));
-};
-
-/** Says in a few words what came of a call; empty if there is nothing to say. */
-export const resultOf = (call: CallEntry): string => {
-  if (call.state !== "done") return escapeInLine(call.note ?? "");
-  if (call.outcome === "denied") return deniedWords(call);
-  if (call.outcome === "ok") return successOf(call);
-  const exit = call.tool.startsWith("exec_") ? exitOf("", call) : null;
-  return exit ?? outcomeWords[call.outcome ?? ""] ?? "";
-};
-
-/** A call failed if it was to do something and could not; what people or rules refused did not fail. */
-export const hasFailed = ({ outcome, children }: Pick<CallEntry, "outcome" | "children">): boolean =>
-  children.length === 0 && (outcome === "error" || outcome === "unknown");
+/** Returns the verbs of a tool; undefined if the console knows it by its name only. */
+export const verbsOf = (tool: string): Verbs | undefined =>
+  Object.hasOwn(toolVerbs, tool) ? toolVerbs[tool] : undefined;

@@ -5,16 +5,16 @@ import { resultOf } from "./verbs.ts";
 
 /** Who let a call run or kept it from running, in words. */
 
-const guardWords: Readonly<Record<string, string>> = {
-  tool_loops: "held back as a loop",
-  equal_replies: "held back as a loop",
-};
+/** These guards keep an agent from going in circles. */
+const loopGuards: readonly string[] = ["tool_loops", "equal_replies"];
 
 /** Says what came of a call; a guard that refused it is no rule of the team. */
 export const describeResult = (call: CallEntry): string => {
   const guard = /^guard (\w+)/.exec(call.permission?.by ?? "")?.[1];
   if (call.outcome !== "denied" || guard === undefined) return resultOf(call);
-  return guardWords[guard] ?? "held back by a guard";
+  return loopGuards.includes(guard)
+    ? "held back, since it went in circles"
+    : "held back by the team’s settings";
 };
 
 interface PermissionWords {

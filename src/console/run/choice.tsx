@@ -1,0 +1,82 @@
+import type { OpenSession, Transcript, TranscriptRun } from "../../client/transcript.ts";
+import { escapeInLine } from "../parts/escape.ts";
+import { formatTime } from "../parts/format.ts";
+import { createStore, useStore } from "../parts/hooks.ts";
+import { useApp, useSession } from "../state/app.ts";
+
+/** Which run of a session the panel tells of: the newest, unless a person chose another one. */
+
+const choice = createStore<{ readonly session: string; readonly run: string } | null>(null);
+
+/** Returns the run that is shown, of those of a session; undefined if there is none. */
+export const useShownRun = (runs: readonly TranscriptRun[]): TranscriptRun | undefined => {
+  const { id } = useSession();
+  const chosen = useStore(choice);
+  return runs.find((run) => chosen?.session === id && run.id === chosen.run) ?? runs.at(-1);
+};
+
+/** Reads older events until the turns of a run are there from the first one on. */
+const bringTurns = async ({ getSnapshot, loadEarlier }: OpenSession, id: string): Promise<void> => {
+  const isMissing = (): boolean => {
+    const run = getSnapshot().runs.find((each) => each.id === id);
+    return run !== undefined && run.turns > 0 && (run.timeline[0]?.turn ?? 2) > 1;
+  };
+  while (isMissing() && (await loadEarlier()));
+};
+
+/** So much of a message names its run. */
+const nameLength = 40;
+
+/** Returns the beginning of what the person said for a run; empty if the page does not hold it. */
+const saidFor = ({ threads }: Transcript, run: string): string => {
+  const said = threads[0]?.entries.find(
+    (entry) => entry.kind === "message" && entry.origin === "human" && entry.run === run,
+  );
+  const parts = said?.kind === "message" ? said.parts : [];
+  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
+  const line = text.trim().split("\n")[0] ?? "";
+  return line.length <= nameLength ? line : `${line.slice(0, nameLength)}…`;
+};
+
+const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled: "stopped" };
+
+/** Names a run by its number, what was said, how it ended if not well, and its time. */
+export const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
+  [
+    `Run ${run.id.replace(/^run_/, "")}`,
+    escapeInLine(saidFor(transcript, run.id)),
+    endWords[run.state] ?? "",
+    formatTime(run.started_at, now),
+  ]
+    .filter((part) => part !== "")
+    .join(" · ");
+
+interface RunChoiceProps {
+  readonly transcript: Transcript;
+  readonly runs: readonly TranscriptRun[];
+  readonly shown: TranscriptRun;
+}
+
+/** The field that chooses among several runs, the newest first. */
+export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
+  const { report } = useApp();
+  const { id, open } = useSession();
+  const choose = (run: string): void => {
+    choice.set(run === runs.at(-1)?.id ? null : { session: id, run });
+    report(bringTurns(open, run));
+  };
+  return (
+    <select
+      class="field run-choice"
+      aria-label="Which run"
+      value={shown.id}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+    >
+      {runs.toReversed().map((run) => (
+        <option key={run.id} value={run.id}>
+          {nameRun(transcript, run, Date.now())}
+        </option>
+      ))}
+    </select>
+  );
+};
