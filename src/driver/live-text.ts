@@ -61,7 +61,8 @@ const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
 export const openLiveText = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
   const items = new Map<number, StreamItem>();
   let timer: { cancel(): void } | null = null;
-  let shownAt = Number.NEGATIVE_INFINITY;
+  /** When the next frame is due: a timer that fires late makes the frames after it no later. */
+  let dueAt = Number.NEGATIVE_INFINITY;
   let closed = false;
 
   const openNew = (): void => {
@@ -88,7 +89,8 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
   const flush = (): void => {
     timer = null;
     if (closed) return;
-    shownAt = host.now();
+    const now = host.now();
+    dueAt = (now >= dueAt && now < dueAt + frameMs ? dueAt : now) + frameMs;
     openNew();
     host.show([...items.values()].flatMap(unsent));
   };
@@ -103,7 +105,7 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
       if (closed) return;
       const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
       if (hasNew) showAfter(0);
-      else if (timer === null) showAfter(Math.max(0, shownAt + frameMs - host.now()));
+      else if (timer === null) showAfter(Math.max(0, dueAt - host.now()));
     },
     close: () => {
       closed = true;

@@ -30,7 +30,12 @@ const openHost = () => {
     }
     time = 1_000 + at;
   };
-  return { host: host as unknown as Host, moveTo, shown };
+  /** Lets time pass in which no timer fires, and then those that are due. */
+  const skipTo = (at: number): void => {
+    time = 1_000 + at;
+    moveTo(at);
+  };
+  return { host: host as unknown as Host, moveTo, skipTo, shown };
 };
 
 const piece = (index: number, data: string) => ({ index, kind: "text", off: 0, data }) as const;
@@ -53,5 +58,27 @@ test("AP-20: the first piece of an item is shown at once, what follows it every 
     [16, "x".repeat(7)],
     [32, "x".repeat(8)],
     [41, "xxxxx|new"],
+  ]);
+});
+
+test("AP-20: a timer that fires late makes the frames after it no later", () => {
+  const { host, moveTo, skipTo, shown } = openHost();
+  const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
+  stream.take([piece(0, "first")]);
+  moveTo(1);
+  stream.take([piece(0, "a")]);
+  skipTo(19);
+  stream.take([piece(0, "b")]);
+  moveTo(70);
+  stream.take([piece(0, "after a pause")]);
+  moveTo(71);
+  stream.take([piece(0, "c")]);
+  moveTo(100);
+  expect(shown).toEqual([
+    [0, "first"],
+    [19, "a"],
+    [32, "b"],
+    [70, "after a pause"],
+    [86, "c"],
   ]);
 });
