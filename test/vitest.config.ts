@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { ProjectOrder } from "./support/project-order.ts";
 import { slowestFiles } from "./support/slowest-files.ts";
 import { createSandboxBinding } from "./support/sandbox-binding.ts";
 
@@ -13,9 +14,9 @@ const common = {
 
 /**
  * Tests in plain Node compute, those that start servers wait half of their time, for processes, alarms and retries: side by
- * side, one file more than cores, they keep the machine busy. The deep ones do so with one file for each core.
+ * side, one file more than cores, they keep the machine busy.
  */
-const sideBySide = (isDeep: boolean) => ({ maxWorkers: availableParallelism() + (isDeep ? 0 : 1) });
+const sideBySide = { maxWorkers: availableParallelism() + 1 };
 
 /** Tests that measure how long something takes need the machine for themselves. */
 const alone = "**/*-speed.deep.test.ts";
@@ -50,6 +51,7 @@ const testWorker = () =>
 export const createConfig = (isDeep: boolean) =>
   defineConfig({
     test: {
+      sequence: { sequencer: ProjectOrder },
       reporters: ["default", slowestFiles, "json"],
       outputFile: { json: `.limpet/${isDeep ? "deep" : "test"}-report.json` },
       projects: [
@@ -59,7 +61,7 @@ export const createConfig = (isDeep: boolean) =>
             ...unitTests(isDeep),
             isolate: false,
             ...common,
-            ...sideBySide(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -70,7 +72,7 @@ export const createConfig = (isDeep: boolean) =>
             isolate: false,
             setupFiles: ["test/support/worker/fresh-storage.ts"],
             ...common,
-            ...sideBySide(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -79,7 +81,7 @@ export const createConfig = (isDeep: boolean) =>
             name: "worker-alone",
             include: isDeep ? [] : withFreshIsolate,
             ...common,
-            ...sideBySide(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -92,7 +94,7 @@ export const createConfig = (isDeep: boolean) =>
             name: "sandbox",
             ...testsIn("test/sandbox/worker", isDeep),
             ...common,
-            ...sideBySide(isDeep),
+            ...sideBySide,
           },
         },
         {
@@ -101,7 +103,7 @@ export const createConfig = (isDeep: boolean) =>
             ...testsIn("test/e2e", isDeep, [alone]),
             globalSetup: "test/support/shared-sandbox.ts",
             ...common,
-            ...sideBySide(isDeep),
+            ...sideBySide,
           },
         },
         {
