@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { root, runCommand } from "../support/dev-server.ts";
+import { root, runCommand, startGroup } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
 
@@ -51,6 +51,23 @@ test("AP-51: it is imported by its name in Node", async () => {
   expect(said).toBe(
     "unreachable http://127.0.0.1:9 cannot be reached; is the server running, and is this its address?\n",
   );
+});
+
+test("AP-53: its command line speaks with a server, and says where the other commands work", async () => {
+  const { bin } = JSON.parse(readFileSync(inPackage("package.json"), "utf8")) as { bin: { limpet: string } };
+  const limpet = async (...words: readonly string[]) => {
+    const group = startGroup(process.execPath, [inPackage(bin.limpet), ...words], { cwd: folder });
+    return { code: await group.ended, said: group.output() };
+  };
+  expect(await limpet("sessions", "--url", "http://127.0.0.1:9")).toEqual({
+    code: 3,
+    said: "No server answers at http://127.0.0.1:9: is that its address? Name another by --url or LIMPET_URL.\n",
+  });
+  expect(await limpet("validate")).toEqual({
+    code: 2,
+    said: "limpet validate works on a project: run it in a clone of Limpet, not from its package.\n",
+  });
+  expect((await limpet("chat", "--help")).said).toMatch(/^limpet chat \[session\] /);
 });
 
 /** Compiles a module as a strict consumer does; gives what the compiler says. */

@@ -25,6 +25,26 @@ const writeBundle = async (root: string): Promise<void> => {
   });
 };
 
+/** Bundles the commands that speak with a server, for a package that has no source. */
+const writeCommands = async (root: string): Promise<void> => {
+  const { build } = await import("vite");
+  await build({
+    root,
+    configFile: false,
+    envDir: false,
+    publicDir: false,
+    logLevel: "warn",
+    ssr: { noExternal: true },
+    build: {
+      ssr: "src/cli/packed.ts",
+      outDir: "dist",
+      emptyOutDir: false,
+      target: "node20",
+      rolldownOptions: { output: { minify: true, codeSplitting: false, entryFileNames: "limpet.js" } },
+    },
+  });
+};
+
 /** Lets the compiler write the declarations of the client, and joins them into one file. */
 const writeDeclarations = async (root: string): Promise<void> => {
   const { joinDeclarations } = await import("./declarations.ts");
@@ -55,13 +75,14 @@ const writeDeclarations = async (root: string): Promise<void> => {
   }
 };
 
-/** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js` and its types. */
+/** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js` with its types, and `dist/limpet.js`. */
 export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> => {
   for (const [name, text] of Object.entries(printOperations())) {
     const file = join(root, "src/client/operations", name);
     if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
   }
   await writeBundle(root);
+  await writeCommands(root);
   await writeDeclarations(root);
   print("built the client into dist/client.js and dist/client.d.ts");
   return exitCodes.fine;

@@ -1,0 +1,23 @@
+import type { CliCommand } from "./dispatch.ts";
+import { dispatch, remoteCommands } from "./dispatch.ts";
+import { runProcess } from "./process.ts";
+import { exitCodes } from "./usage.ts";
+
+/** This file is the command line of the package, which has no project to work on: what speaks with a server works. */
+
+const refuse: CliCommand = async (terminal, { command }) => {
+  terminal.print(`limpet ${command} works on a project: run it in a clone of Limpet, not from its package.`);
+  return exitCodes.usage;
+};
+
+const projectNames = ["validate", "build", "build-shell", "build-client", "new-team", "explain", "deploy"];
+
+await runProcess(
+  (given, terminal) =>
+    dispatch(
+      { ...Object.fromEntries(projectNames.map((name) => [name, refuse])), ...remoteCommands },
+      given,
+      terminal,
+    ),
+  process.cwd(),
+);
