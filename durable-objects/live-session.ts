@@ -14,7 +14,7 @@ import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import { unseenServerTool } from "../src/engine/tools/servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import { errorMessageOf } from "../src/tools/errors.ts";
-import { describeFault } from "../src/tools/log-line.ts";
+import { describeFault, tenantHash } from "../src/tools/log-line.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { agentOfThread, createCommitter } from "./committer.ts";
 import type { Gates } from "./gates.ts";
@@ -118,7 +118,14 @@ const tenantPartsOf = (
  * Logs what a tool threw: where, and on a developer's machine what. There the stack stands below the line, as wrangler
  * needs it to replace places in the bundle by those in the source.
  */
-const logThrown = ({ engine, log }: LiveSessionParts, call: object, error: unknown): void => {
+const logThrown = (
+  { engine, log }: LiveSessionParts,
+  { id, tenant, threads }: Session,
+  thrown: Parameters<Host["threw"]>[0],
+  error: unknown,
+): void => {
+  const run = threads[thrown.thread]?.run?.id;
+  const call = { tenant: tenantHash(tenant), session: id, run, ...thrown };
   if (!engine.isDevelopment) return log("tool_threw", { ...call, ...describeFault(error) }, "warn");
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const frames = stack.match(/\n\s+at .*/g) ?? [];
@@ -132,7 +139,7 @@ const createCallLogs = (
   isStopped: () => boolean,
 ): Pick<Host, "late" | "threw"> => ({
   late: (outcome) => void (isStopped() || parts.log("late_outcome", { session: read().id, ...outcome })),
-  threw: (call, error) => void (isStopped() || logThrown(parts, { session: read().id, ...call }, error)),
+  threw: (call, error) => void (isStopped() || logThrown(parts, read(), call, error)),
 });
 
 /** Returns the session as if it had listed the server of this tool, unless it has. */

@@ -41,6 +41,16 @@ test("RE-12 RE-14: at level debug each finished step is a line: which, how it en
     line("warn", 1, "run_1.1.1", "overloaded", 1),
     line("debug", 1, "run_1.1.2", "tool_calls", 2),
     line("debug", 1, calls[0], "ok"),
+    {
+      ...common,
+      level: "warn",
+      msg: "tool_threw",
+      tenant,
+      step: calls[1],
+      tool: "put",
+      fault: "Error",
+      frames: expect.arrayContaining([expect.stringContaining("/test/support/probe.ts:")]) as unknown,
+    },
     line("debug", 1, calls[1], "error"),
     line("debug", 2, "run_1.2.1", "stop", 1),
   ]);
@@ -48,10 +58,13 @@ test("RE-12 RE-14: at level debug each finished step is a line: which, how it en
 });
 
 test("RE-12: by default only what went wrong is a line, at level error not even what passes", async () => {
-  expect((await played("")).bench.logs.map(({ level, code }) => [level, code])).toEqual([
-    ["warn", "overloaded"],
+  expect((await played("")).bench.logs.map(({ level, msg, code }) => [level, msg, code])).toEqual([
+    ["warn", "step", "overloaded"],
+    ["warn", "tool_threw", undefined],
   ]);
-  expect((await played("error")).bench.logs).toEqual([]);
+  const { bench } = await played("error");
+  expect(bench.logs.filter(({ level }) => level === "error")).toEqual([]);
+  expect(bench.logs.filter(({ msg }) => msg === "step")).toEqual([]);
 });
 
 test("RE-16: an error event is a line, too, with its code alone", async () => {
