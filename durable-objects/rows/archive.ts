@@ -69,12 +69,10 @@ const readTablePage = (
 
 /** Yields serialised events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
 function* eventsAfter(sql: Sql, session: string, after: number): Generator<string> {
-  let seen = after;
-  for (let rows = readLog(sql, seen); rows.length > 0; rows = readLog(sql, seen)) {
+  for (const rows of readLog(sql, after)) {
     for (const { first, at, events } of restoreContents(sql, rows)) {
       const lines = eventLinesOf(events, session, first, at);
       yield* first > after ? lines : lines.slice(after - first + 1);
-      seen = first + lines.length - 1;
     }
   }
 }

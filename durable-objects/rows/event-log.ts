@@ -168,10 +168,13 @@ export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
   }
 }
 
-/** Reads some rows that end after a cursor, in order; none if there are no more. */
-export const readLog = (sql: SqlStorage, after: number): readonly LogRow[] => {
-  const packed = readPack(sql, "WHERE last > ? ORDER BY last", after);
-  return packed === undefined
-    ? readTailRows(sql).filter((row) => lastOf(row) > after)
-    : unpackRows(sql, packed);
-};
+/** Yields the rows that end after a cursor, in order: pack by pack, and the tail. */
+export function* readLog(sql: SqlStorage, after: number): Generator<readonly LogRow[]> {
+  const nextPack = (seen: number): PackRow | undefined => readPack(sql, "WHERE last > ? ORDER BY last", seen);
+  let seen = after;
+  for (let pack = nextPack(seen); pack !== undefined; pack = nextPack(seen)) {
+    yield unpackRows(sql, pack);
+    seen = pack.last;
+  }
+  yield readTailRows(sql).filter((row) => lastOf(row) > seen);
+}
