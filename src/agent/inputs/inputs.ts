@@ -1,4 +1,5 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
+import { titleOf } from "../../chat/title.ts";
 import { deadlineOf } from "../budgets/clock.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
@@ -9,6 +10,7 @@ import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/input.ts";
 import { isAgentMessage } from "../state/input.ts";
+import type { Thread } from "../state/thread.ts";
 import { steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -38,9 +40,22 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
+/** Gives a session that nobody has named the beginning of its first message as a title, and returns it. */
+const nameSession = (
+  draft: Draft,
+  { id, run, lastRun, inbox }: Thread,
+  { content }: Input,
+): string | null => {
+  const isFirst = id === "main" && run === null && lastRun === null && inbox.length === 0;
+  if (!isFirst || draft.state.title !== null) return null;
+  draft.state.title = titleOf(content);
+  return draft.state.title;
+};
+
 /** An input is stored; its mode decides what it does to an active run. */
 export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
+  const title = nameSession(draft, thread, input);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
   thread.inbox = ahead ? [input, ...thread.inbox] : [...thread.inbox, input];
   draft.inputs.push(input);
@@ -50,6 +65,7 @@ export const acceptInput = (draft: Draft, input: Input): void => {
     content: content as unknown as Json,
     on_busy,
     sender,
+    ...(title === null ? {} : { title }),
   });
   if (on_busy === "steer" && input.origin === "human") makeWay(draft, thread.id);
 };

@@ -102,6 +102,8 @@ interface EventData {
     readonly content: Json;
     readonly on_busy: OnBusy;
     readonly sender: string | null;
+    /** The title that the session has from its first message. */
+    readonly title?: string;
   };
   input_edited: {
     readonly input: string;

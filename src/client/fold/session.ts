@@ -1,4 +1,5 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
+import { pickDefined } from "../plain.ts";
 import type { TranscriptSession } from "../transcript.ts";
 import type { EventOf, FoldDraft, FoldHandler } from "./draft.ts";
 import { addNote, dropById, noUsage, on, putById } from "./draft.ts";
@@ -71,7 +72,8 @@ export const sessionHandlers: readonly FoldHandler[] = [
     if (thread === "main" && run !== undefined && inputs.length > 0)
       changeSession(draft, { last_run: run, last_end: { state, reason } });
   }),
-  on("input_accepted", (draft, { thread, at, data: { input: id, content, ...rest } }) => {
+  on("input_accepted", (draft, { thread, at, data: { input: id, content, title, ...rest } }) => {
+    changeSession(draft, pickDefined({ title }));
     draft.inputs = putById(draft.inputs, showInput({ id, thread, at, content: partsOf(content), ...rest }));
   }),
   on("input_edited", (draft, { data: { input: id, content, on_busy, before } }) => {

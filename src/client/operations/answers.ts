@@ -506,6 +506,8 @@ export interface AnswerSchemas {
       readonly content: Json;
       readonly on_busy: "reject" | "queue" | "steer" | "interrupt" | "rollback";
       readonly sender: string | null;
+      /** The session had no title: from now on it has the beginning of this first message. */
+      readonly title?: string;
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
       /** Of the whole input, if it was cut. */

@@ -31,6 +31,7 @@ export interface OperationParams {
     readonly ref?: string;
     /** Omitted: the team's entry agent. */
     readonly agent?: string;
+    /** Omitted: the beginning of the first message. */
     readonly title?: string;
     /** Up to 16 texts; subject names the person whose memory agents use, and stays. */
     readonly metadata?: Readonly<Record<string, string>>;

@@ -53,7 +53,7 @@ const createSchema = z.strictObject({
     .optional()
     .describe("Your own name of it: the same name is the same session."),
   agent: z.string().max(64).optional().describe("Omitted: the team's entry agent."),
-  title: wellFormedText(256).optional(),
+  title: wellFormedText(256).optional().describe("Omitted: the beginning of the first message."),
   metadata: metadataSchema
     .default({})
     .describe("Up to 16 texts; subject names the person whose memory agents use, and stays."),

@@ -65,6 +65,9 @@ export const inputEvents = {
         content: json,
         on_busy: onBusySchema,
         sender: z.string().nullable(),
+        title: z
+          .exactOptional(z.string())
+          .describe("The session had no title: from now on it has the beginning of this first message."),
       }),
     ),
   },
