@@ -39,7 +39,11 @@ const describeRun = ({ session, runs }: Transcript, now: number): string => {
 const describe = (transcript: Transcript, lostAt: number | null, now: number): StateWords => {
   const { status, session, asks } = transcript;
   if (status === "closed") return { text: "not connected", mine: false };
-  if (lostAt !== null) return { text: `reconnecting · as of ${formatTime(lostAt, now)}`, mine: false };
+  if (lostAt !== null) {
+    // Of a session that was never read nothing is known as of any time.
+    const since = session === null ? "" : ` · as of ${formatTime(lostAt, now)}`;
+    return { text: `reconnecting${since}`, mine: false };
+  }
   if (session === null || status === "connecting") return { text: "connecting", mine: false };
   if (asks.some(({ kind }) => kind !== "client_tool")) return { text: "waiting for you", mine: true };
   return { text: describeRun(transcript, now), mine: false };
