@@ -227,7 +227,11 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     { 200: keySchema },
     takes(editKeySchema.omit({ key: true }), true),
   ),
-  "DELETE /v1/keys/:key": entry("revoke_key", "Revokes a key and the tokens that it minted.", { 204: null }),
+  "DELETE /v1/keys/:key": entry(
+    "revoke_key",
+    "Revokes a key and the tokens that it minted; where they were used just before, they may work for 30 s more.",
+    { 204: null },
+  ),
   "POST /v1/sessions/:session": entry(
     "send_and_wait",
     "Hands the session a message and waits up to 60 s for the run's end.",
