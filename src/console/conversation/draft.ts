@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 import {
   addDraft,
@@ -56,7 +56,8 @@ const useKeptFiles = (place: string, files: readonly File[], restore: (kept: rea
 /** What is written and attached; what could not be sent stands in it again. */
 export const useDraft = (place: string) => {
   const [draft, setDraft] = useState((): ComposerDraft => ({ ...emptyDraft, text: readDraftText(place) }));
-  useEffect(() => keepDraftText(place, draft.text), [draft.text]);
+  // An effect that waits for the next frame would lose what is typed right before a reload.
+  useLayoutEffect(() => keepDraftText(place, draft.text), [draft.text]);
   const add = (more: ComposerDraft): void => setDraft((before) => addDraft(more, before));
   useEffect(() => showDraft(place, add), []);
   const keepWhile = useKeptFiles(place, draft.files, (files) => {
