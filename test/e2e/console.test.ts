@@ -90,27 +90,29 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
   const unbegun = page.locator(".called", { hasText: "Called 3 agents for 4 tasks" }).locator("p.child-line");
   expect(await unbegun.innerText()).toMatch(/^\s*builder\s+paint Paint the wall\.\s+not begun\s*$/);
   await page.locator(".child-line", { hasText: "builder railing" }).waitFor();
+  await page.locator(".line", { hasText: "Told the agent: A call of your last reply failed." }).waitFor();
   const cost = panel.locator(".figure", { hasText: "This run" }).locator(".meta");
-  const [newest, lanes] = [await cost.textContent(), panel.locator(".lane-title")];
   const choice = panel.getByLabel("Which run");
-  expect(await choice.locator("option").allTextContents()).toMatchObject(
-    [/^Run 2 · graph · \d\d:\d\d$/, /^Run 1 · files · \d\d:\d\d$/].map((words) =>
-      expect.stringMatching(words),
-    ),
-  );
+  await expect
+    .poll(() => choice.locator("option").allTextContents())
+    .toEqual(
+      [/^Run 2 · graph · \d\d:\d\d$/, /^Run 1 · files · \d\d:\d\d$/].map((each) =>
+        expect.stringMatching(each),
+      ),
+    );
   await choice.selectOption("run_1");
   await panel.getByText("Its last turn").waitFor();
-  expect(await lanes.allTextContents()).toEqual([
+  expect(await panel.locator(".lane-title").allTextContents()).toEqual([
     "Wrote tour.md",
     "Edited tour.md",
     "Read tour.md and 1 more",
     "Answered",
   ]);
-  expect(await cost.textContent()).not.toBe(newest);
   expect(await panel.locator(".bars button").count()).toBe(4);
+  const earlier = await cost.textContent();
   await choice.selectOption("run_2");
   await panel.getByText("This turn").waitFor();
-  expect(await cost.textContent()).toBe(newest);
+  await expect.poll(() => cost.textContent()).not.toBe(earlier);
   await panel.locator(".lane", { hasText: "scout" }).click();
   await page.getByRole("heading", { name: "Count the steps at the harbour.", level: 1 }).waitFor();
   await page.getByText("Came back to guide as:").waitFor();
@@ -140,6 +142,10 @@ test("AP-54: a call is one line that says what it did; the newest edit shows its
   const diff = page.locator(".tool", { hasText: "Edited tour.md" }).locator(".diff");
   expect(await diff.locator(".removed mark").textContent()).toBe("grey");
   expect(await diff.locator(".added mark").textContent()).toBe("green");
+  const check = page.locator(".tool", { hasText: "Checked the edits" }).first();
+  expect(await check.locator(".line-result").textContent()).toBe("no complaints");
+  await check.locator(".line").click();
+  await check.getByText("[ ! -f check.sh ] || sh check.sh", { exact: true }).waitFor();
   const read = page.locator(".tool", { hasText: "Read tour.md" });
   expect(await read.locator(".line-result").textContent()).toBe("2 lines");
   await read.locator(".line").click();

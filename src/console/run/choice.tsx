@@ -41,7 +41,7 @@ const saidFor = ({ threads }: Transcript, run: string): string => {
 const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled: "stopped" };
 
 /** Names a run by its number, what was said, how it ended if not well, and its time. */
-export const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
+const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
   [
     `Run ${run.id.replace(/^run_/, "")}`,
     escapeInLine(saidFor(transcript, run.id)),
