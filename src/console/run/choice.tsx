@@ -51,6 +51,9 @@ const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): strin
     .filter((part) => part !== "")
     .join(" · ");
 
+/** The choice that is no run: it brings those that the page does not hold yet. */
+const older = "older";
+
 interface RunChoiceProps {
   readonly transcript: Transcript;
   readonly runs: readonly TranscriptRun[];
@@ -62,6 +65,7 @@ export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
   const { report } = useApp();
   const { id, open } = useSession();
   const choose = (run: string): void => {
+    if (run === older) return report(open.loadEarlier());
     choice.set(run === runs.at(-1)?.id ? null : { session: id, run });
     report(bringTurns(open, run));
   };
@@ -70,13 +74,17 @@ export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
       class="field run-choice"
       aria-label="Which run"
       value={shown.id}
-      onChange={({ currentTarget }) => choose(currentTarget.value)}
+      onChange={({ currentTarget }) => {
+        choose(currentTarget.value);
+        currentTarget.value = shown.id;
+      }}
     >
       {runs.toReversed().map((run) => (
         <option key={run.id} value={run.id}>
           {nameRun(transcript, run, Date.now())}
         </option>
       ))}
+      {transcript.earlier && <option value={older}>Read older ones…</option>}
     </select>
   );
 };
