@@ -106,7 +106,7 @@ export const serveConsole = (
   const ends: (() => unknown)[] = [];
   let parts: Omit<ConsoleSite, "shown"> | null = null;
   let page: ConsolePage | null = null;
-  const started = (): Omit<ConsoleSite, "shown"> => {
+  const requireParts = (): Omit<ConsoleSite, "shown"> => {
     if (parts === null) throw new Error("the console is served while tests run");
     return parts;
   };
@@ -125,7 +125,7 @@ export const serveConsole = (
     for (const end of ends.toReversed()) await end();
   });
   beforeEach(async () => {
-    page = await openConsole(started().browser, started().server.url);
+    page = await openConsole(requireParts().browser, requireParts().server.url);
   });
   afterEach(async () => {
     expect(page?.complaints.filter((each) => !allows(each))).toEqual([]);
@@ -133,13 +133,13 @@ export const serveConsole = (
   });
   return {
     get server() {
-      return started().server;
+      return requireParts().server;
     },
     get browser() {
-      return started().browser;
+      return requireParts().browser;
     },
     get api() {
-      return started().api;
+      return requireParts().api;
     },
     get shown() {
       if (page === null) throw new Error("a page is there while a test runs");
