@@ -5,9 +5,10 @@ import { foldFrames } from "../../src/client/fold/index.ts";
 import type { FoldFrame } from "../../src/client/fold/index.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
 import { emptyFold, startFold } from "../../src/client/fold/start.ts";
-import { play } from "../agent/loop/play.ts";
+import type { CallEntry } from "../../src/client/transcript.ts";
+import { dataOf, play, run } from "../agent/loop/play.ts";
 import { effectStageOf, playSchedule, stageOf } from "../session/schedule.ts";
-import { look, replies } from "../support/scripts.ts";
+import { done, look, replies, said } from "../support/scripts.ts";
 import { checkTranscripts, foldSince } from "../support/transcripts.ts";
 
 /** The fold of the typed client, over logs of real sessions on the bench. */
@@ -126,4 +127,43 @@ test("AP-51: called threads stand in the order in which they began, however a sn
   const snapshot = { session: { prefix: "" }, threads: rows, asks: [], inputs: [], runs: [], seq: 9 };
   const { transcript } = startFold(snapshot as unknown as SnapshotBody, 0);
   expect(transcript.threads.map(({ id }) => id)).toEqual(["main", "a", "b", "c", "d"]);
+});
+
+test.each(["", "permissions: { rules: [{ tool: look, action: deny }] }"])(
+  "AP-51: a call with long arguments has the fields of any other, and tells of a cut once it has ended, %o",
+  async (team) => {
+    const shownFor = async (name: string): Promise<readonly CallEntry[]> => {
+      const { bench } = await run(replies(said(["look", { name }]), done), { team });
+      const events = bench.events().filter(({ type }) => type !== "message_added");
+      const after = events.flatMap(({ seq, type }) => (/^tool_call_(start|end)$/.test(type) ? seq : []));
+      return after.flatMap((last) => {
+        const { threads } = foldSince(
+          null,
+          events.filter(({ seq }) => seq <= last),
+        );
+        return threads[0]?.entries.filter((entry) => entry.kind === "call") ?? [];
+      });
+    };
+    const [short, long] = [await shownFor("short"), await shownFor("x".repeat(70_000))];
+    const keysOf = (entries: readonly CallEntry[]) => entries.map((entry) => Object.keys(entry).sort());
+    expect(keysOf(long)).toEqual(keysOf(short));
+    expect(long.map(({ truncated }) => truncated)).toEqual(team === "" ? [false, true] : [true]);
+  },
+);
+
+test("AP-51: the resolution of an ask has its own fields, whatever else the event of the answer brings", async () => {
+  const { bench } = await run(replies(said(["ask_user", { question: "Which?" }]), done));
+  const [ask] = dataOf(bench, "ask_user");
+  bench.ok("answer", { ask: ask?.ask.id, decision: "answer", text: "This one" });
+  await bench.idle();
+  const events = bench
+    .events()
+    .map((event): StoredEvent =>
+      event.type === "ask_resolved"
+        ? { ...event, data: Object.assign({ truncated: true }, event.data) }
+        : event,
+    );
+  const { threads } = foldSince(null, events);
+  const call = threads[0]?.entries.find((entry) => entry.kind === "call");
+  expect(call?.kind === "call" && Object.keys(call.ask?.resolution ?? {})).toEqual(["decision", "by"]);
 });

@@ -2,6 +2,7 @@ import type { ReportedMessage, StoredEvent } from "../../agent/state/events.ts";
 import type { ContentPart, Json, ToolCallPart } from "../../chat/message.ts";
 import type { CallEntry, TranscriptAsk } from "../transcript.ts";
 import type { FoldDraft, FoldHandler } from "./draft.ts";
+import { pickDefined } from "../plain.ts";
 import { addNote, dropById, entriesOf, on, placeOf, putById } from "./draft.ts";
 
 /** This file folds what happens to tool calls, from the first piece of their arguments to their outcome. */
@@ -36,6 +37,15 @@ const newCall = (event: StoredEvent, call: string): CallEntry => ({
   cached: false,
   truncated: false,
 });
+
+/** What is added to an event that was cut. */
+interface CutMarks {
+  readonly truncated?: boolean;
+  readonly input_sha256?: string;
+}
+
+/** What the event of a call says of the call itself. */
+const factsOf = <T extends object>({ truncated: _, input_sha256: __, ...facts }: T & CutMarks) => facts;
 
 type CallChange = (entry: CallEntry) => Partial<CallEntry>;
 
@@ -154,7 +164,8 @@ const asksHandlers: readonly FoldHandler[] = [
     addNote(draft, event, ask);
   }),
   on("ask_resolved", (draft, event) => {
-    const { ask, edited: _, ...resolution } = event.data;
+    const { ask, decision, by, remember } = event.data;
+    const resolution = { decision, by, ...pickDefined({ remember }) };
     closeAsk(draft, event, ask, { status: "resolved", resolution });
   }),
   on("ask_expired", (draft, event) =>
@@ -176,7 +187,7 @@ export const callHandlers: readonly FoldHandler[] = [
   on("tool_call_start", (draft, event) => {
     const { call = "", at } = event;
     changeCall(draft, event, call, () => ({
-      ...event.data,
+      ...factsOf(event.data),
       state: "running",
       waits: null,
       started_at: at,
@@ -195,7 +206,8 @@ export const callHandlers: readonly FoldHandler[] = [
     const { call = "", data } = event;
     changeCall(draft, event, call, () => ({
       details: null,
-      ...data,
+      ...factsOf(data),
+      truncated: data.truncated,
       state: "done",
       waits: null,
       live: "",
