@@ -1,5 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { streamLimits } from "../src/session/frames.ts";
 import { needsSession } from "../src/session/define-operation.ts";
 import { findOperation } from "../src/session/operations.ts";
 import type { Archive } from "../src/session/command.ts";
@@ -72,7 +71,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     sockets: () => this.ctx.getWebSockets(),
     connections: this.#connections,
     items: this.#items,
-    replay: (after) => this.#archive().events({ after, limit: streamLimits.page }),
+    replay: (after) => this.#archive().events(after),
     head: () => this.#session()?.head ?? 0,
   });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => {

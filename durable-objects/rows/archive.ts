@@ -6,7 +6,8 @@ import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
 import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
 import type { Archive } from "../../src/session/command.ts";
-import { eventLinesOf } from "../../src/session/event-lines.ts";
+import type { LoggedEvent } from "../../src/session/event-lines.ts";
+import { eventLinesOf, threadOfScope } from "../../src/session/event-lines.ts";
 import type { PageStart, PagedRow } from "../../src/session/paging.ts";
 import { pageClause } from "../../src/session/paging.ts";
 import { childrenOf } from "./children.ts";
@@ -21,7 +22,7 @@ import {
   valuesOf,
   wholeJson,
 } from "./encode.ts";
-import { stripContent, restoreContents } from "./event-contents.ts";
+import { restoreContent, stripContent } from "./event-contents.ts";
 import { readLog, readLogBackwards } from "./event-log.ts";
 import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
 import { readPastView } from "./turn-boundary.ts";
@@ -67,12 +68,17 @@ const readTablePage = (
     }));
 };
 
-/** Yields serialised events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
-function* eventsAfter(sql: Sql, session: string, after: number): Generator<string> {
+/** Yields events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
+function* eventsAfter(sql: Sql, session: string, after: number): Generator<LoggedEvent> {
   for (const rows of readLog(sql, after)) {
-    for (const { first, at, events } of restoreContents(sql, rows)) {
-      const lines = eventLinesOf(events, session, first, at);
-      yield* first > after ? lines : lines.slice(after - first + 1);
+    for (const { first, at, events } of rows) {
+      for (const [index, event] of events.entries()) {
+        const seq = first + index;
+        if (seq <= after) continue;
+        const { type, scope, data } = event;
+        const line = (): string => eventLinesOf([restoreContent(sql, event)], session, seq, at).join();
+        yield { seq, type, thread: threadOfScope(scope), length: scope.length + data.length, line };
+      }
     }
   }
 }
@@ -168,7 +174,7 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
         pos,
         json: () => (retired ? readOriginal : readStoredMessage)(sql, thread, pos),
       })),
-  events: ({ after, limit }) => eventsAfter(sql, session, after).take(limit),
+  events: (after) => eventsAfter(sql, session, after),
   seen: (run, turn) => readSeenRows(sql, run, turn),
   answered: (thread, before) => findAnsweredCall(sql, thread, before),
   chatThen: (thread, edit, pos) => {

@@ -8,7 +8,6 @@ import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
 import { fitData, messageData } from "../../src/session/event-lines.ts";
 import { loadOutcome } from "./call-outcomes.ts";
 import { readMessageRows, writtenMessageJson } from "./encode.ts";
-import type { LogRow } from "./event-log.ts";
 import type { WrittenMessages } from "./results.ts";
 import { messageKey, resultOf, resultPlaces } from "./results.ts";
 
@@ -93,57 +92,38 @@ const readReference = ({ scope, own, data }: EventText): Reference | null => {
   return { thread, kind, pos: Number(pos), rest, call };
 };
 
-/** Reads the messages to which some events refer, as they were written. */
-const readMessages = (sql: SqlStorage, references: readonly Reference[]): ReadonlyMap<string, string> => {
-  const found = new Map<string, string>();
-  for (const thread of new Set(references.map((each) => each.thread))) {
-    const places = references.filter((each) => each.thread === thread).map(({ pos }) => pos);
-    for (const row of readMessageRows(sql, thread, Math.min(...places), Math.max(...places)))
-      found.set(messageKey(thread, row.pos), writtenMessageJson(sql, thread, row));
-  }
-  return found;
+/** Reads the message to which an event refers, as it was written; null if it has no row. */
+const readMessage = (sql: SqlStorage, { thread, pos }: Reference): string | null => {
+  const [row] = readMessageRows(sql, thread, pos, pos);
+  return row === undefined ? null : writtenMessageJson(sql, thread, row);
 };
 
-const readOutput = (
-  sql: SqlStorage,
-  { thread, pos, call }: Reference,
-  messages: ReadonlyMap<string, string>,
-): string => {
-  const message = messages.get(messageKey(thread, pos));
+const readOutput = (sql: SqlStorage, reference: Reference): string => {
+  const { thread, call } = reference;
+  const message = readMessage(sql, reference);
   const result =
-    (message === undefined ? null : resultOf(call, JSON.parse(message) as Message)) ??
+    (message === null ? null : resultOf(call, JSON.parse(message) as Message)) ??
     loadOutcome(sql, thread, call)?.result;
   if (result === undefined) throw new Error(`the result of ${call} is not stored`);
   return JSON.stringify(outputOf(result.content));
 };
 
-const dataOf = (sql: SqlStorage, reference: Reference, messages: ReadonlyMap<string, string>): string => {
+const dataOf = (sql: SqlStorage, reference: Reference): string => {
   const { thread, kind, pos, rest } = reference;
   if (kind === "r") {
     const at = rest.indexOf(noOutput);
-    const output = readOutput(sql, reference, messages);
-    return fitData(`${rest.slice(0, at)}"output":${output}${rest.slice(at + noOutput.length)}`);
+    return fitData(
+      `${rest.slice(0, at)}"output":${readOutput(sql, reference)}${rest.slice(at + noOutput.length)}`,
+    );
   }
-  const message = messages.get(messageKey(thread, pos));
-  if (message === undefined) throw new Error(`message ${pos} of ${thread} is not stored`);
+  const message = readMessage(sql, reference);
+  if (message === null) throw new Error(`message ${pos} of ${thread} is not stored`);
   const report = kind === "m" ? message : JSON.stringify(reportWithoutOutput(JSON.parse(message) as Message));
   return messageData(report, rest === "true");
 };
 
-/** Puts the contents into the events of some rows. */
-export const restoreContents = (sql: SqlStorage, rows: readonly LogRow[]): readonly LogRow[] => {
-  const references = new Map(
-    rows.flatMap(({ events }) => events.map((event) => [event, readReference(event)] as const)),
-  );
-  const messages = readMessages(
-    sql,
-    [...references.values()].filter((each) => each !== null),
-  );
-  return rows.map((row) => ({
-    ...row,
-    events: row.events.map((event) => {
-      const reference = references.get(event) ?? null;
-      return reference === null ? event : { ...event, data: dataOf(sql, reference, messages) };
-    }),
-  }));
+/** Puts the content into an event. This reads and parses a whole message, so that only events that are shown are worth it. */
+export const restoreContent = (sql: SqlStorage, event: EventText): EventText => {
+  const reference = readReference(event);
+  return reference === null ? event : { ...event, data: dataOf(sql, reference) };
 };

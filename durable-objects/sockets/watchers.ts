@@ -1,8 +1,10 @@
 import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
+import type { LoggedEvent } from "../../src/session/event-lines.ts";
+import { eventHeadOf } from "../../src/session/event-lines.ts";
+import { matchesFilter, takeEvents } from "../../src/session/event-page.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
-import { eventFrame, eventsMessage, joinFrames, matchesFilter } from "../../src/session/frames.ts";
+import { eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import { isShownToAll, showEvents } from "../../src/session/operations/shown-asks.ts";
-import { takeFitting } from "../../src/session/paging.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
 
@@ -26,15 +28,15 @@ interface WatcherParts {
   readonly sockets: () => readonly WebSocket[];
   readonly connections: Connections;
   readonly items: Pick<OpenItems, "open">;
-  /** Yields some lines after a cursor, or none if there are no more. */
-  readonly replay: (after: number) => Iterable<string>;
+  /** Yields the events after a cursor. */
+  readonly replay: (after: number) => Iterable<LoggedEvent>;
   readonly head: () => number;
 }
 
 const nobody = { scopes: [] };
 
-/** Limits the bytes of one message of a replay. */
-const messageBytes = 262_144;
+/** Limits one message of a replay. */
+const replayPage = { before: Number.MAX_SAFE_INTEGER, limit: streamLimits.page, bytes: 262_144 };
 
 const deltaKinds = {
   text: "text_delta",
@@ -58,12 +60,9 @@ const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly str
       JSON.stringify({ type: "item_state", item: id, kind, thread, attempt, text }),
     );
 
-/** Returns the frames of the lines that a viewer wants, as the viewer may see them. */
-const eventFrames = (lines: readonly string[], viewer: Viewer): readonly string[] =>
-  showEvents(
-    lines.filter((line) => matchesFilter(line, viewer)),
-    viewer.principal ?? nobody,
-  ).map(eventFrame);
+/** Returns the frames of lines as a viewer may see them. */
+const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly string[] =>
+  showEvents(lines, principal ?? nobody).map(eventFrame);
 
 /** Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
@@ -71,10 +70,13 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   let frames = first;
   for (;;) {
     const seen = viewer(socket);
-    const lines = takeFitting(parts.replay(seen.after ?? parts.head()), messageBytes);
-    const after = (seen.after ?? parts.head()) + lines.length;
+    const { lines, read } = takeEvents(parts.replay(seen.after ?? parts.head()), {
+      filter: seen,
+      ...replayPage,
+    });
+    const after = (seen.after ?? parts.head()) + read;
     frames = [...frames, ...eventFrames(lines, seen)];
-    if (after >= parts.head() || lines.length === 0) break;
+    if (after >= parts.head() || read === 0) break;
     change(socket, { after });
     send(socket, frames);
     frames = [];
@@ -108,7 +110,10 @@ const publish = (
     if (!isOpen(parts, socket, before)) continue;
     const seen = viewer(socket);
     if (isForAll && seen.types === null && seen.threads === null) post(socket, whole, lines.length);
-    else send(socket, eventFrames(lines, seen));
+    else {
+      const wanted = lines.filter((line) => matchesFilter(eventHeadOf(line), seen));
+      send(socket, eventFrames(wanted, seen));
+    }
   }
 };
 

@@ -15,6 +15,7 @@ import { headAfter } from "../agent/transaction/draft.ts";
 import type { ContentPart, Json } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { PastChat } from "./context-view.ts";
+import type { LoggedEvent } from "./event-lines.ts";
 import { fieldProblems, findReservedField } from "./fields.ts";
 import type { ForkSource } from "./fork-source.ts";
 import type { PageStart, PagedRow } from "./paging.ts";
@@ -46,8 +47,8 @@ export interface Archive {
     limit: number;
     retired: boolean;
   }) => readonly { readonly pos: number; readonly json: () => string }[];
-  /** Yields serialised events with `after < seq`, in order, read on demand. */
-  readonly events: (query: { after: number; limit: number }) => Iterable<string>;
+  /** Yields events with `after < seq`, in order, read on demand. */
+  readonly events: (after: number) => Iterable<LoggedEvent>;
   /** Lists the calls of a turn that left, in order, with their places in the ledger. */
   readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
   /** Returns a thread's newest answered call before a place in the ledger. */

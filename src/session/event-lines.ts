@@ -139,3 +139,18 @@ export const eventHeadOf = (line: string): { readonly type: string; readonly thr
   const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];
   return { type, thread };
 };
+
+const scopePattern = /^"thread":"([^"]+)"/;
+
+/** Returns the thread of an event whose shared fields stand in a text. */
+export const threadOfScope = (scope: string): string => scopePattern.exec(scope)?.[1] ?? "";
+
+/** Holds an event of the log: what filters ask for, and its line, which is built on demand. */
+export interface LoggedEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly thread: string;
+  /** This is the length of its texts in the log, where content that stands in other rows is left out. */
+  readonly length: number;
+  readonly line: () => string;
+}

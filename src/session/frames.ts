@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
-import { eventHeadOf } from "./event-lines.ts";
+import type { EventFilter } from "./event-page.ts";
 import { operations } from "./operations.ts";
 
 /** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
@@ -100,10 +100,8 @@ export const streamLimits = {
 } as const;
 
 /** Defines what a socket wants to see. */
-export interface StreamFilter {
+export interface StreamFilter extends EventFilter {
   readonly deltas: "all" | "text" | "none";
-  readonly types: readonly string[] | null;
-  readonly threads: readonly string[] | null;
 }
 
 /** Joins serialised frames into one WebSocket message; returns undefined if there is nothing to send. */
@@ -118,10 +116,3 @@ export const eventsMessage = (lines: readonly string[]): string =>
   lines.length === 1
     ? eventFrame(lines[0] ?? "")
     : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;
-
-/** Returns whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
-export const matchesFilter = (line: string, { types, threads }: StreamFilter): boolean => {
-  if (types === null && threads === null) return true;
-  const { type, thread } = eventHeadOf(line);
-  return (types === null || types.includes(type)) && (threads === null || threads.includes(thread));
-};

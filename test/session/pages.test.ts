@@ -21,6 +21,8 @@ const page = (bench: Bench, list: "asks" | "events" | "tasks", query: object): P
   return { data, ...rest };
 };
 
+const two = "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]";
+
 test("AP-8 RE-P6: a page of events ends early where its next_after goes on", async () => {
   const turns = 45;
   const { bench } = await play(`replies: [${"{ reply: [{ text: Hi. }] }, ".repeat(turns)}]`);
@@ -37,7 +39,7 @@ test("AP-8 RE-P6: a page of events ends early where its next_after goes on", asy
 });
 
 test("AP-8: a filtered page holds what was asked for, however much lies between, and goes on behind its last event", async () => {
-  const { bench } = await play("replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]");
+  const { bench } = await play(two);
   for (const text of ["first", "second"]) {
     bench.send(text);
     await bench.idle();
@@ -64,6 +66,35 @@ test("AP-8: a page that finds nothing in 10,000 events ends there", async () => 
   expect(empty).toMatchObject({ data: [], next_after: 10_000 });
   const found = page(bench, "events", { types: "run_end", after: empty.next_after });
   expect(found.data).toHaveLength(1);
+});
+
+test("AP-8: a page that finds nothing in 16 Mi characters of the log ends there, without a gap", async () => {
+  const { bench } = await play(two);
+  bench.send("hello");
+  const { input } = bench.send("later", { on_busy: "queue" });
+  for (let edit = 0; edit < 300; edit += 1)
+    bench.ok("edit_input", { input, content: `${edit} ${"x".repeat(60_000)}` });
+  const cursors = [0];
+  while ((cursors.at(-1) ?? 0) < bench.state().head)
+    cursors.push(page(bench, "events", { types: "run_end", after: cursors.at(-1) }).next_after);
+  const [, first = 0, second] = cursors;
+  expect(second).toBe(bench.state().head);
+  const lengths = bench.lines().map((line) => line.length);
+  const read = lengths.slice(0, first).reduce((sum, length) => sum + length, 0);
+  expect(read).toBeGreaterThan(16 * 2 ** 20);
+  expect(read).toBeLessThan(17 * 2 ** 20);
+});
+
+test("AP-8: of events that a filter leaves out, no message is read", async () => {
+  const { bench } = await play(two);
+  bench.send("first");
+  await bench.idle();
+  const { head } = bench.state();
+  bench.sql("DELETE FROM messages");
+  const found = page(bench, "events", { types: "run_start,run_end" });
+  expect(found).toMatchObject({ data: [{ type: "run_start" }, { type: "run_end" }], next_after: head });
+  expect(page(bench, "events", { thread: "t1" })).toMatchObject({ data: [], next_after: head });
+  expect(() => page(bench, "events", { types: "message_added" })).toThrow("is not stored");
 });
 
 test("AP-8: a type that no event has is refused with the nearest one", async () => {

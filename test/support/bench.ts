@@ -13,6 +13,7 @@ import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
 import type { Decision } from "../../src/session/decisions.ts";
 import type { LoginEnd, ServerAuthorization } from "../../src/engine/access/tenant/logins.ts";
+import { createLogList } from "./log-list.ts";
 import { createLogins } from "./logins.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
 import { awaitsLogin, settleLogins } from "../../src/session/settle-logins.ts";
@@ -292,7 +293,7 @@ export const openBench = ({
   const misfits = createMisfits();
   const deltas: Delta[] = [];
   const frames: ProviderFrame[] = [];
-  const logs: Readonly<Record<string, unknown>>[] = [];
+  const { logs, log } = createLogList(() => engine.team.observability.log_level);
   let now = 1_700_000_000_000;
   let epoch = 0;
   let writes = 0;
@@ -379,8 +380,7 @@ export const openBench = ({
         pump();
       },
     },
-    log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
-      void logs.push({ level, msg, ...fields }),
+    log,
     failed: (error: unknown) => {
       mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;
@@ -572,10 +572,7 @@ export const openBench = ({
       bench.crash();
     },
     forget: (revision) => void kept.delete(revision),
-    lines: () =>
-      Array.from(
-        archiveOf(createStorage(database).sql, id).events({ after: 0, limit: Number.MAX_SAFE_INTEGER }),
-      ),
+    lines: () => Array.from(archiveOf(createStorage(database).sql, id).events(0), ({ line }) => line()),
     events: () => bench.lines().map((line) => JSON.parse(line) as StoredEvent),
     types: () => bench.events().map(({ type }) => type),
     chat: () => bench.state().threads["main"]?.chat ?? [],

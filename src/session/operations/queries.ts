@@ -3,10 +3,10 @@ import * as z from "zod";
 import { sessionStatusOf } from "../../agent/run/runs.ts";
 import { toUsd } from "../../agent/state/records.ts";
 import { ownEntry } from "../../chat/json.ts";
-import { utf8Length } from "../../chat/tokens.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
+import { takeEvents } from "../event-page.ts";
 import { showEvents } from "./shown-asks.ts";
 import { requireEventTypes } from "./event-types.ts";
 import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";
@@ -85,40 +85,6 @@ export const runOperation = defineRead({
   },
 });
 
-const typePattern = /"type":"([a-z_]+)"/;
-
-const threadPattern = /"thread":"([^"]+)"/;
-
-/** Returns whether a line is of one of the types, and of the thread. */
-const isShown =
-  (types: readonly string[] | undefined, thread: string | undefined) =>
-  (line: string): boolean =>
-    (types === undefined || types.includes(typePattern.exec(line)?.[1] ?? "")) &&
-    (thread === undefined || threadPattern.exec(line)?.[1] === thread);
-
-/** A page reads so many events and characters at most to find those that are wanted, and may then be short. */
-const mostRead = { events: 10_000, characters: 4 * pageBytes };
-
-/** Takes the first lines that are wanted and fit a page; `read` counts all lines up to the end of the page. */
-const takeEvents = (
-  lines: Iterable<string>,
-  isWanted: (line: string) => boolean,
-  limit: number,
-): { readonly shown: readonly string[]; readonly read: number } => {
-  const shown: string[] = [];
-  let [read, bytes, characters] = [0, 0, 0];
-  for (const line of lines) {
-    const size = isWanted(line) ? utf8Length(line) : null;
-    bytes += size ?? 0;
-    if (shown.length > 0 && bytes > pageBytes) break;
-    if (size !== null) shown.push(line);
-    read += 1;
-    characters += line.length;
-    if (shown.length === limit || read === mostRead.events || characters > mostRead.characters) break;
-  }
-  return { shown, read };
-};
-
 export const eventsOperation = defineRead({
   name: "events",
   summary: "Lists the events after a cursor, as they were stored, or streams them.",
@@ -141,10 +107,14 @@ export const eventsOperation = defineRead({
       });
     const wanted = types?.split(",");
     requireEventTypes(wanted ?? []);
-    const rows = archive.events({ after, limit: Math.max(0, (before ?? state.head + 1) - after - 1) });
-    const { shown, read } = takeEvents(rows, isShown(wanted, thread), limit);
+    const { lines, read } = takeEvents(archive.events(after), {
+      filter: { types: wanted ?? null, threads: thread === undefined ? null : [thread] },
+      before: before ?? Number.MAX_SAFE_INTEGER,
+      limit,
+      bytes: pageBytes,
+    });
     return jsonAnswer(
-      `{"data":${joinRows(showEvents(shown, principal))},"next_after":${after + read},"head_seq":${state.head}}`,
+      `{"data":${joinRows(showEvents(lines, principal))},"next_after":${after + read},"head_seq":${state.head}}`,
     );
   },
 });
