@@ -45,7 +45,10 @@ interface CutMarks {
 }
 
 /** What the event of a call says of the call itself. */
-const factsOf = <T extends object>({ truncated: _, input_sha256: __, ...facts }: T & CutMarks) => facts;
+const factsOf = <T extends object>(data: T & CutMarks) => {
+  const { truncated: _, input_sha256: __, ...facts } = data;
+  return facts;
+};
 
 type CallChange = (entry: CallEntry) => Partial<CallEntry>;
 
