@@ -270,7 +270,7 @@ test("AP-54: Esc clears the search, a second one leaves it, and the filters stay
   await state("done");
   const search = page.locator("#search");
   await search.fill("nobody called it so");
-  await page.getByText("No session has this in its title.").waitFor();
+  await page.getByText("No session has this in its title, ref or id.").waitFor();
   expect(await page.getByRole("tab", { name: "Failed" }).count()).toBe(1);
   await search.press("Escape");
   expect(await search.inputValue()).toBe("");
@@ -278,4 +278,15 @@ test("AP-54: Esc clears the search, a second one leaves it, and the filters stay
   expect(await page.evaluate("document.activeElement?.id")).toBe("search");
   await search.press("Escape");
   expect(await page.evaluate("document.activeElement?.id")).not.toBe("search");
+});
+
+test("AP-54: a session with a title shows its ref, too, and is found by it", async () => {
+  const { page, start, state } = site.shown;
+  await site.api.create({ title: "Rising damp", ref: "ticket-42" });
+  await start("hello");
+  await state("done");
+  await page.getByRole("searchbox", { name: "Search sessions" }).fill("TICKET-4");
+  const rows = page.locator("#session-list .session");
+  await expect.poll(() => rows.locator(".title").allTextContents()).toEqual(["Rising damp"]);
+  expect(await rows.locator(".state").textContent()).toMatch(/^New · .* · ticket-42$/);
 });

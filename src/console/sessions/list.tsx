@@ -2,6 +2,7 @@ import type { TargetedEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Transcript, TranscriptUsage } from "../../client/transcript.ts";
 import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
+import { escapeInLine } from "../parts/escape.ts";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
@@ -91,6 +92,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
   const { go } = useApp();
   const [renaming, setRenaming] = useState(false);
   const agent = `${prefix === "" ? "" : `${prefix} `}${row.agent}`;
+  const ref = row.title === null || row.ref === null ? "" : ` · ${escapeInLine(row.ref)}`;
   return (
     <li class={`session ${current ? "current" : ""}`}>
       {renaming ? (
@@ -113,6 +115,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           <span class="title cut">{titleOf(row)}</span>
           <span class={`state cut ${words.tone}`}>
             {words.tone === "plain" ? `${words.text} · ${agent}` : words.text}
+            {ref}
           </span>
           <span class="meta facts">
             {age} · {formatUsd(row.usage.cost_usd)}
@@ -154,8 +157,9 @@ const Search = () => {
         id="search"
         class="field"
         type="search"
-        placeholder="Search titles"
-        aria-label="Search sessions by their titles"
+        placeholder="Search sessions"
+        aria-label="Search sessions"
+        title="Searches titles, refs and ids"
         maxLength={200}
         onInput={search}
         onKeyDown={(event) => {
@@ -251,7 +255,9 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
     return state === "failed" && at === 0 ? (
       age
     ) : (
-      <p class="empty meta">{query === "" ? emptyWords[filter] : "No session has this in its title."}</p>
+      <p class="empty meta">
+        {query === "" ? emptyWords[filter] : "No session has this in its title, ref or id."}
+      </p>
     );
   return (
     <>
