@@ -63,8 +63,7 @@ test("RE-12: by default only what went wrong is a line, at level error not even 
     ["warn", "tool_threw", undefined],
   ]);
   const { bench } = await played("error");
-  expect(bench.logs.filter(({ level }) => level === "error")).toEqual([]);
-  expect(bench.logs.filter(({ msg }) => msg === "step")).toEqual([]);
+  expect(bench.logs).toEqual([]);
 });
 
 test("RE-16: an error event is a line, too, with its code alone", async () => {

@@ -150,21 +150,21 @@ describe("AG-37: timeout", () => {
 
 describe("AG-37: logger and recovery", () => {
   const loggers =
-    "middleware: [{ kind: logger, params: { level: info } }, { kind: recovery }, { kind: logger, params: { level: debug, content: true } }]";
+    "middleware: [{ kind: logger, params: { level: info } }, { kind: recovery }, { kind: logger, params: { level: warn, content: true } }]";
 
   test("AG-37: outer start, inner start, inner finish, outer finish; texts only where asked for", async () => {
     const { bench } = await run(`replies: [${say("Secret text.")}]`, { agent: loggers });
     expect(bench.logs.map(({ level, msg }) => `${String(level)} ${String(msg)}`)).toEqual([
       "info run_start",
-      "debug run_start",
-      "debug run_end",
+      "warn run_start",
+      "warn run_end",
       "info run_end",
     ]);
     const plain = JSON.stringify(bench.logs.filter(({ level }) => level === "info"));
     expect(plain).not.toContain("Secret text");
     expect(plain).toContain('"reason":"end_turn"');
     expect(bench.logs.map(({ agent }) => agent)).toEqual(Array(4).fill("tester"));
-    expect(JSON.stringify(bench.logs.filter(({ level }) => level === "debug"))).toContain("Secret text.");
+    expect(JSON.stringify(bench.logs.filter(({ level }) => level === "warn"))).toContain("Secret text.");
   });
 
   test("MO-41: what is wrong with an answer may quote it, so without content no line has the text of an error", async () => {
@@ -176,7 +176,7 @@ describe("AG-37: logger and recovery", () => {
     const plain = bench.logs.filter((line) => !JSON.stringify(line).includes("canary"));
     expect(plain.map(({ level, msg, code, reason }) => [level, msg, code ?? reason])).toEqual([
       ["info", "run_start", undefined],
-      ["debug", "run_start", undefined],
+      ["warn", "run_start", undefined],
       ["error", "run_error", "output_invalid"],
       ["info", "run_end", "output_invalid"],
       ["error", "error", "output_invalid"],
