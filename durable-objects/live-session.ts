@@ -14,7 +14,7 @@ import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import { unseenServerTool } from "../src/engine/tools/servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
 import { errorMessageOf } from "../src/tools/errors.ts";
-import { describeFault, tenantHash } from "../src/tools/log-line.ts";
+import { describeFault, stackFrames, tenantHash } from "../src/tools/log-line.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { agentOfThread, createCommitter } from "./committer.ts";
 import type { Gates } from "./gates.ts";
@@ -121,15 +121,15 @@ const tenantPartsOf = (
 const logThrown = (
   { engine, log }: LiveSessionParts,
   { id, tenant, threads }: Session,
-  thrown: Parameters<Host["threw"]>[0],
+  thrown: Parameters<Host["logThrown"]>[0],
   error: unknown,
 ): void => {
   const run = threads[thrown.thread]?.run?.id;
   const call = { tenant: tenantHash(tenant), session: id, run, ...thrown };
   if (!engine.isDevelopment) return log("tool_threw", { ...call, ...describeFault(error) }, "warn");
-  const stack = error instanceof Error ? (error.stack ?? "") : "";
-  const frames = stack.match(/\n\s+at .*/g) ?? [];
-  log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", frames.join(""));
+  const frames = error instanceof Error ? stackFrames(error).map((frame) => `\n${frame}`) : [];
+  const below = engine.redactor.text(frames.join(""));
+  log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", below);
 };
 
 /** Logs what only the log tells of a call, until the session is dropped. */
@@ -137,9 +137,9 @@ const createCallLogs = (
   parts: LiveSessionParts,
   read: () => Session,
   isStopped: () => boolean,
-): Pick<Host, "late" | "threw"> => ({
+): Pick<Host, "late" | "logThrown"> => ({
   late: (outcome) => void (isStopped() || parts.log("late_outcome", { session: read().id, ...outcome })),
-  threw: (call, error) => void (isStopped() || logThrown(parts, read(), call, error)),
+  logThrown: (call, error) => void (isStopped() || logThrown(parts, read(), call, error)),
 });
 
 /** Returns the session as if it had listed the server of this tool, unless it has. */

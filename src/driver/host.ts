@@ -116,7 +116,7 @@ export interface Host {
     readonly code: string;
   }): void;
   /** Logs what a tool threw, for whoever wrote it. */
-  threw(
+  logThrown(
     call: { readonly thread: string; readonly step: string; readonly tool: string },
     error: unknown,
   ): void;

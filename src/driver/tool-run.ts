@@ -67,7 +67,7 @@ const takeThrown = (
   error: unknown,
   ended: boolean,
 ): ToolOutcome => {
-  if (!ended && !stop.asked()) host.threw({ thread, step: id, tool: name }, error);
+  if (!ended && !stop.asked()) host.logThrown({ thread, step: id, tool: name }, error);
   return host.redactor.value(createOutput(toToolError(error).content, "error"));
 };
 

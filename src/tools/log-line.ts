@@ -17,19 +17,24 @@ export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${ten
 /** Writes fields as one line. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
+/** Returns the lines of an error's stack that are places, and none that its message brought in. */
+export const stackFrames = ({ stack = "", message }: Error): readonly string[] =>
+  stack
+    .replace(message, "")
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line));
+
 /** Where a fault was thrown and its code, without its message, which may quote what somebody wrote. */
 export const describeFault = (fault: unknown): Readonly<Record<string, unknown>> => {
   if (!(fault instanceof Error)) return { fault: typeof fault };
-  const frames = (fault.stack ?? "")
-    .replace(fault.message, "")
-    .split("\n")
-    .filter((line) => /^\s+at /.test(line));
   const [database] = /\bSQLITE_[A-Z_]+/.exec(fault.message) ?? [];
   const code = "code" in fault && typeof fault.code === "string" ? fault.code : database;
   return {
     fault: fault.name,
     ...(code === undefined ? {} : { code }),
-    frames: frames.slice(0, 4).map((line) => line.trim()),
+    frames: stackFrames(fault)
+      .slice(0, 4)
+      .map((line) => line.trim()),
   };
 };
 

@@ -235,16 +235,13 @@ test("TB-37: a tool that returns a text is told what to return", async () => {
 });
 
 test("TB-37: what a tool throws is logged with its place; with its message on a developer's machine only", async () => {
-  const broken = {
-    ...custom("tide_at", ""),
-    run: () => {
-      throw new Error("no tide at 25");
-    },
-  };
+  const error = new Error("no tide at 25\n    at canary");
+  error.stack = error.stack?.replace(/(canary\n)/, `$1    at swim (file:///sea/hush-hush/tide.ts:2:3)\n`);
+  const broken = { ...custom("tide_at", ""), run: () => Promise.reject(error) };
   const logged = async (env: Readonly<Record<string, string>>) => {
     const yaml = withToolboxes(scripted(script(call("tide_at"))), "[own]");
     const toolboxes = [{ name: "own", description: "Own.", tools: [broken] }];
-    const bench = await benchOf(yaml, { toolboxes, env }, {});
+    const bench = await benchOf(yaml, { toolboxes, env: { ...env, KEY: "hush-hush" } }, {});
     bench.send("Go");
     await bench.steps();
     expect(lastText(bench, "tool")).toBe("failed: no tide at 25");
@@ -255,7 +252,9 @@ test("TB-37: what a tool throws is logged with its place; with its message on a 
   expect(more).toEqual([]);
   expect(deployed).toMatchObject({ ...call1, fault: "Error", frames: expect.any(Array) as unknown });
   expect(JSON.stringify(deployed)).not.toContain("25");
-  expect(await logged({ LIMPET_DEV: "1" })).toMatchObject([{ ...call1, message: "no tide at 25" }]);
+  const [own] = await logged({ LIMPET_DEV: "1" });
+  expect(own).toMatchObject({ ...call1, message: "no tide at 25" });
+  expect(own?.["below"]).toMatch(/^\n {4}at swim \(file:\/\/\/sea\/\[secret:KEY\]\/tide\.ts:2:3\)\n {4}at /);
 });
 
 test("TB-37, SE-16: a timeout that is no time is an error of the tool, and the run goes on", async () => {
