@@ -140,7 +140,17 @@ test("AP-54: numbers as people read them", () => {
     "3 min 1 s",
     "2 h 5 min",
   ]);
-  expect([1.2, 0.009, 0, null].map(formatUsd)).toEqual(["$1.20", "<$0.01", "$0.00", "no price"]);
+  const costs = [1.2, 0.0207, 0.00996, 0.00423, 0.0004, 0.00000012, 0, null];
+  expect(costs.map((cost) => formatUsd(cost))).toEqual([
+    "$1.20",
+    "$0.02",
+    "$0.01",
+    "$0.0042",
+    "$0.00040",
+    "<$0.00001",
+    "$0.00",
+    "no price",
+  ]);
 });
 
 test("AP-54: a call says what it did, does, or was kept from", () => {
@@ -429,6 +439,8 @@ test("AP-54: what is left of a budget is said of the run at work, and between ru
   expect(say("session", false)).toBe("$1.50 left of $2.00 for this session");
   expect(say("tenant", false)).toBe("$1.50 left of $2.00 for today");
   expect(held("run")?.warnAt).toBe(1.6);
+  const small = { scope: "run", limit: 1, spent: 0.0042, warnAt: 0.8 } as const;
+  expect(describeMoneyLimit(small, true)).toBe("$0.9958 left of $1.00 for this run");
   expect(readMoneyLimit({ max_cost_usd: null })).toBeNull();
   expect(say("galaxy", true)).toBeNull();
 });

@@ -23,10 +23,21 @@ export const formatTokens = (count: number): string => {
 export const formatSigned = (count: number): string =>
   `${count < 0 ? "−" : "+"}${grouped.format(Math.abs(Math.round(count)))}`;
 
-/** Formats USD with two digits; a price that nobody knows is said so, and so is one of less than a cent. */
-export const formatUsd = (usd: number | null | undefined): string => {
+/** No sum is written with more digits than this one. */
+const leastUsd = 0.00001;
+
+/** So many digits after the point show cents, or two significant ones of what is less than a cent. */
+const digitsOf = (usd: number): number =>
+  usd >= leastUsd && usd < 0.00995 ? Math.min(5, 1 - Math.floor(Math.log10(usd))) : 2;
+
+/**
+ * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. What is
+ * left beside a sum that was spent gets the digits of that sum, so that both add up.
+ */
+export const formatUsd = (usd: number | null | undefined, spent = 0): string => {
   if (usd === null || usd === undefined) return "no price";
-  return usd > 0 && usd < 0.01 ? "<$0.01" : `$${usd.toFixed(2)}`;
+  if (usd > 0 && usd < leastUsd) return `<$${leastUsd.toFixed(5)}`;
+  return `$${usd.toFixed(Math.max(digitsOf(usd), digitsOf(spent)))}`;
 };
 
 /** Formats a share of one: `36 %`. */
