@@ -97,10 +97,10 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
       return true;
     },
   });
-  const loadEarlier = async (): Promise<boolean> => {
+  const loadEarlier = async (first?: number): Promise<boolean> => {
     try {
       if (arrivals.reading !== null && arrivals.reading.from > 0)
-        change(await readEarlier(options, arrivals.reading));
+        change(await readEarlier(options, arrivals.reading, first));
     } finally {
       earlier = null;
     }
@@ -111,7 +111,7 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     getSnapshot: publisher.get,
     subscribe: publisher.subscribe,
     getEvents: () => arrivals.reading?.log ?? [],
-    loadEarlier: () => (earlier ??= loadEarlier()),
+    loadEarlier: (first) => (earlier ??= loadEarlier(first)),
     loadWhole: async (thread, entry) => {
       if (arrivals.reading !== null) change(await readWhole(options, arrivals.reading, thread, entry));
     },

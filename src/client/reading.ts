@@ -82,9 +82,13 @@ const readAgain = async (
   };
 };
 
-/** Reads the events before those of a reading; returns how to add them. */
-export const readEarlier = (address: SessionAddress, reading: Reading): Promise<ReadingChange> =>
-  readAgain(address, reading, Math.max(0, reading.from - pageEvents));
+/** Reads the events before those of a reading, at least from a given one on; returns how to add them. */
+export const readEarlier = (
+  address: SessionAddress,
+  reading: Reading,
+  first = Infinity,
+): Promise<ReadingChange> =>
+  readAgain(address, reading, Math.max(0, Math.min(reading.from - pageEvents, first - 1)));
 
 /** Reads the whole of what an entry shows in part; returns how to put it in its place. */
 export const readWhole = async (

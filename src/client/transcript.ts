@@ -297,8 +297,11 @@ export interface OpenSession {
   readonly subscribe: (listener: () => void) => () => void;
   /** Returns the newest events that the transcript was made of, 2,000 at most, the oldest first; the array is never changed. */
   readonly getEvents: () => readonly StoredEvent[];
-  /** Adds older entries; resolves to whether still older ones exist. */
-  readonly loadEarlier: () => Promise<boolean>;
+  /**
+   * Adds older entries: those of 1,000 events, or of all from the event with the number `first` on, if these are more.
+   * Resolves to whether still older ones exist.
+   */
+  readonly loadEarlier: (first?: number) => Promise<boolean>;
   /** Replaces the shortened texts of a truncated entry by the whole ones. */
   readonly loadWhole: (thread: string, entry: string) => Promise<void>;
   /** Tries to connect at once. */

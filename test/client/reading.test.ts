@@ -92,3 +92,15 @@ test("AP-51: a reading that ran far ahead while earlier events came is left as i
   const again = (await readEarlier(address, reading))(reading);
   expect(entriesOf(again)).toEqual(seqs(1, 6_000));
 });
+
+test("AP-51: events from a far one on are read with one reading, each once", async () => {
+  const { address, asked } = serve(20_500);
+  let reading = await beginReading(address, new AbortController().signal);
+  reading = feed(reading, 19_501, 20_500);
+  reading = (await readEarlier(address, reading, 301))(reading);
+  expect(asked).toHaveLength(20);
+  expect(reading.from).toBe(300);
+  expect(entriesOf(reading)).toEqual(seqs(301, 20_500));
+  reading = (await readEarlier(address, reading, 301))(reading);
+  expect(reading.from).toBe(0);
+});

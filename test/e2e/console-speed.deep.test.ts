@@ -63,6 +63,20 @@ const readOlderEvents = async (session: string): Promise<void> => {
   await close();
 };
 
+/** The turns of a run that the page does not hold are read once it is chosen. */
+const showOldRun = async (session: string): Promise<void> => {
+  const { page, close } = await openConsole(browser, server.url);
+  await page.goto(`${server.url}/console#${session}`);
+  const choice = page.getByLabel("Which run");
+  await choice.waitFor();
+  const oldest = await choice.locator("option[value^=run_]").last().getAttribute("value");
+  await choice.selectOption(oldest);
+  await page.getByText("Its last turn").waitFor();
+  await expect.poll(() => page.locator(".panel .lane-title").count()).toBe(4);
+  expect(await page.locator(".panel .lane-title").last().textContent()).toBe("Answered");
+  await close();
+};
+
 test("AP-54: a session of 2,000 events is there quickly", async () => {
   const session = await api.create({ title: "A long one" });
   for (let head = 0; head < 2_000;) {
@@ -79,6 +93,7 @@ test("AP-54: a session of 2,000 events is there quickly", async () => {
     await close();
   }
   await readOlderEvents(session);
+  await showOldRun(session);
   console.log(`2,000 events are shown after ${times.map(Math.round).join(", ")} ms`);
   expect(median(times)).toBeLessThanOrEqual(3_000);
 });

@@ -191,7 +191,12 @@ test("AP-54: the palette renames and clears the session, shows its tabs, and sav
   await page.getByRole("heading", { name: "Low water", level: 1 }).waitFor();
   await choose("show notes");
   await page.getByRole("tab", { name: "Notes", selected: true }).waitFor();
+  const pages: string[] = [];
+  page.on("request", (request) => {
+    if (/\/events\?.*\blimit=/.test(request.url())) pages.push(request.url());
+  });
   const [saved] = await Promise.all([page.waitForEvent("download"), choose("download")]);
+  expect(pages).toHaveLength(1);
   expect(saved.suggestedFilename()).toBe(`${session}.jsonl`);
   const lines = readFileSync(await saved.path(), "utf8")
     .trim()

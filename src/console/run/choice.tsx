@@ -2,7 +2,9 @@ import type { OpenSession, Transcript, TranscriptRun } from "../../client/transc
 import { escapeInLine } from "../parts/escape.ts";
 import { formatTime } from "../parts/format.ts";
 import { createStore, useStore } from "../parts/hooks.ts";
+import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
+import { readEvents } from "../state/events.ts";
 
 /** Which run of a session the panel tells of: the newest, unless a person chose another one. */
 
@@ -16,16 +18,24 @@ export const useShownRun = (runs: readonly TranscriptRun[]): TranscriptRun | und
 };
 
 /** Reads older events until the turns of a run are there from the first one on. */
-const bringTurns = async ({ getSnapshot, loadEarlier }: OpenSession, id: string): Promise<void> => {
+const bringTurns = async (
+  api: Api,
+  session: string,
+  { getSnapshot, loadEarlier }: OpenSession,
+  id: string,
+): Promise<void> => {
   const isMissing = (): boolean => {
     const run = getSnapshot().runs.find((each) => each.id === id);
     return run !== undefined && run.turns > 0 && (run.timeline[0]?.turn ?? 2) > 1;
   };
-  while (isMissing() && (await loadEarlier()));
+  if (!isMissing()) return;
+  const starts = await readEvents(api, session, { types: "run_start" });
+  const first = starts.find(({ run }) => run === id)?.seq;
+  while (isMissing() && (await loadEarlier(first)));
 };
 
-/** So much of a message names its run. */
-const nameLength = 40;
+/** A line with more characters than name a run; no pair of surrogates is split. */
+const longName = /^(.{40}).+/su;
 
 /** Returns the beginning of what the person said for a run; empty if the page does not hold it. */
 const saidFor = ({ threads }: Transcript, run: string): string => {
@@ -35,7 +45,7 @@ const saidFor = ({ threads }: Transcript, run: string): string => {
   const parts = said?.kind === "message" ? said.parts : [];
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
   const line = text.trim().split("\n")[0] ?? "";
-  return line.length <= nameLength ? line : `${line.slice(0, nameLength)}…`;
+  return line.replace(longName, "$1…");
 };
 
 const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled: "stopped" };
@@ -62,12 +72,12 @@ interface RunChoiceProps {
 
 /** The field that chooses among several runs, the newest first. */
 export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
-  const { report } = useApp();
+  const { api, report } = useApp();
   const { id, open } = useSession();
   const choose = (run: string): void => {
     if (run === older) return report(open.loadEarlier());
     choice.set(run === runs.at(-1)?.id ? null : { session: id, run });
-    report(bringTurns(open, run));
+    report(bringTurns(api, id, open, run));
   };
   return (
     <select
