@@ -236,7 +236,10 @@ test("TB-37: a tool that returns a text is told what to return", async () => {
 
 test("TB-37: what a tool throws is logged with its place; with its message on a developer's machine only", async () => {
   const error = new Error("no tide at 25\n    at canary");
-  error.stack = error.stack?.replace(/(canary\n)/, `$1    at swim (file:///sea/hush-hush/tide.ts:2:3)\n`);
+  error.stack = (error.stack ?? "").replace(
+    /(canary\n)/,
+    `$1    at swim (file:///sea/hush-hush/tide.ts:2:3)\n`,
+  );
   const broken = { ...custom("tide_at", ""), run: () => Promise.reject(error) };
   const logged = async (env: Readonly<Record<string, string>>) => {
     const yaml = withToolboxes(scripted(script(call("tide_at"))), "[own]");
