@@ -3,8 +3,8 @@ import { createOutputFilter, explainSettingsFault, ownTrace } from "../../src/cl
 
 /** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
 
-const shown = (text: string): readonly string[] => {
-  const filter = createOutputFilter();
+const shown = (text: string, onRebuild = (): void => undefined): readonly string[] => {
+  const filter = createOutputFilter(onRebuild);
   return text.split("\n").flatMap((line) => filter(line) ?? []);
 };
 
@@ -118,6 +118,7 @@ test("AP-70: a missing entry point is told in one sentence, whichever way wrangl
 
 test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
   const built = "[custom build] built acme into .limpet/acme/";
+  let rebuilds = 0;
   expect(
     shown(
       [
@@ -127,6 +128,7 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
         "[custom build] acme has errors; its last good build goes on serving",
         built,
       ].join("\n"),
+      () => (rebuilds += 1),
     ),
   ).toEqual([
     "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
@@ -134,6 +136,7 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
     "acme has errors; its last good build goes on serving",
     "acme is built anew; new sessions begin with it",
   ]);
+  expect(rebuilds).toBe(1);
 });
 
 test("AP-70: of a build that fails nothing is shown but what it says, and what that means", () => {

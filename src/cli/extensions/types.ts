@@ -1,38 +1,63 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Diagnostic } from "../../config/document/diagnostics.ts";
 import { teamFolder } from "../../config/build/files.ts";
 
 /** This file says what the types forbid in a team's extensions, which Node strips of them before they are loaded. */
 
-/** A name that nothing uses is no mistake while its file is written. */
-const milder = { noUnusedLocals: false, noUnusedParameters: false };
-
-/** Returns the project's compiler options as arguments: of the whole project, the compiler would check every file. */
-const readOptions = (file: string): readonly string[] => {
-  const { compilerOptions } = JSON.parse(readFileSync(file, "utf8")) as {
-    readonly compilerOptions: Readonly<Record<string, unknown>>;
-  };
-  return Object.entries({ ...compilerOptions, ...milder }).flatMap(([name, value]) => [
-    `--${name}`,
-    [value].flat().join(","),
-  ]);
+/** A name that nothing uses is no mistake while its file is written, and the compiler leaves no files behind. */
+const options = {
+  noUnusedLocals: false,
+  noUnusedParameters: false,
+  noEmit: true,
+  composite: false,
+  incremental: false,
 };
 
-/** Runs the compiler; returns what it printed. */
-const runCompiler = async (root: string, args: readonly string[]): Promise<string> => {
+/** Returns the project's settings for one team's extensions alone, for a folder in `.limpet/`. */
+const settingsFor = (team: string): string =>
+  JSON.stringify({
+    extends: "../../tsconfig.json",
+    compilerOptions: options,
+    files: [`../../config/${team}/extensions.ts`],
+    include: [],
+  });
+
+interface CompilerOutput {
+  readonly isFine: boolean;
+  readonly output: string;
+}
+
+/** Runs the compiler with the settings in a folder of `.limpet/`; places are relative to the root. */
+const runCompiler = async (root: string, folder: string): Promise<CompilerOutput> => {
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const child = spawn(process.execPath, [compiler, "--ignoreConfig", "--pretty", "false", ...args], {
+  const child = spawn(process.execPath, [compiler, "-p", `.limpet/${folder}`, "--pretty", "false"], {
     cwd: root,
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  await once(child, "close");
-  return output;
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { isFine: code === 0, output };
 };
+
+/** Compiles a team's extensions by settings of their own, in a folder that neither git nor a watcher sees. */
+const compileExtensions = async (root: string, team: string): Promise<CompilerOutput> => {
+  const builds = join(root, ".limpet");
+  mkdirSync(builds, { recursive: true });
+  const folder = mkdtempSync(join(builds, ".types-"));
+  try {
+    writeFileSync(join(folder, "tsconfig.json"), settingsFor(team));
+    return await runCompiler(root, basename(folder));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+const about = { severity: "error", code: "extension_invalid", path: "" } as const;
 
 /** Reads `FILE(LINE,COLUMN): error CODE: MESSAGE`, below which indented lines lead to what is wrong in particular. */
 const toDiagnostic = (entry: string): readonly Diagnostic[] => {
@@ -41,15 +66,25 @@ const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   if (file === undefined || message === undefined) return [];
   const hint = more.trim().split("\n").at(-1)?.trim() ?? "";
   const place = { file, line: Number(line), column: Number(column) };
-  const about = { severity: "error", code: "extension_invalid", path: "", message } as const;
-  return [{ ...place, ...about, ...(hint === "" ? {} : { hint }) }];
+  return [{ ...place, ...about, message, ...(hint === "" ? {} : { hint }) }];
 };
+
+/** Says that the compiler failed for another reason than a mistake in the team's own files. */
+const failureOf = (team: string, output: string): Diagnostic => ({
+  ...about,
+  file: `config/${team}/extensions.ts`,
+  line: 1,
+  column: 1,
+  message: "its types could not be checked; the compiler says:",
+  hint: output.trim().replaceAll("\n", "\n  "),
+});
 
 /** Checks the types of a team's `extensions.ts` and of what it imports below `config/`; a place without types has none. */
 export const checkTypes = async (root: string, team: string): Promise<readonly Diagnostic[]> => {
   const file = join(teamFolder(root, team), "extensions.ts");
-  const settings = join(root, "tsconfig.json");
-  if (!existsSync(file) || !existsSync(settings)) return [];
-  const output = await runCompiler(root, [...readOptions(settings), file]);
-  return output.split(/\n(?! )/).flatMap(toDiagnostic);
+  if (!existsSync(file) || !existsSync(join(root, "tsconfig.json"))) return [];
+  const { isFine, output } = await compileExtensions(root, team);
+  if (isFine) return [];
+  const found = output.split(/\n(?! )/).flatMap(toDiagnostic);
+  return found.length > 0 ? found : [failureOf(team, output)];
 };

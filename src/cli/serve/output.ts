@@ -41,8 +41,7 @@ const buildNews = /^built (\S+) into /;
 /** What it means that the runtime does not find a host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
 
-/** What a build that is served is told by. */
-export const builtAnew = (team: string): string => `${team} is built anew; new sessions begin with it`;
+const describeRebuild = (team: string): string => `${team} is built anew; new sessions begin with it`;
 
 const ownTraceId = "11".repeat(16);
 
@@ -116,8 +115,8 @@ const createLogFormat = (): ((text: string) => string | null) => {
   };
 };
 
-/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
-export const createOutputFilter = (): ((line: string) => string | null) => {
+/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. Calls `onRebuild` for each build but the first. */
+export const createOutputFilter = (onRebuild: () => void): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   const formatBuild = (text: string): string | null => {
@@ -125,7 +124,9 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
     if (team === undefined) return buildNoise.test(text) ? null : text;
     const isFirst = !seen.has(team);
     seen.add(team);
-    return isFirst ? null : builtAnew(team);
+    if (isFirst) return null;
+    onRebuild();
+    return describeRebuild(team);
   };
   const formatLog = createLogFormat();
   const tellLookup = (): string | null => {
@@ -153,9 +154,13 @@ export const createOutputFilter = (): ((line: string) => string | null) => {
 const keptLines = 40;
 
 /** Shows the filtered lines of a stream; returns its last lines as they came. */
-export const relayOutput = (from: Readable, show: (line: string) => void): readonly string[] => {
+export const relayOutput = (
+  from: Readable,
+  show: (line: string) => void,
+  onRebuild: () => void,
+): readonly string[] => {
   const kept: string[] = [];
-  const filter = createOutputFilter();
+  const filter = createOutputFilter(onRebuild);
   createInterface({ input: from }).on("line", (line) => {
     kept.push(line);
     if (kept.length > keptLines) kept.shift();

@@ -12,7 +12,7 @@ import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RunningWrangler } from "./keep-running.ts";
-import { builtAnew, ownTrace, relayOutput } from "./output.ts";
+import { ownTrace, relayOutput } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
@@ -98,12 +98,13 @@ const memory = {
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
-/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading. Gives the last lines of its own, too. */
+/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading, `onRebuild` is called for each new build. */
 const startWrangler = (
   args: readonly string[],
   { target, voucher }: FrontOptions,
   port: number,
   show: (line: string) => void,
+  onRebuild: () => void,
 ): RunningWrangler => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const named = ["LIMPET_DEV:1", `LIMPET_FRONT:${voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
@@ -114,7 +115,7 @@ const startWrangler = (
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...memory, ...process.env },
   });
-  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show));
+  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show, onRebuild));
   return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
 };
 
@@ -200,12 +201,9 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),
-    start: (show) => startWrangler(args, options, port, show),
+    start: (show) => startWrangler(args, options, port, show, () => void reportTypes()),
     awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
-    print: (line) => {
-      print(line);
-      if (line === builtAnew(team)) reportTypes();
-    },
+    print,
   });
   const readiness = await waitUntilReady(options, () => true);
   if (readiness === null) return;
@@ -213,7 +211,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
     const opened = await openFronts(host ?? "localhost", port, options);
     markReady();
     printReady(team, opened, readiness);
-    reportTypes();
+    void reportTypes();
   } catch (fault) {
     print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
     process.kill(process.pid, "SIGTERM");

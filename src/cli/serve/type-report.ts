@@ -3,19 +3,29 @@ import { checkTypes } from "../extensions/types.ts";
 
 /** This file tells what the types forbid in the extensions of a team that is served. */
 
-/** Creates a check that runs behind the server, one at a time, and prints what is wrong unless it was printed last. */
-export const createTypeReport = (root: string, team: string, print: (line: string) => void): (() => void) => {
+/**
+ * Creates a check that runs behind the server and prints what is wrong unless it was printed last. While one runs, at most
+ * one more waits, which sees whatever changes until then; the promise resolves once what was asked for is checked.
+ */
+export const createTypeReport = (
+  root: string,
+  team: string,
+  print: (line: string) => void,
+): (() => Promise<void>) => {
   let known = "";
-  let checked: Promise<void> = Promise.resolve();
+  let running = Promise.resolve();
+  let pending: Promise<void> | null = null;
   const check = async (): Promise<void> => {
+    pending = null;
     const found = formatDiagnostics(await checkTypes(root, team)).join("\n");
     if (found !== "" && found !== known)
       print(`${found}\n${team} is served all the same; limpet deploy refuses it.`);
     known = found;
   };
   return () => {
-    checked = checked
+    pending ??= running = running
       .then(check)
       .catch((fault: unknown) => print(`The types were not checked: ${String(fault)}`));
+    return pending;
   };
 };
