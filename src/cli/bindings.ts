@@ -46,6 +46,19 @@ export const findEnvironment = (toml: string, team: string): number | null => {
   return at === undefined ? null : toml.slice(0, at).split("\n").length;
 };
 
+/**
+ * Says that a team's environment names no entry point of its own: then wrangler takes the first one of the file, which is
+ * another team's. Null if it names one, or if it is no table.
+ */
+export const findEntryProblem = (toml: string, team: string): string | null => {
+  if (team === "default" || tablesOf(toml, team).length === 0) return null;
+  const own = new RegExp(String.raw`^\s*\[\s*env\s*\.\s*"?${team}"?\s*\]`);
+  const table = tablesOf(toml, team).find((text) => own.test(text)) ?? "";
+  const dotted = new RegExp(String.raw`^\s*env\s*\.\s*"?${team}"?\s*\.\s*main\s*=`, "m");
+  if (/^\s*main\s*=/m.test(table) || dotted.test(toml)) return null;
+  return `[env.${team}] in wrangler.toml lacks the key main, so wrangler would take team default: add main = ".limpet/${team}/worker.js".`;
+};
+
 /** Defines the names that a team's environment declares. */
 interface EnvironmentNames {
   /** Names the secrets that must be set; null if the environment does not say, so that wrangler reads any. */

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { awaitFirstBuild } from "../../src/cli/serve/first-build.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import type { ShippedPlace } from "../support/shipped-place.ts";
 
@@ -197,6 +198,23 @@ test("AP-71: a team without an environment is told what to write", async () => {
   expect([code, lines.slice(0, 2)]).toEqual([1, ["wrangler.toml has no environment acme; add:", ""]]);
   expect(lines).toContain("[env.acme]");
   expect(asked()).toEqual([]);
+});
+
+test("AP-71 AP-70: an environment without an entry point would serve the team default: it is neither deployed nor served", async () => {
+  await place.call("new-team", "acme");
+  const toml = place.read("wrangler.toml");
+  const lacking = toml.replace('main = ".limpet/acme/worker.js"\n', "");
+  place.write("wrangler.toml", lacking);
+  useWrangler({ secrets: bothSecrets });
+  const problem =
+    '[env.acme] in wrangler.toml lacks the key main, so wrangler would take team default: add main = ".limpet/acme/worker.js".';
+  expect(await place.call("deploy", "acme")).toEqual({ code: 1, lines: [problem] });
+  expect(asked()).toEqual([]);
+  const printed: string[] = [];
+  expect(await awaitFirstBuild(place.root, "acme", (line) => printed.push(line))).toBe(false);
+  expect(printed).toEqual([problem]);
+  place.write("wrangler.toml", `env.acme.main = ".limpet/acme/worker.js"\n${lacking}`);
+  expect((await place.call("deploy", "acme", "--dry-run")).code).toBe(0);
 });
 
 test("AP-71: a team that does not exist is told with those that do", async () => {

@@ -1,7 +1,13 @@
 import { listTeams } from "../../config/build/files.ts";
 import { hasErrors } from "../../config/document/diagnostics.ts";
 import { secretCommand } from "../../config/document/references.ts";
-import { findEnvironment, readDeclaredNames, readSandboxName, readWranglerFile } from "../bindings.ts";
+import {
+  findEntryProblem,
+  findEnvironment,
+  readDeclaredNames,
+  readSandboxName,
+  readWranglerFile,
+} from "../bindings.ts";
 import { compileTypedFolder, printDiagnostics } from "../compile.ts";
 import { environmentText } from "../new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
@@ -98,6 +104,11 @@ export const runDeploy = async (
     terminal.print(
       `wrangler.toml has no environment ${team}; add:\n${environmentText(team, Object.keys(secrets))}`,
     );
+    return exitCodes.diagnostics;
+  }
+  const entryProblem = findEntryProblem(toml, team);
+  if (entryProblem !== null) {
+    terminal.print(entryProblem);
     return exitCodes.diagnostics;
   }
   const variables = readDeclaredNames(toml, team).variables;

@@ -4,7 +4,7 @@ import { existsSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { listTeams, teamFolder } from "../../config/build/files.ts";
-import { findEnvironment, readWranglerFile } from "../bindings.ts";
+import { findEntryProblem, findEnvironment, readWranglerFile } from "../bindings.ts";
 
 /** This file sees to it that wrangler begins with a team that is built: it ends at once if its first build fails. */
 
@@ -26,7 +26,8 @@ const findTeamProblem = (root: string, team: string): string | null => {
   const teams = listTeams(root);
   if (!teams.includes(team))
     return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} makes it.`;
-  if (team === "default" || findEnvironment(readWranglerFile(root), team) !== null) return null;
+  const toml = readWranglerFile(root);
+  if (team === "default" || findEnvironment(toml, team) !== null) return findEntryProblem(toml, team);
   return `wrangler.toml has no environment ${team}; npx limpet deploy ${team} --dry-run prints one to add.`;
 };
 
