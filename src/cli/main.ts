@@ -3,6 +3,8 @@ import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 import { runProcess } from "./process.ts";
 
+/** This file runs the commands of a clone. It is executable, since the links that npx keeps to a clone may lead here. */
+
 // Without this cache, compiling unchanged code would take a third of a command's time.
 enableCompileCache();
 const { run } = await import("./run.ts");
