@@ -1,6 +1,5 @@
-import { teamNameProblem } from "../config/build/files.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes, helpOf, parseCommandLine, usageText } from "./usage.ts";
+import { exitCodes, helpOf, parseCommandLine, refuseUsage, usageText } from "./usage.ts";
 
 /** This file finds the command that a command line is for, and runs it. */
 
@@ -29,25 +28,18 @@ export const remoteCommands: Readonly<Record<string, CliCommand>> = Object.fromE
   remoteNames.map((name) => [name, runRemoteLazily]),
 );
 
-/** Returns whether `explain` describes the product and not a team. */
-const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
-  kinds === true || effects === true;
+/** Lists the commands that work on a project. */
+export const projectNames = [
+  "validate",
+  "build",
+  "build-shell",
+  "build-client",
+  "new-team",
+  "explain",
+  "deploy",
+] as const;
 
-const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
-
-/** Says what is wrong with the names that a command was given; null if nothing is. Others have names of their own. */
-const namesProblem = (given: CommandArguments): string | null =>
-  isRemote(given.command) ? null : teamNamesProblem(given);
-
-const teamNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
-  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
-  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
-  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
-    return "explain needs a team, and may name one of its agents";
-  }
-  const teams = command === "explain" ? names.slice(0, 1) : names;
-  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
-};
+export type ProjectCommands = Readonly<Record<(typeof projectNames)[number], CliCommand>>;
 
 /** Runs `command`; a file that cannot be read or written becomes exit code 3. */
 const runGuarded = async (
@@ -76,23 +68,14 @@ export const dispatch = async (
   given: readonly string[],
   terminal: Terminal,
 ): Promise<ExitCode> => {
-  const refuse = (problem: string, command?: string): ExitCode => {
-    const help =
-      command === undefined
-        ? "limpet --help lists the commands"
-        : `limpet ${command} --help lists what it takes`;
-    terminal.print(`${problem}\n${help}`);
-    return exitCodes.usage;
-  };
   const parsed = parseCommandLine(given);
-  if (!parsed.ok) return refuse(parsed.problem, parsed.command);
+  if (!parsed.ok) return refuseUsage(terminal, parsed.problem, parsed.command);
   const { command: name, flags } = parsed.arguments;
   if (flags.help === true) {
     terminal.print(helpText(name));
     return exitCodes.fine;
   }
   const command = name === undefined ? undefined : commands[name];
-  if (command === undefined) return refuse("no command was given");
-  const problem = namesProblem(parsed.arguments);
-  return problem === null ? runGuarded(command, terminal, parsed.arguments) : refuse(problem, name);
+  if (command === undefined) return refuseUsage(terminal, "no command was given");
+  return runGuarded(command, terminal, parsed.arguments);
 };

@@ -1,5 +1,5 @@
 import type { CliCommand } from "./dispatch.ts";
-import { dispatch, remoteCommands } from "./dispatch.ts";
+import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
 import { runProcess } from "./process.ts";
 import { exitCodes } from "./usage.ts";
 
@@ -9,8 +9,6 @@ const refuse: CliCommand = async (terminal, { command }) => {
   terminal.print(`limpet ${command} works on a project: run it in a clone of Limpet, not from its package.`);
   return exitCodes.usage;
 };
-
-const projectNames = ["validate", "build", "build-shell", "build-client", "new-team", "explain", "deploy"];
 
 await runProcess(
   (given, terminal) =>

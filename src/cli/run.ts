@@ -1,16 +1,17 @@
 import { runBuild } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
 import { runDeploy } from "./deploy/deploy.ts";
-import type { CliCommand } from "./dispatch.ts";
-import { dispatch, remoteCommands } from "./dispatch.ts";
+import type { ProjectCommands } from "./dispatch.ts";
+import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
 import { runExplain } from "./explain.ts";
 import { runNewTeam } from "./new-team.ts";
+import { checkTeamNames } from "./team-names.ts";
 import type { ExitCode, Terminal } from "./usage.ts";
 import { runValidate } from "./validate.ts";
 
 /** This file is the command line of a clone. */
 
-const commands: Readonly<Record<string, CliCommand>> = {
+const projectCommands: ProjectCommands = {
   validate: runValidate,
   build: runBuild,
   "build-shell": buildShell,
@@ -18,6 +19,10 @@ const commands: Readonly<Record<string, CliCommand>> = {
   "new-team": runNewTeam,
   explain: runExplain,
   deploy: runDeploy,
+};
+
+const commands = {
+  ...Object.fromEntries(projectNames.map((name) => [name, checkTeamNames(projectCommands[name])])),
   ...remoteCommands,
 };
 

@@ -68,6 +68,16 @@ export interface Terminal {
   readonly person?: Person;
 }
 
+/** Prints what is wrong with a command line, and where its help is; `command` is the one that it is for. */
+export const refuseUsage = (terminal: Terminal, problem: string, command?: string): ExitCode => {
+  const help =
+    command === undefined
+      ? "limpet --help lists the commands"
+      : `limpet ${command} --help lists what it takes`;
+  terminal.print(`${problem}\n${help}`);
+  return exitCodes.usage;
+};
+
 const flagOptions = {
   strict: { type: "boolean" },
   json: { type: "boolean" },

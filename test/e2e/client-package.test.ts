@@ -63,10 +63,11 @@ test("AP-53: its command line speaks with a server, and says where the other com
     code: 3,
     said: "No server answers at http://127.0.0.1:9: is that its address? Name another by --url or LIMPET_URL.\n",
   });
-  expect(await limpet("validate")).toEqual({
-    code: 2,
-    said: "limpet validate works on a project: run it in a clone of Limpet, not from its package.\n",
-  });
+  for (const command of ["validate", "build", "deploy", "explain", "new-team"])
+    expect(await limpet(command)).toEqual({
+      code: 2,
+      said: `limpet ${command} works on a project: run it in a clone of Limpet, not from its package.\n`,
+    });
   expect((await limpet("chat", "--help")).said).toMatch(/^limpet chat \[session\] /);
 });
 

@@ -1,0 +1,31 @@
+import { teamNameProblem } from "../config/build/files.ts";
+import type { CliCommand } from "./dispatch.ts";
+import type { CommandArguments } from "./usage.ts";
+import { refuseUsage } from "./usage.ts";
+
+/** This file checks the names of teams that the commands of a project are given. */
+
+/** Returns whether `explain` describes the product and not a team. */
+const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
+  kinds === true || effects === true;
+
+const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
+
+/** Says what is wrong with the names that a command was given; null if nothing is. */
+const findNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
+  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
+  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
+  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
+    return "explain needs a team, and may name one of its agents";
+  }
+  const teams = command === "explain" ? names.slice(0, 1) : names;
+  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
+};
+
+/** Returns a command that runs only if the names that it is given may be those of teams. */
+export const checkTeamNames =
+  (command: CliCommand): CliCommand =>
+  async (terminal, given) => {
+    const problem = findNamesProblem(given);
+    return problem === null ? command(terminal, given) : refuseUsage(terminal, problem, given.command);
+  };
