@@ -18,6 +18,7 @@ const KeyPage = lazy(async () => (await import("./refused.tsx")).KeyPage);
 const ContextRegion = lazy(async () => (await import("./context/region.tsx")).ContextRegion);
 const RunPanel = lazy(async () => (await import("./run/panel.tsx")).RunPanel);
 const Palette = lazy(async () => (await import("./palette/palette.tsx")).Palette);
+const GrantsDialog = lazy(async () => (await import("./palette/grants-dialog.tsx")).GrantsDialog);
 const KeysDialog = lazy(async () => (await import("./palette/keys-dialog.tsx")).KeysDialog);
 
 /** The page: three regions on a desk, one at a time on a phone. */
@@ -28,7 +29,7 @@ export interface Announcements {
   readonly urgent: Store<string>;
 }
 
-export type Layer = "keys" | "palette" | "stop" | null;
+export type Layer = "keys" | "palette" | "permissions" | "stop" | null;
 
 const Voices = ({ polite, urgent }: Announcements) => (
   <>
@@ -136,7 +137,8 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
   const control = useStore(app.session);
   const shown = useStore(layer);
   const [, setReady] = useState(false);
-  const close = (): void => layer.set(null);
+  // The layer that is closed may have opened another one.
+  const close = (): void => layer.set((now) => (now === shown ? null : now));
   useEffect(() => {
     const press = (event: KeyboardEvent): void =>
       pressKey(event, {
@@ -169,6 +171,7 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
       <Fault />
       <Voices {...announcements} />
       {shown === "keys" && <KeysDialog onClose={close} />}
+      {shown === "permissions" && <GrantsDialog onClose={close} />}
       {shown === "palette" && <Palette onClose={close} />}
       {shown === "stop" && control !== null && (
         <SessionContext.Provider value={control}>

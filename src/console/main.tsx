@@ -105,6 +105,7 @@ const app: App = {
   fault,
   announce,
   showKeys: () => layer.set("keys"),
+  showPermissions: () => layer.set("permissions"),
   forgetKey: () => {
     session.get()?.close();
     session.set(null);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { serveConsole, violationsOf } from "../support/console-page.ts";
+import { phone, serveConsole, violationsOf } from "../support/console-page.ts";
 import { until } from "../support/dev-server.ts";
 
 /** AP-54: permissions that approvals have left behind are found in the console, and taken back. */
@@ -16,8 +16,8 @@ const askedBy = async (session: string): Promise<string | null> => {
   }).then(({ ask }) => ask);
 };
 
-test("AP-54 TB-8: what was allowed for an agent stands in the palette, and asks again once it is taken back", async () => {
-  const first = await site.api.create();
+test("AP-54 TB-8: what was allowed for an agent stands in the palette and in menus with its session and who gave it, and asks again once it is taken back", async () => {
+  const first = await site.api.create({ title: "The letter" });
   const ask = await askedBy(first);
   await site.api.post(`/v1/sessions/${first}/asks/${ask}`, { decision: "approve", remember: "agent" });
   const granted = async () => ((await site.api.get("/v1/grants")).body["data"] as unknown[]).length;
@@ -30,9 +30,18 @@ test("AP-54 TB-8: what was allowed for an agent stands in the palette, and asks 
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "What to do" }).fill("permission");
   await page.keyboard.press("Enter");
-  const dialog = page.getByRole("dialog");
-  await dialog.getByText("for guide in every session").waitFor();
-  expect(await dialog.locator("code").textContent()).toBe("shared_state_set *");
+  const dialog = page.getByRole("dialog", { name: "Permissions" });
+  await dialog.getByText("Any use of shared_state_set").waitFor();
+  await dialog.getByText(/^For guide in every session, until .*; given in/).waitFor();
+  await dialog.getByText(/You allowed it · \d\d:\d\d/).waitFor();
+  await dialog.getByRole("link", { name: "The letter" }).click();
+  await page.getByRole("heading", { name: "The letter", level: 1 }).waitFor();
+  expect(await dialog.count()).toBe(0);
+
+  await page.setViewportSize(phone);
+  await page.locator(".conversation").getByRole("button", { name: "What to do with this session" }).click();
+  await page.getByRole("menuitem", { name: "Permissions…" }).click();
+  await dialog.getByText("Any use of").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Take it back" }).click();
   await dialog.getByText("None.").waitFor();

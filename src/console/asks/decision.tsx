@@ -120,8 +120,7 @@ export const Decision = (props: DecisionProps) => {
       </div>
       {pattern !== null && remember !== "once" && !isChanged && (
         <p class="ask-rule">
-          {describeLasting(remember)} ({withCommand("K")}, “Permissions that were given”):{" "}
-          <code>{pattern}</code>
+          {describeLasting(remember)} (“Permissions” in the “…” menu): <code>{pattern}</code>
         </p>
       )}
     </>

@@ -10,8 +10,8 @@ import { downloadSession } from "./download.ts";
 
 /** All that the palette offers. */
 
-/** What the palette asks for before it acts on the session that is shown, or shows itself. */
-export type PaletteStep = SessionQuestion | "rename" | "grants";
+/** What the palette asks for before it acts on the session that is shown. */
+export type PaletteStep = SessionQuestion | "rename";
 
 export interface Action {
   readonly id: string;
@@ -111,7 +111,7 @@ export const listActions = (app: App, now: number): readonly Action[] => [
     key: "N",
     run: () => app.go({ session: null, context: null }),
   },
-  { id: "grants", name: "Permissions that were given…", icon: "list", run: () => "grants" },
+  { id: "permissions", name: "Permissions that were given", icon: "list", run: app.showPermissions },
   { id: "keys", name: "Keys", icon: "list", key: "?", run: app.showKeys },
   ...app.sessions.list.get().rows.map((row): Action => ({
     id: `session ${row.id}`,

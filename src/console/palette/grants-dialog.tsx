@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../parts/controls.tsx";
-import { escapeInLine } from "../parts/escape.ts";
 import { formatTime } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useLoad, useStore } from "../parts/hooks.ts";
+import { titleOf } from "../sessions/status.ts";
 import { useApp } from "../state/app.ts";
-import { describeReach } from "./reach.ts";
+import { nameOf } from "../asks/closed.ts";
+import { describeAllowed, describeReach } from "./reach.ts";
 import type { GrantRow } from "./reach.ts";
 
 /** The permissions that approvals have left behind, each to be taken back. */
@@ -12,22 +13,34 @@ import type { GrantRow } from "./reach.ts";
 interface GrantProps {
   readonly grant: GrantRow;
   readonly onRevoke: () => void;
+  /** The page goes to the session of the permission. */
+  readonly onLeave: () => void;
 }
 
-const Grant = ({ grant, onRevoke }: GrantProps) => (
-  <li class="row-of-buttons">
-    <span>
-      <code>{escapeInLine(`${grant.tool} ${grant.pattern}`)}</code>
-      <br />
-      <span class="meta">
-        {describeReach(grant)}; given {formatTime(grant.at, Date.now())}
+const Grant = ({ grant, onRevoke, onLeave }: GrantProps) => {
+  const { sessions, session } = useApp();
+  const row = useStore(sessions.list).rows.find(({ id }) => id === grant.session);
+  const { words, code } = describeAllowed(grant);
+  return (
+    <li class="row-of-buttons">
+      <span>
+        {words} <code>{code}</code>
+        <br />
+        <span class="meta">
+          {describeReach(grant)}{" "}
+          <a href={`#${grant.session}`} onClick={onLeave}>
+            {row === undefined ? "one that the list does not show" : titleOf(row)}
+          </a>
+          <br />
+          {nameOf(grant.by, session.get()?.keyName ?? "")} allowed it · {formatTime(grant.at, Date.now())}
+        </span>
       </span>
-    </span>
-    <button type="button" class="button" onClick={onRevoke}>
-      Take it back
-    </button>
-  </li>
-);
+      <button type="button" class="button" onClick={onRevoke}>
+        Take it back
+      </button>
+    </li>
+  );
+};
 
 export const GrantsDialog = ({ onClose }: { readonly onClose: () => void }) => {
   const { api, report } = useApp();
@@ -40,14 +53,14 @@ export const GrantsDialog = ({ onClose }: { readonly onClose: () => void }) => {
     setChanges(changes + 1);
   };
   return (
-    <Dialog title="Permissions that were given" onClose={onClose}>
+    <Dialog title="Permissions" onClose={onClose}>
       {value === null && <p class="meta">{problem ?? "They are being read."}</p>}
       {value?.data.length === 0 && (
         <p>None. An approval leaves one behind where it is remembered for a session or an agent.</p>
       )}
       <ul>
         {value?.data.map((grant) => (
-          <Grant key={grant.id} grant={grant} onRevoke={() => report(revoke(grant.id))} />
+          <Grant key={grant.id} grant={grant} onRevoke={() => report(revoke(grant.id))} onLeave={onClose} />
         ))}
       </ul>
       <div class="row-of-buttons">

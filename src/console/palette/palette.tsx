@@ -7,7 +7,6 @@ import { useApp } from "../state/app.ts";
 import type { SessionControl } from "../state/session.ts";
 import { listActions } from "./actions.ts";
 import type { Action, PaletteStep } from "./actions.ts";
-import { GrantsDialog } from "./grants-dialog.tsx";
 
 /** Everything one can do, found by typing. */
 
@@ -152,7 +151,6 @@ export const Palette = ({ onClose }: { readonly onClose: () => void }) => {
     if (typeof next === "string") setStep(next);
     else onClose();
   };
-  if (step === "grants") return <GrantsDialog onClose={onClose} />;
   if (step === null || session === null)
     return <ActionList actions={actions} onRun={run} onClose={onClose} />;
   if (step === "rename") return <RenameStep session={session} onClose={onClose} />;

@@ -70,6 +70,7 @@ export const SessionMenu = ({
   readonly row: Pick<SessionRow, "id">;
   readonly onRename: () => void;
 }) => {
+  const { showPermissions } = useApp();
   const [question, setQuestion] = useState<SessionQuestion | null>(null);
   return (
     <>
@@ -77,6 +78,7 @@ export const SessionMenu = ({
         label="What to do with this session"
         items={[
           { label: "Rename", run: onRename },
+          { label: "Permissions…", run: showPermissions },
           { label: "Clear…", run: () => setQuestion("clear") },
           { label: "Delete…", bad: true, run: () => setQuestion("delete") },
         ]}
@@ -285,7 +287,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
 
 /** Says whose sessions these are, and holds what concerns the whole page. */
 const Foot = () => {
-  const { team, key, showKeys, forgetKey, sessions } = useApp();
+  const { team, key, showKeys, showPermissions, forgetKey, sessions } = useApp();
   const name = useStore(team)?.name ?? "Limpet";
   const hasKey = useStore(key) !== "";
   // Whether it needs a key is known once it has answered without one.
@@ -299,6 +301,7 @@ const Foot = () => {
         label="More"
         opens="up"
         items={[
+          { label: "Permissions…", run: showPermissions },
           { label: "Keys and shortcuts", run: showKeys },
           ...(hasKey ? [{ label: "Forget the key", run: forgetKey }] : []),
         ]}

@@ -30,6 +30,8 @@ export interface App {
   /** Says a sentence to who listens; at once if it needs the person. */
   readonly announce: (sentence: string, urgent?: boolean) => void;
   readonly showKeys: () => void;
+  /** Shows the permissions that approvals have left behind. */
+  readonly showPermissions: () => void;
   readonly forgetKey: () => void;
   /** The region that a phone shows over the conversation, and whether the panel of a desk is open. */
   readonly panel: Store<boolean>;
