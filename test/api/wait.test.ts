@@ -98,6 +98,7 @@ test("AP-18: 202 with the open asks when only an answer can go on, now or from t
   const asking = accepted({
     status: "waiting",
     waiting_for: [{ kind: "thread" }, { kind: "ask", ask: "a1" }],
+    active_run: "run_0",
   });
   const later = await sending({ get: asking, asks }, `${S}/messages`, 60);
   await later.socket.received(1);
@@ -106,12 +107,14 @@ test("AP-18: 202 with the open asks when only an answer can go on, now or from t
   const receipt = { input: "in_1", status: "applied", run: "run_1", seq: 5 };
   const waiting = await later.answer;
   expect([waiting.status, await waiting.json()]).toEqual([202, { ...receipt, asks: told }]);
+  expect(later.calls.at(-1)?.params).toEqual({ run: "run_1", limit: 200 });
   const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
   const before = await sending({ get: asking, asks, send: queued }, `${S}/messages`, 60);
   await before.socket.received(1);
   before.socket.say({ type: "welcome" }, { type: "live", seq: 9 });
   const queuedBehind = await before.answer;
   expect([queuedBehind.status, await queuedBehind.json()]).toMatchObject([202, { asks: told }]);
+  expect(before.calls.at(-1)?.params).toEqual({ run: "run_0", limit: 200 });
 });
 
 test("AP-18: an ask that is answered while it is looked for does not end the waiting", async () => {

@@ -1,3 +1,4 @@
+import { ownEntry } from "../../chat/json.ts";
 import { closeLease } from "../budgets/lease.ts";
 import { findBudgetHold } from "../budgets/limits.ts";
 import type { WaitReason } from "../state/ask.ts";
@@ -8,7 +9,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import type { Wait } from "../state/wait.ts";
-import { openAskOf } from "../state/wait.ts";
+import { childrenOf, openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
@@ -71,6 +72,23 @@ export const waitsForPeople = (session: Session, threadId: string): boolean => {
     const working = openChildren(session, threadId);
     return working.length > 0 && working.every(({ id }) => waitsForPeople(session, id));
   });
+};
+
+/** Lists the called threads that a run waits for; what works in the background counts once the run must end with it. */
+const awaitedChildren = (session: Session, threadId: string, run: Run): readonly string[] =>
+  run.endAfterChildren === null
+    ? waitsOf(run)
+        .flatMap((wait) => childrenOf(wait)?.slots ?? [])
+        .filter((slot) => typeof slot === "string")
+    : openChildren(session, threadId).map(({ id }) => id);
+
+/** Lists the open asks that the run of a thread waits for, its own first, then those of the agents that it called. */
+export const awaitedAsks = (session: Session, threadId: string): readonly string[] => {
+  const run = ownEntry(session.threads, threadId)?.run ?? null;
+  if (run?.waitingShown !== true) return [];
+  const own = findWaitReasons(session, threadId, run).flatMap(({ ask }) => ask ?? []);
+  const called = awaitedChildren(session, threadId, run).flatMap((id) => awaitedAsks(session, id));
+  return [...new Set([...own, ...called])];
 };
 
 /** A waiting run is reported once, with what it waits for. */

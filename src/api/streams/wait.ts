@@ -41,7 +41,7 @@ function splitWait(
 
 const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
 
-/** Lets the sender follow its own input even if its key may only write; of asks it is told the kinds alone. */
+/** Lets the sender follow its own input even if its key may only write; of asks it is told the ids and kinds alone. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
   ...context,
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read", "asks:answer"] },
@@ -55,14 +55,18 @@ interface AwaitedAsk {
 
 const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
 
-/** Lists the open asks if only an answer to one of them can continue the session; otherwise none. */
-async function findAwaitedAsks(context: SessionRequestContext): Promise<readonly AwaitedAsk[]> {
+/** Lists the open asks that a run, or else the active one, waits for if only answers can continue the session; otherwise none. */
+async function readAwaitedAsks(
+  context: SessionRequestContext,
+  asked: string | null,
+): Promise<readonly AwaitedAsk[]> {
   const session = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for } = fieldsOf(JSON.parse(session.json));
+  const { status, waiting_for, active_run } = fieldsOf(JSON.parse(session.json));
   const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
-  const isForPeople = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
-  if (status !== "waiting" || !isForPeople) return [];
-  const asks = await callSession(context, { op: "asks", params: { status: "open", limit: 200 } });
+  const needsAnswer = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
+  const run = asked ?? active_run;
+  if (status !== "waiting" || !needsAnswer || typeof run !== "string") return [];
+  const asks = await callSession(context, { op: "asks", params: { run, limit: 200 } });
   return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
 }
 
@@ -70,7 +74,7 @@ async function findAwaitedAsks(context: SessionRequestContext): Promise<readonly
 interface InputProgress {
   readonly run: string | null;
   readonly live: boolean;
-  /** Is true if a wait for people was seen, or may have begun before the receipt. */
+  /** Is true if a wait for answers was seen, or may have begun before the receipt. */
   readonly doubtful: boolean;
   readonly over: "ended" | "returned" | null;
 }
@@ -94,13 +98,13 @@ function advanceProgress(progress: InputProgress, frame: ServerFrame, input: str
   }
 }
 
-/** Holds what waiting came to: the run that ended with the input, or the asks that only people can answer, or neither. */
+/** Holds what waiting came to: the run that ended with the input, or the asks without whose answers it cannot go on, or neither. */
 interface WaitOutcome {
   readonly run?: string;
   readonly asks?: readonly AwaitedAsk[];
 }
 
-/** Follows an input to the end of its run, until it goes back, people must act or the stream breaks off. */
+/** Follows an input to the end of its run, until it goes back, answers are needed or the stream breaks off. */
 async function followToRunEnd(
   context: SessionRequestContext,
   source: SessionWatch,
@@ -113,7 +117,7 @@ async function followToRunEnd(
       return progress.over === "ended" && progress.run !== null ? { run: progress.run } : {};
     if (!progress.live || !progress.doubtful) continue;
     progress = { ...progress, doubtful: false };
-    const asks = await findAwaitedAsks(context);
+    const asks = await readAwaitedAsks(context, progress.run);
     if (asks.length > 0) return { asks };
   }
   return {};
@@ -142,7 +146,7 @@ async function waitForRun(
   }
 }
 
-/** Sends an input: 202 with the receipt and the asks that wait for people, or 200 with the run if it ended within `wait` seconds. */
+/** Sends an input: 202 with the receipt and the asks that the run waits for, or 200 with the run if it ended within `wait` seconds. */
 export async function sendAndWait(
   context: SessionRequestContext,
   body: RequestFields,

@@ -1,6 +1,7 @@
 import { spendingSince } from "../../agent/state/usage.ts";
 import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
+import { awaitedAsks } from "../../agent/run/wait.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Session } from "../../agent/state/session.ts";
@@ -188,6 +189,22 @@ export const threadViews = (reads: ReadSource, most: number): readonly Json[] =>
   return rows.map((row) => JSON.parse(row.json()) as Json);
 };
 
+type AskSource = ReadSource & Pick<ReadContext, "principal">;
+
+const openAskRows = ({ state, principal }: AskSource): readonly PagedRow[] =>
+  Object.values(state.asks).map((ask) => ({
+    at: ask.seq,
+    id: ask.id,
+    json: () => showAsk(JSON.stringify(ask), principal),
+  }));
+
+const awaitedAskRows = (reads: AskSource, runId: string): readonly PagedRow[] => {
+  const { state } = reads;
+  const thread = Object.values(state.threads).find(({ run }) => run?.id === runId);
+  const awaited = thread === undefined ? [] : awaitedAsks(state, thread.id);
+  return openAskRows(reads).filter(({ id }) => awaited.includes(id));
+};
+
 export const asksOperation = defineRead({
   name: "asks",
   summary: "Lists the asks in the order in which they were opened.",
@@ -195,8 +212,21 @@ export const asksOperation = defineRead({
   path: "/v1/sessions/:session/asks",
   params: pageSchema.extend({
     status: z.enum(["open", "resolved", "expired", "cancelled"]).optional().describe("How far they are."),
+    run: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("Shows the open ones that this run waits for, itself or by agents that it called."),
   }),
-  run: (context, { status = null, ...query }) => {
+  run: (context, { status = null, run = null, ...query }) => {
+    if (run !== null) {
+      const live = status === null || status === "open" ? awaitedAskRows(context, run) : [];
+      return pageAnswer(
+        context,
+        { of: ["asks", status, run], live, stored: () => [], descending: false },
+        query,
+      );
+    }
     const stored = (from: PageStart): readonly PagedRow[] =>
       context.archive
         .asks(status, from)
@@ -206,11 +236,7 @@ export const asksOperation = defineRead({
 });
 
 /** Returns the first page of the open asks. */
-export const openAsksPage = (reads: ReadSource & Pick<ReadContext, "principal">): Page<string> => {
-  const live = Object.values(reads.state.asks).map((ask) => ({
-    at: ask.seq,
-    id: ask.id,
-    json: () => showAsk(JSON.stringify(ask), reads.principal),
-  }));
+export const openAsksPage = (reads: AskSource): Page<string> => {
+  const live = openAskRows(reads);
   return readPage(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
 };

@@ -16,7 +16,7 @@ import { advanceSession } from "../../agent/loop/advance.ts";
 import { selectEpisodes } from "../../agent/memory/episodes.ts";
 import { cancelRun, cancelSubtree } from "../../agent/run/cancel.ts";
 import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
-import { shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
+import { awaitedAsks, shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input } from "../../agent/state/input.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -81,12 +81,11 @@ export const inputSchema = z.strictObject({
     .describe("Seconds to wait for the run; its end is the answer then."),
 });
 
-/** Lists the open asks of the session, called agents' too, if the run of a thread waits for one; otherwise none. */
+/** Lists the asks that the run of a thread waits for, its called agents' too, if only answers let it go on; otherwise none. */
 const findAwaitedAsks = ({ state }: Draft, thread: Thread): readonly string[] => {
   const isAwaited =
     shownWaitReasons(state, thread).some(({ kind }) => kind === "ask") || waitsForPeople(state, thread.id);
-  if (!isAwaited) return [];
-  return Object.values(state.asks).flatMap(({ id, status }) => (status === "open" ? [id] : []));
+  return isAwaited ? awaitedAsks(state, thread.id) : [];
 };
 
 const refuseBusy = (draft: Draft, thread: Thread): never => {

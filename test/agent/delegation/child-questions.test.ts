@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Ask } from "../../../src/agent/state/ask.ts";
 import type { Crew } from "../../support/crew.ts";
 import {
   chatOf,
@@ -317,4 +318,46 @@ test("SE-24: a send that is refused while a called agent asks a person names its
   });
   expect(Object.keys(made.bench.state().asks)).toHaveLength(1);
   expect(problem.retryAfterMs).toBeUndefined();
+});
+
+test("AP-18 SE-24: a run waits for its own ask and those of the agents it waits for, not for those of agents in the background", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [
+        said(delegate("coder", { async: true })),
+        said("Started."),
+        said(spawn([task("writer")])),
+        said(["ask_user", { question: "Which?" }]),
+        done,
+      ],
+      "delegation: { async: true }",
+    ),
+    member("coder", [said(["ask_user", { question: "Tabs?" }]), done]),
+    member("writer", [said(["ask_user", { question: "Long?" }]), done]),
+  ]);
+  const { bench } = made;
+  const awaited = (): readonly unknown[] => {
+    const { data = [] } = bench.ok("asks", { run: bench.ok("get")["active_run"] }) as unknown as {
+      readonly data?: readonly Ask[];
+    };
+    expect(bench.perform("send", { content: "More" })).toMatchObject({
+      problem: { code: "session_busy", meta: { asks: data.map(({ id }) => id) } },
+    });
+    return data.map(({ question }) => question?.text);
+  };
+  const answer = (question: string): void => {
+    const ask = Object.values(bench.state().asks).find((each) => each.question?.text === question);
+    bench.ok("answer", { ask: ask?.id, decision: "answer", text: "Yes" });
+  };
+  bench.send("Start it in the background");
+  await bench.idle();
+  bench.send("And now?");
+  await bench.idle();
+  expect(awaited()).toEqual(["Long?"]);
+  expect(Object.keys(bench.state().asks)).toHaveLength(2);
+  answer("Long?");
+  await bench.idle();
+  expect(awaited()).toEqual(["Which?"]);
+  expect(bench.ok("asks", { run: "run_9" })["data"]).toEqual([]);
 });
