@@ -3,10 +3,17 @@ import { fieldsOf } from "../chat/json.ts";
 import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
 import type { EventFilter } from "./event-page.ts";
 import { operations } from "./operations.ts";
+import { describeUnknownType, findUnknownType } from "./operations/event-types.ts";
 
 /** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
 
 const nameListSchema = z.array(z.string().max(64)).max(64);
+
+/** Accepts the types of events, and that of providers' frames, which sockets alone are sent. */
+const typeListSchema = nameListSchema.superRefine((types, { addIssue }) => {
+  const unknown = findUnknownType(types.filter((type) => type !== "llm_provider_raw"));
+  if (unknown !== undefined) addIssue({ code: "custom", message: describeUnknownType(unknown) });
+});
 
 const deltasSchema = z.enum(["all", "text", "none"]);
 
@@ -45,14 +52,14 @@ export const clientFrameSchema = z.discriminatedUnion("type", [
       .max(Number.MAX_SAFE_INTEGER - 1)
       .optional(),
     deltas: deltasSchema.default("all"),
-    types: nameListSchema.optional(),
+    types: typeListSchema.optional(),
     threads: nameListSchema.optional(),
   }),
   z.strictObject({ type: z.literal("ack"), frames: z.int().min(0) }),
   z.strictObject({
     type: z.literal("set"),
     deltas: deltasSchema.optional(),
-    types: nameListSchema.nullable().optional(),
+    types: typeListSchema.nullable().optional(),
     threads: nameListSchema.nullable().optional(),
   }),
   z.strictObject({ type: z.literal("ping") }),

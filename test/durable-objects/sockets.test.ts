@@ -231,6 +231,17 @@ test("AP-10: the error of a bad frame names the field that is wrong, of a frame 
     ['{"type":"send","id":"c1"}', { code: "invalid_request", errors: [{ pointer: "/input" }] }],
     ['{"type":"hello","afer":3}', { code: "invalid_request", errors: [{ pointer: "/afer" }] }],
     ['{"type":"hello","after":"3"}', { code: "invalid_request", errors: [{ pointer: "/after" }] }],
+    [
+      '{"type":"hello","types":["run_end","turn_ends"]}',
+      {
+        code: "invalid_request",
+        errors: [{ pointer: "/types", message: 'no event has the type "turn_ends"; did you mean turn_end?' }],
+      },
+    ],
+    [
+      '{"type":"set","types":["llm_provider_raw","run_ends"]}',
+      { code: "invalid_request", errors: [{ pointer: "/types" }] },
+    ],
     ['{"type":"sent"}', { code: "invalid_request", errors: [{ pointer: "/type" }] }],
   ];
   for (const [frame, problem] of cases) {

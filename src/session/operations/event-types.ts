@@ -62,11 +62,19 @@ const eventTypes = {
   error: true,
 } as const satisfies { readonly [Type in EventType]: true };
 
-/** Refuses the first of some types that no event has, with the nearest one that there is. */
-export const requireEventTypes = (types: readonly string[]): void => {
-  const unknown = types.find((type) => !Object.hasOwn(eventTypes, type));
-  if (unknown === undefined) return;
-  const nearest = findNearestName(unknown, Object.keys(eventTypes));
+/** Returns the first of some types that no event has; undefined if all are known. */
+export const findUnknownType = (types: readonly string[]): string | undefined =>
+  types.find((type) => !Object.hasOwn(eventTypes, type));
+
+/** Says that no event has a type, and which is the nearest one that there is. */
+export const describeUnknownType = (type: string): string => {
+  const nearest = findNearestName(type, Object.keys(eventTypes));
   const hint = nearest === null ? "the reference of the API lists the types" : `did you mean ${nearest}?`;
-  refuseField("invalid_request", "/types", `no event has the type ${JSON.stringify(unknown)}; ${hint}`);
+  return `no event has the type ${JSON.stringify(type)}; ${hint}`;
+};
+
+/** Refuses the first of some types that no event has. */
+export const requireEventTypes = (types: readonly string[]): void => {
+  const unknown = findUnknownType(types);
+  if (unknown !== undefined) refuseField("invalid_request", "/types", describeUnknownType(unknown));
 };
