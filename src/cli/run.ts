@@ -1,12 +1,13 @@
+import { teamNameProblem } from "../config/build/files.ts";
 import { runBuild } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
 import { runDeploy } from "./deploy/deploy.ts";
-import type { ProjectCommands } from "./dispatch.ts";
+import type { CliCommand, ProjectCommands } from "./dispatch.ts";
 import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
 import { runExplain } from "./explain.ts";
 import { runNewTeam } from "./new-team.ts";
-import { checkTeamNames } from "./team-names.ts";
-import type { ExitCode, Terminal } from "./usage.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
+import { refuseUsage } from "./usage.ts";
 import { runValidate } from "./validate.ts";
 
 /** This file is the command line of a clone. */
@@ -20,6 +21,31 @@ const projectCommands: ProjectCommands = {
   explain: runExplain,
   deploy: runDeploy,
 };
+
+/** Returns whether `explain` describes the product and not a team. */
+const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
+  kinds === true || effects === true;
+
+const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
+
+/** Says what is wrong with the names that a command was given; null if nothing is. */
+const findNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
+  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
+  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
+  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
+    return "explain needs a team, and may name one of its agents";
+  }
+  const teams = command === "explain" ? names.slice(0, 1) : names;
+  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
+};
+
+/** Returns a command that runs only if the names that it is given may be those of teams. */
+const checkTeamNames =
+  (command: CliCommand): CliCommand =>
+  async (terminal, given) => {
+    const problem = findNamesProblem(given);
+    return problem === null ? command(terminal, given) : refuseUsage(terminal, problem, given.command);
+  };
 
 const commands = {
   ...Object.fromEntries(projectNames.map((name) => [name, checkTeamNames(projectCommands[name])])),
