@@ -8,6 +8,7 @@ export const inheritedFields = [
   "agent",
   "prefix",
   "title",
+  "named",
   "metadata",
   "revision",
   "interactive",

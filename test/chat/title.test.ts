@@ -9,6 +9,7 @@ test.each([
   ["Fix the build", "Fix the build"],
   ["  Fix\n\n\tthe   build\r\n", "Fix the build"],
   ["a\u0000b\u001b[31mc\u202ed\u2066e", "a b [31mc d e"],
+  ["a\u200bb\u200e\u200fc\u061cd\ufeff", "a b c d"],
   ["x".repeat(60), "x".repeat(60)],
   ["x".repeat(61), `${"x".repeat(60)}…`],
   [`${"word ".repeat(12)}more`, `${"word ".repeat(11)}word…`],
@@ -17,6 +18,10 @@ test.each([
   ["x ".repeat(600_000), `${"x ".repeat(29)}x…`],
 ])("AP-17: %j is named in one line", (given, title) => {
   expect(titleOf(text(given))).toBe(title);
+});
+
+test("AP-17: a text of nothing visible names nothing", () => {
+  expect(titleOf(text("\u200b\u2060\u200d \u00ad"))).toBeNull();
 });
 
 test("AP-17: parts are one text, and a message without text names nothing", () => {

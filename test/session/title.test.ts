@@ -3,11 +3,16 @@ import { foldFrames } from "../../src/client/fold/index.ts";
 import { emptyFold, startFold } from "../../src/client/fold/start.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
 import { play } from "../agent/loop/play.ts";
+import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
+import { scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
 
 /** The title of a session that nobody has named (AP-17). */
 
 const two = "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]";
+
+const team = scripted(two).replace("[probe]", "[]");
 
 const titleOf = (bench: Bench): unknown => bench.ok("get")["title"];
 
@@ -57,4 +62,39 @@ test("AP-51: a client that follows the session learns the title from the message
     "Count the limpets",
   );
   expect(foldFrames(emptyFold, frames).transcript.session).toBeNull();
+});
+
+test("AP-17: a message that is only a file leaves the title to the next one that has a text", async () => {
+  const { bench } = await play(two);
+  const data = Buffer.from("Tides").toString("base64");
+  bench.ok("send", { content: [{ type: "document", media_type: "text/plain", data }] });
+  await bench.idle();
+  expect(titleOf(bench)).toBeNull();
+  await say(bench, "Read this");
+  expect(titleOf(bench)).toBe("Read this");
+});
+
+test("AP-17 SE-45: a title that a person took away stays away in a fork, and after the chat was cleared", async () => {
+  const engine = await engineOf(team);
+  const bench = openBench({ engine });
+  bench.ok("create");
+  await say(bench, "hello");
+  bench.ok("patch", { title: null });
+  const fork = openBench({ engine, id: "s_bbbbbbbbbbbbbbbbbbbbbbbbbb", source: bench });
+  fork.ok("fork", { source: bench.id, at: bench.state().head });
+  await say(fork, "hello again");
+  expect(titleOf(fork)).toBeNull();
+  bench.ok("clear");
+  await say(bench, "hello again");
+  expect(titleOf(bench)).toBeNull();
+});
+
+test("★ AP-17: a secret of the deployment in the first message stands neither in the title nor in an event", async () => {
+  const engine = await engineOf(team);
+  engine.redactor.learn("TOKEN", "canary-secret-1234");
+  const bench = openBench({ engine });
+  bench.ok("create");
+  await say(bench, "Use canary-secret-1234 for it");
+  expect(titleOf(bench)).toBe("Use [secret:TOKEN] for it");
+  expect(JSON.stringify([bench.state(), bench.events()])).not.toContain("canary-secret");
 });

@@ -10,7 +10,6 @@ import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/input.ts";
 import { isAgentMessage } from "../state/input.ts";
-import type { Thread } from "../state/thread.ts";
 import { steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -40,22 +39,18 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
-/** Gives a session that nobody has named the beginning of its first message as a title, and returns it. */
-const nameSession = (
-  draft: Draft,
-  { id, run, lastRun, inbox }: Thread,
-  { content }: Input,
-): string | null => {
-  const isFirst = id === "main" && run === null && lastRun === null && inbox.length === 0;
-  if (!isFirst || draft.state.title !== null) return null;
-  draft.state.title = titleOf(content);
-  return draft.state.title;
+/** Gives a session that has never had a title the beginning of a person's first text as one, and returns it. */
+const nameSession = ({ state }: Draft, { thread, origin, content }: Input): string | null => {
+  if (state.named === true || thread !== "main" || origin !== "human") return null;
+  const title = titleOf(content);
+  if (title !== null) Object.assign(state, { title, named: true });
+  return title;
 };
 
 /** An input is stored; its mode decides what it does to an active run. */
 export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
-  const title = nameSession(draft, thread, input);
+  const title = nameSession(draft, input);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
   thread.inbox = ahead ? [input, ...thread.inbox] : [...thread.inbox, input];
   draft.inputs.push(input);

@@ -79,6 +79,8 @@ export interface Session extends TenantAddress {
   readonly prefix: string;
   readonly ref: string | null;
   readonly title: string | null;
+  /** Somebody set or removed the title, or a message has given one: no later message does. */
+  readonly named?: true;
   readonly metadata: Readonly<Record<string, string>>;
   readonly revision: string;
   /** The session goes over to this revision before its next run, with other names for agents; absent or null: it stays. */

@@ -158,6 +158,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   draft.state.agent = agent;
   draft.state.ref = ref;
   draft.state.title = title;
+  if (title !== null) draft.state.named = true;
   draft.state.metadata = metadata;
   draft.state.interactive = interactive;
   draft.state.model = model;
@@ -273,7 +274,8 @@ const patchSession = (context: WriteContext, params: z.output<typeof patchSchema
   if (budget !== undefined) changeSessionBudget(context, budget);
   const shown = budget === undefined ? undefined : budgetView(draft.state, rules);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
-  const own = omitUndefined({ title, metadata, retentionDays: retention_days });
+  const named = title === undefined ? undefined : (true as const);
+  const own = omitUndefined({ title, named, metadata, retentionDays: retention_days });
   assign(draft.state, { ...own, updatedAt: draft.context.now });
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
