@@ -33,7 +33,7 @@ export interface Ask {
   readonly resolution?: {
     readonly decision: AskDecision | "expired";
     readonly by: string;
-    /** Calls like the approved one run without asking from then on: in this session, or wherever the agent works. */
+    /** Calls like the approved one run without asking from then on: in this session, or wherever the agent works; absent: this call only. */
     readonly remember?: "session" | "agent";
     readonly body?: Json;
   };
