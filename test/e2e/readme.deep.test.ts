@@ -232,6 +232,8 @@ test("AP-70 AP-51: the README's page talks through its Vite line, and another or
     await page.locator("input").fill("Is anybody there?");
     await page.locator("input").press("Enter");
     await page.locator("pre", { hasText: "Is anybody there?" }).waitFor();
+    await page.reload();
+    await page.locator("pre", { hasText: "Is anybody there?" }).waitFor();
     const direct = await fetch(`http://localhost:${port}/v1/agents`, { headers: { Origin: origin } });
     const { detail } = await direct.json<{ detail: string }>();
     const { text = "" } = guide.blocks.find(({ role }) => role === "page/vite.config.js") ?? {};
