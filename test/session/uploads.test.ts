@@ -61,6 +61,26 @@ test("AP-45 AP-18: a part with a file that is not kept, of another kind, or with
   bench.ok("send", { content: [{ type: "document", file: id, media_type: "text/plain" }] });
 });
 
+test("AP-45 SE-45: an attachment that no kept file holds is read by its blob, in a fork too", async () => {
+  const engine = await engineOf(scripted(replies(done)).replace("[probe]", "[]"));
+  const bench = openBench({ engine });
+  bench.ok("create");
+  const { data, size, sha256 } = file("Tides first.");
+  const sent = { type: "document", media_type: "text/plain", data, name: "tides.txt" };
+  await say(bench, "Hi", { content: [sent] });
+  const part = bench.chat()[0]?.parts[0];
+  const blob = part?.type === "document" ? part.blob : undefined;
+  const fork = openBench({ engine, id: "s_bbbbbbbbbbbbbbbbbbbbbbbbbb", source: bench });
+  fork.ok("fork", { source: bench.id, at: bench.state().head });
+  for (const each of [bench, fork]) {
+    const shown = { id: blob, name: "tides.txt", media_type: "text/plain", size, sha256 };
+    expect(each.ok("read_upload", { file: blob })).toMatchObject(shown);
+    expect(each.ok("read_upload", { file: blob, format: "bytes" })).toMatchObject({ ...shown, data });
+    expect(refused(each, "read_upload", { file: "m99" }).code).toBe("not_found");
+    expect(each.ok("uploads")["data"]).toEqual([]);
+  }
+});
+
 test("AP-45: a session keeps 100 files, listed in order, each readable by its bytes", async () => {
   const bench = await open(done);
   for (let n = 0; n < 100; n++) bench.ok("upload", file(`text ${n}`, `f${n}`));

@@ -2,7 +2,9 @@ import * as z from "zod";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
-import type { Json } from "../../chat/message.ts";
+import type { DocumentPart, ImagePart, Json, Message, Part } from "../../chat/message.ts";
+import { sha256Hex } from "../../sandbox/sha256.ts";
+import { fromBase64 } from "../../tools/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
 import { okAnswer, requireStorage, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
@@ -103,20 +105,53 @@ export const uploadsOperation = defineRead({
   },
 });
 
+const mediaIn = (parts: readonly Part[]): readonly (DocumentPart | ImagePart)[] =>
+  parts.flatMap((part) => {
+    if (part.type === "tool_result") return mediaIn(part.content);
+    return part.type === "image" || part.type === "document" ? [part] : [];
+  });
+
+/** Returns an attachment that a message of the chat names by its blob, as a file is shown; undefined if none does. */
+const findAttachment = ({ archive }: ReadContext, file: string): StoredUpload | undefined => {
+  if (!/^m\d+$/.test(file)) return undefined;
+  const query = { thread: "main", before: null, limit: Number.MAX_SAFE_INTEGER, retired: true };
+  for (const { json } of archive.messages(query)) {
+    const text = json();
+    if (!text.includes(`"blob":"${file}"`)) continue;
+    const { at, parts } = JSON.parse(text) as Message;
+    const part = mediaIn(parts).find(({ blob }) => blob === file);
+    if (part === undefined) continue;
+    const bytes = fromBase64(archive.media(file));
+    const { name = file, media_type } = part;
+    return {
+      id: file,
+      name,
+      media_type,
+      size: bytes.length,
+      sha256: sha256Hex(bytes),
+      created_at: at,
+      blob: file,
+    };
+  }
+  return undefined;
+};
+
 export const readUploadOperation = defineRead({
   name: "read_upload",
-  summary: "Shows a kept file, or with format=bytes reads it.",
+  summary: "Shows a kept file or an attachment of a message, or with format=bytes reads it.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/files/:file",
   params: z.strictObject({
-    file: z.string().describe("The id of the file, or the blob of a message's part that named it."),
+    file: z.string().describe("The id of the file, or the blob of a message's part."),
     format: z
       .enum(["json", "bytes"])
       .default("json")
       .describe("What is shown: the file's record, or its bytes."),
   }),
   run: (context, { file, format }): CommandAnswer => {
-    const upload = uploadsOf(context).find(({ id, blob }) => id === file || blob === file);
+    const upload =
+      uploadsOf(context).find(({ id, blob }) => id === file || blob === file) ??
+      findAttachment(context, file);
     if (upload === undefined) return refuse("not_found", "no such file");
     const bytes: Json = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
     return okAnswer({ ...viewOf(upload), ...bytes });
