@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
-import type { EventFilter } from "./event-page.ts";
+import type { EventFilter } from "./operations/event-page.ts";
 import { operations } from "./operations.ts";
 import { describeUnknownType, findUnknownType } from "./operations/event-types.ts";
 
@@ -10,9 +10,9 @@ import { describeUnknownType, findUnknownType } from "./operations/event-types.t
 const nameListSchema = z.array(z.string().max(64)).max(64);
 
 /** Accepts the types of events, and that of providers' frames, which sockets alone are sent. */
-const typeListSchema = nameListSchema.superRefine((types, { addIssue }) => {
+const typeListSchema = nameListSchema.superRefine((types, issues) => {
   const unknown = findUnknownType(types.filter((type) => type !== "llm_provider_raw"));
-  if (unknown !== undefined) addIssue({ code: "custom", message: describeUnknownType(unknown) });
+  if (unknown !== undefined) issues.addIssue({ code: "custom", message: describeUnknownType(unknown) });
 });
 
 const deltasSchema = z.enum(["all", "text", "none"]);

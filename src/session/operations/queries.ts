@@ -6,7 +6,7 @@ import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { takeEvents } from "../event-page.ts";
+import { takeEvents } from "./event-page.ts";
 import { showEvents } from "./shown-asks.ts";
 import { requireEventTypes } from "./event-types.ts";
 import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";

@@ -1,6 +1,6 @@
-import { utf8Length } from "../chat/tokens.ts";
-import type { LoggedEvent } from "./event-lines.ts";
-import { pageBytes } from "./paging.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import type { LoggedEvent } from "../event-lines.ts";
+import { pageBytes } from "../paging.ts";
 
 /** This file filters the log of events and cuts it into pages. */
 
