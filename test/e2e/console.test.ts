@@ -98,7 +98,7 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
     .poll(() => choice.locator("option").allTextContents())
     .toEqual(
       ["Run 2 · graph", `Run 1 · ${sent}…`].map((each) =>
-        expect.stringMatching(new RegExp(`^${each} · \\d\\d:\\d\\d$`)),
+        expect.stringMatching(new RegExp(`^${each} · \\d\\d:\\d\\d · \\$0\\.\\d{2,5}$`)),
       ),
     );
   await choice.selectOption("run_1");
@@ -117,6 +117,12 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
   await panel.locator(".lane", { hasText: "scout" }).click();
   await page.getByRole("heading", { name: "Count the steps at the harbour.", level: 1 }).waitFor();
   await page.getByText("Came back to guide as:").waitFor();
+  await choice.selectOption("run_1");
+  await panel.getByText("Its last turn").waitFor();
+  await page.getByRole("button", { name: "Back to the conversation" }).click();
+  await say("hello");
+  await panel.getByText("This turn").waitFor();
+  expect(await choice.locator("option:checked").textContent()).toContain(" · hello · ");
 });
 
 test("AP-54: the list tells sessions without a title apart, and shows a new title at once", async () => {

@@ -1,20 +1,30 @@
 import type { OpenSession, Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatTime } from "../parts/format.ts";
+import { formatTime, formatUsd } from "../parts/format.ts";
 import { createStore, useStore } from "../parts/hooks.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { readEvents } from "../state/events.ts";
+import { runSpent } from "./figures.ts";
 
-/** Which run of a session the panel tells of: the newest, unless a person chose another one. */
+/** Which run of a session the panel tells of: the newest, unless a person chose another one since it began. */
 
-const choice = createStore<{ readonly session: string; readonly run: string } | null>(null);
+interface Choice {
+  readonly session: string;
+  readonly run: string;
+  /** The newest run at that time: the panel follows one that begins later. */
+  readonly newest: string;
+}
+
+const choice = createStore<Choice | null>(null);
 
 /** Returns the run that is shown, of those of a session; undefined if there is none. */
 export const useShownRun = (runs: readonly TranscriptRun[]): TranscriptRun | undefined => {
   const { id } = useSession();
   const chosen = useStore(choice);
-  return runs.find((run) => chosen?.session === id && run.id === chosen.run) ?? runs.at(-1);
+  const newest = runs.at(-1);
+  if (chosen?.session !== id || chosen.newest !== newest?.id) return newest;
+  return runs.find((run) => run.id === chosen.run) ?? newest;
 };
 
 /** Reads older events until the turns of a run are there from the first one on. */
@@ -50,13 +60,14 @@ const saidFor = ({ threads }: Transcript, run: string): string => {
 
 const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled: "stopped" };
 
-/** Names a run by its number, what was said, how it ended if not well, and its time. */
+/** Names a run by its number, what was said, how it ended if not well, its time, and what it cost. */
 const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
   [
     `Run ${run.id.replace(/^run_/, "")}`,
     escapeInLine(saidFor(transcript, run.id)),
     endWords[run.state] ?? "",
     formatTime(run.started_at, now),
+    formatUsd(runSpent(transcript, run).cost),
   ]
     .filter((part) => part !== "")
     .join(" · ");
@@ -76,7 +87,7 @@ export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
   const { id, open } = useSession();
   const choose = (run: string): void => {
     if (run === older) return report(open.loadEarlier());
-    choice.set(run === runs.at(-1)?.id ? null : { session: id, run });
+    choice.set({ session: id, run, newest: runs.at(-1)?.id ?? run });
     report(bringTurns(api, id, open, run));
   };
   return (
