@@ -17,7 +17,7 @@ import {
   isTooLarge,
   startsAsText,
 } from "../../src/console/conversation/attachable.ts";
-import { describePermission, describeResult } from "../../src/console/calls/outcomes.ts";
+import { describePermission, describeResult, isRemembered } from "../../src/console/calls/outcomes.ts";
 import { describeProblem } from "../../src/console/conversation/problems.ts";
 import {
   describeFailure,
@@ -107,13 +107,25 @@ test("AP-54: what a guard refused is no denial of a rule, and an answer that say
   const byRule = { verdict: "deny", by: "rule deny exec_run" };
   expect(describeResult(call({ outcome: "denied", permission: byRule }))).toBe("denied by a rule");
   expect(describeResult(call({ tool: "fs_read", output: "a\nb\n" }))).toBe("2 lines");
-  expect(describePermission(byGuard, "k")).toEqual({ verb: "Denied by", by: "the guard “tool_loops”" });
-  expect(describePermission({ verdict: "allow", by: "rule allow fs_read" }, "k")).toEqual({
+  expect(describePermission({ permission: byGuard, ask: null }, "k")).toEqual({
+    verb: "Denied by",
+    by: "the guard “tool_loops”",
+  });
+  expect(
+    describePermission({ permission: { verdict: "allow", by: "rule allow fs_read" }, ask: null }, "k"),
+  ).toEqual({
     verb: "Allowed by",
     by: "the rule “allow fs_read”",
   });
-  expect(describePermission({ verdict: "approved", by: "k" }, "k")?.by).toBe("You");
-  expect(describePermission(null, "k")).toBeNull();
+  const approved = { verdict: "approved", by: "rule ask fs_write" };
+  const closed = { resolution: { decision: "approve", by: "k" } } as unknown as TranscriptAsk;
+  expect(describePermission({ permission: approved, ask: closed }, "k")?.by).toBe(
+    "You, asked because of the rule “ask fs_write”",
+  );
+  const remembered = { permission: { verdict: "allow", by: "grant grant_a" }, ask: null };
+  expect(describePermission(remembered, "k")?.by).toBe("a remembered permission");
+  expect(isRemembered(remembered)).toBe(true);
+  expect(describePermission({ permission: null, ask: null }, "k")).toBeNull();
   const ask = (fields: object) =>
     isSaidByAnswer({ kind: "approval", status: "answered", ...fields } as unknown as TranscriptAsk);
   expect([
@@ -272,6 +284,7 @@ test("AP-54: states of sessions in words, and addresses of what is shown", () =>
   ])
     expect(writeRoute(readRoute(hash))).toBe(hash);
   expect(readRoute("#<script>")).toEqual({ session: null, context: null });
+  expect(readRoute("#s_cut/run_1")).toEqual({ session: "s_cut", context: null });
 });
 
 test("AP-54: a run that waits for something else than the person says what, and never that it waits", () => {

@@ -15,7 +15,8 @@ export interface ContextPlace {
   readonly call: number | null;
 }
 
-const pattern = /^#(s_[a-z2-7]{26})(?:\/(run_\w+)\/(\d+)(?:\/(\d+))?|\/thread\/(\w+))?$/;
+/** Whether there is a session of such an id is for the server to say; what follows and leads nowhere is left out. */
+const pattern = /^#([\w-]+)(?:\/(run_\w+)\/(\d+)(?:\/(\d+))?$|\/thread\/(\w+)$)?/;
 
 export const readRoute = (hash: string): PageAddress => {
   const [, session = null, run, turn, call, thread] = pattern.exec(hash) ?? [];
