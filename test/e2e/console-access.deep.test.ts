@@ -259,6 +259,10 @@ test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, a
     page.getByRole("button", { name: "Download mine.txt" }).click(),
   ]);
   expect(readFileSync(await download.path(), "utf8")).toBe("from me");
+  await page.getByRole("button", { name: "mine.txt", exact: true }).click();
+  const file = page.getByRole("dialog", { name: "mine.txt" });
+  await file.locator(".sheet", { hasText: "from me" }).waitFor();
+  await file.getByRole("button", { name: "Close" }).click();
   await page.getByText("You added mine.txt").waitFor();
   await tab("Events");
   await page.getByRole("searchbox", { name: "Filter events" }).fill("run_end");
@@ -330,6 +334,7 @@ test("AP-54: a session that there is not has a page with two ways on, and no fie
   expect(await page.locator("#composer").count()).toBe(0);
   await page.getByRole("button", { name: "Start a new session" }).click();
   await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  await show(page, "s_cut", "There is no such session");
   await close();
 });
 

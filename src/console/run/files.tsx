@@ -2,6 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
+import { FileDialog, imageTypeOf } from "../parts/file-dialog.tsx";
 import { formatBytes } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -101,10 +102,10 @@ const File = ({ file, onOpen, onDownload }: FileProps) => (
       </button>
     ) : (
       <>
-        <span class="file-name">
+        <button type="button" class="file-name" onClick={onOpen}>
           <Icon name="file" />
           <span class="mono cut">{escapeInLine(file.name)}</span>
-        </span>
+        </button>
         <span class="meta">{formatBytes(file.size)}</span>
         <IconButton name="download" label={`Download ${escapeInLine(file.name)}`} onClick={onDownload} />
       </>
@@ -116,14 +117,17 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
   const { api, report } = useApp();
   const { id } = useSession();
   const [folder, setFolder] = useState("");
+  const [opened, setOpened] = useState<string | null>(null);
   const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, async (signal) => {
     const path = folder === "" ? "" : `/${encodePath(folder)}`;
     const address = `/sessions/${id}/workspace${path}?limit=200`;
     return (await api.read<{ readonly data: readonly FileRow[] }>(address, { signal })).data;
   });
   const pathOf = (name: string): string => (folder === "" ? name : `${folder}/${name}`);
+  const read = (address: string, signal?: AbortSignal) =>
+    api.request(`/sessions/${id}/workspace${address}`, signal === undefined ? {} : { signal });
   const save = async (address: string, name: string): Promise<void> =>
-    saveBytes(await (await api.request(`/sessions/${id}/workspace${address}`)).blob(), name);
+    saveBytes(await (await read(address)).blob(), name);
   return (
     <>
       <div class="files-bar">
@@ -139,7 +143,7 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
           <File
             key={file.name}
             file={file}
-            onOpen={() => setFolder(pathOf(file.name))}
+            onOpen={() => (isFolder(file) ? setFolder : setOpened)(pathOf(file.name))}
             onDownload={() => report(save(`/${encodePath(pathOf(file.name))}`, file.name))}
           />
         ))}
@@ -149,6 +153,15 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
           <Icon name="download" />
           All of it as a tar file
         </button>
+      )}
+      {opened !== null && (
+        <FileDialog
+          id={`${id} ${opened}`}
+          name={opened.split("/").at(-1) ?? opened}
+          imageType={imageTypeOf(opened)}
+          read={(signal) => read(`/${encodePath(opened)}`, signal)}
+          onClose={() => setOpened(null)}
+        />
       )}
     </>
   );
