@@ -16,7 +16,7 @@ import {
   turnsOf,
 } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
-import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
+import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf, unansweredCost } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
 
 /** What the run costs, how full its context is, and where its time went. */
@@ -303,6 +303,19 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
   );
 };
 
+/** Without it the sum of the lanes is less than that of their run. */
+const Unanswered = ({
+  transcript,
+  run,
+}: {
+  readonly transcript: Transcript;
+  readonly run: TranscriptRun;
+}) => {
+  const cost = unansweredCost(transcript, run);
+  if (cost === null) return null;
+  return <p class="meta">Attempts that were stopped or failed cost {formatUsd(cost)} more.</p>;
+};
+
 /** The tab of the run. */
 export const Overview = memo<{ readonly transcript: Transcript; readonly agent: AgentRow | undefined }>(
   ({ transcript, agent }) => {
@@ -325,6 +338,7 @@ export const Overview = memo<{ readonly transcript: Transcript; readonly agent: 
         {account !== null && <Budget transcript={transcript} account={account} />}
         <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
         {run !== undefined && <Timeline transcript={transcript} run={run} />}
+        {run !== undefined && <Unanswered transcript={transcript} run={run} />}
         {run === undefined && <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>}
       </>
     );
