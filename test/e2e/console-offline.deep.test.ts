@@ -178,3 +178,20 @@ test("AP-54: without a connection no clock of what is under way goes on, and the
   await site.server.start();
   await state("done");
 });
+
+test("AP-54: without a connection the list keeps the session that was just started, and names another that is opened", async () => {
+  const { page, say, state } = site.shown;
+  await site.api.create({ title: "The other one" });
+  await page.goto(`${site.server.url}/console`);
+  const other = page.locator(".session", { hasText: "The other one" });
+  await other.waitFor();
+  await page.route(/\/v1\/sessions\?/, (route) => route.abort());
+  await say("hello");
+  await state("done");
+  await site.server.kill();
+  await state("reconnecting");
+  expect(await page.locator(".session.current .title").textContent()).toBe("hello");
+  await other.locator("a").click();
+  await page.getByRole("heading", { name: "The other one", level: 1 }).waitFor();
+  await site.server.start();
+});

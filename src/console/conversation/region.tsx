@@ -60,8 +60,7 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
   if ((isOpen && !isDrawer) || transcript.session === null) return null;
   return (
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
-      <span class="hidden">The run: </span>
-      {share !== null && formatShare(share)}{" "}
+      Run {share !== null && formatShare(share)}{" "}
       <span class="quiet-text">{formatUsd(mostUsed(transcript.usage, row).cost_usd)}</span>
     </button>
   );
@@ -85,11 +84,14 @@ const StateLine = ({ transcript }: { readonly transcript: Transcript }) => {
 };
 
 const Head = ({ transcript }: { readonly transcript: Transcript }) => {
-  const { go } = useApp();
+  const { go, sessions } = useApp();
   const { id } = useSession();
+  const row = useStore(sessions.list).rows.find((each) => each.id === id);
   const [renaming, setRenaming] = useState(false);
   const isPhone = useMedia("(max-width: 759px)");
-  const title = transcript.session?.title ?? null;
+  // The list knows sessions that cannot be read just now.
+  const known = transcript.session ?? row;
+  const title = known?.title ?? null;
   return (
     <header class="head">
       {isPhone && (
@@ -99,7 +101,7 @@ const Head = ({ transcript }: { readonly transcript: Transcript }) => {
         {renaming ? (
           <Rename row={{ id, title }} onDone={() => setRenaming(false)} />
         ) : (
-          <h1 class="cut">{transcript.session === null ? "Session" : titleOf(transcript.session)}</h1>
+          <h1 class="cut">{known === undefined ? "Session" : titleOf(known)}</h1>
         )}
         <StateLine transcript={transcript} />
       </div>

@@ -192,10 +192,12 @@ export const mostUsed = (usage: TranscriptUsage, known: SessionRow | undefined):
 
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
 const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
-  if (session === null || status !== "live") return list;
+  if (session === null) return list;
   const { id } = session;
   const ended = runs.findLast(({ thread, ended_at: at }) => thread === "main" && at !== null);
   const known = list.rows.find((row) => row.id === id);
+  // Without a connection the list is as good as the transcript, but for a session that it was never told of.
+  if (status !== "live" && (status !== "offline" || known !== undefined)) return list;
   const end =
     ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
   const row: SessionRow = { ...session, usage: mostUsed(usage, known), last_end: end };
