@@ -5,7 +5,7 @@ import { fieldsOf } from "../parts/json.ts";
 import { useApp, useSession } from "../state/app.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
-import { keepEdit } from "./edits.ts";
+import { keepEdit, readEdit } from "./edits.ts";
 import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { Question } from "./question.tsx";
@@ -90,11 +90,14 @@ const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
   useEffect(() => putAway, [id]);
   const send = async (body: AskAnswer): Promise<void> => {
     const sent = session.answer(id, body);
+    const edit = readEdit(id);
     report(sent);
+    // The row of the closed ask would say that these changes were not used.
+    keepEdit(id, null);
     try {
       await sent;
-      keepEdit(id, null);
     } catch {
+      keepEdit(id, edit);
       refusal.current = fault.get();
     }
     setBusy(false);

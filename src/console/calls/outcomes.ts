@@ -17,25 +17,36 @@ export const describeResult = (call: CallEntry): string => {
     : "held back by the team’s settings";
 };
 
+/** So the name of a judge begins that is a permission given before. */
+const grant = "grant ";
+
 interface PermissionWords {
   readonly verb: string;
   readonly by: string;
 }
 
 const describeJudge = (by: string, own: string): string => {
+  if (by.startsWith(grant)) return "a remembered permission";
   const [, kind, name = ""] = /^(rule|preset|guard) (.+)/s.exec(by) ?? [];
   if (kind === undefined) return nameOf(by, own);
   return `the ${kind} “${name}”`;
 };
 
-/** Says who allowed a call or denied it; null where nobody was asked. */
+/** Tells whether a call was allowed by what a person had approved before. */
+export const isRemembered = ({ permission }: Pick<CallEntry, "permission">): boolean =>
+  permission?.by.startsWith(grant) === true;
+
+/** Says who allowed a call or denied it, and what had the person asked; null where nothing judged it. */
 export const describePermission = (
-  permission: CallEntry["permission"],
+  { permission, ask }: Pick<CallEntry, "permission" | "ask">,
   own: string,
-): PermissionWords | null =>
-  permission === null
-    ? null
-    : {
-        verb: permission.verdict === "deny" ? "Denied by" : "Allowed by",
-        by: escapeInLine(describeJudge(permission.by, own)),
-      };
+): PermissionWords | null => {
+  if (permission === null) return null;
+  const { verdict, by } = permission;
+  const judge = describeJudge(by, own);
+  const person = verdict === "approved" ? ask?.resolution?.by : undefined;
+  return {
+    verb: verdict === "deny" ? "Denied by" : "Allowed by",
+    by: escapeInLine(person === undefined ? judge : `${nameOf(person, own)}, asked because of ${judge}`),
+  };
+};

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
 import { AskCard } from "../asks/index.ts";
 import { describeClosed, isSaidByAnswer } from "../asks/closed.ts";
+import { readEdit } from "../asks/edits.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
@@ -14,7 +15,7 @@ import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { Children } from "./children.tsx";
 import type { ShowEntries } from "./children.tsx";
 import { Line } from "./line.tsx";
-import { describePermission, describeResult } from "../calls/outcomes.ts";
+import { describePermission, describeResult, isRemembered } from "../calls/outcomes.ts";
 import { describeCall, hasFailed } from "../calls/verbs.ts";
 
 /** A tool call: one line that says what it did, open for input, output and diff. */
@@ -88,7 +89,7 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
 
 const Body = ({ call }: { readonly call: CallEntry }) => {
   const { keyName } = useSession();
-  const permission = describePermission(call.permission, keyName);
+  const permission = describePermission(call, keyName);
   const question = call.ask?.question;
   const where = textOf(fieldsOf(call.input)["cwd"]);
   return (
@@ -146,6 +147,7 @@ const Words = ({ call }: { readonly call: CallEntry }) => {
       <span class={isProse ? "" : "mono"}>
         {call.state === "preparing" ? escapeInLine(call.args.slice(-80)) : subject}
       </span>
+      {isRemembered(call) && " · by a remembered permission"}
     </>
   );
 };
@@ -172,6 +174,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
         </>
       )}
       {said !== "" && ` · ${said}`}
+      {readEdit(call.ask.id) !== null && " · your changes were not used"}
       {isQuestion && <span class="verb"> · {escapeInLine(call.ask.question?.text ?? "")}</span>}
     </>
   );
