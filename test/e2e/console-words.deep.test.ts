@@ -218,7 +218,7 @@ test("AP-54: a stopped reply has one mark, at its end, and its cost stands in th
   expect(await page.locator(".log .entry").last().textContent()).toBe("Stopped.");
   await page
     .locator(".session.current .facts")
-    .getByText(/\$(?!0\.00)/)
+    .getByText(/\$(?!0\.00$)/)
     .waitFor();
 });
 
@@ -278,6 +278,18 @@ test("AP-54: Esc clears the search, a second one leaves it, and the filters stay
   expect(await page.evaluate("document.activeElement?.id")).toBe("search");
   await search.press("Escape");
   expect(await page.evaluate("document.activeElement?.id")).not.toBe("search");
+});
+
+test("AP-54: a pasted message of many lines is folded, and shown whole on demand; the page is no taller than its window", async () => {
+  const { page, start, state } = site.shown;
+  await start(["hello", ...Array.from({ length: 59 }, (_, at) => `Line ${at + 2}`)].join("\n"));
+  await state("done");
+  const said = page.locator(".said .bubble");
+  const height = (): Promise<number> => said.evaluate((bubble) => bubble.getBoundingClientRect().height);
+  const folded = await height();
+  await said.getByRole("button", { name: "Show all" }).click();
+  await expect.poll(height).toBeGreaterThan(folded * 2);
+  expect(await page.evaluate("document.documentElement.scrollHeight - innerHeight")).toBe(0);
 });
 
 test("AP-54: a session with a title shows its ref, too, and is found by it", async () => {

@@ -47,11 +47,30 @@ const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
   </>
 );
 
+/** A person's message is folded if it has more lines or characters than these. */
+const mostSaid = { lines: 24, characters: 2_500 };
+
+const Said = ({ text }: { readonly text: string }) => {
+  const [isWhole, setWhole] = useState(false);
+  const isLong = text.length > mostSaid.characters || text.split("\n").length > mostSaid.lines;
+  if (isWhole || !isLong) return <Markdown text={text} breaks />;
+  return (
+    <>
+      <div class="folded">
+        <Markdown text={text} breaks />
+      </div>
+      <button type="button" class="link" aria-expanded={false} onClick={() => setWhole(true)}>
+        Show all
+      </button>
+    </>
+  );
+};
+
 const Person = ({ entry }: { readonly entry: MessageEntry }) => (
   <div class="entry said" data-entry={entry.id}>
     {entry.sender !== undefined && <span class="meta">{escapeInLine(entry.sender)}</span>}
     <div class="bubble">
-      <Markdown text={textIn(entry.parts)} breaks />
+      <Said text={textIn(entry.parts)} />
       <Attachments parts={entry.parts} />
     </div>
     {entry.marks?.includes("steering") === true && <span class="meta">Sent while it worked</span>}
