@@ -110,6 +110,8 @@ test("AP-54: Esc closes the editor or the denial of an ask, keeps what was chang
   await page.keyboard.press("Escape");
   await expect.poll(focus).toBe("Edit");
   await button("Deny…").click();
+  const keys = page.locator(".conversation kbd:visible", { hasText: "Esc" });
+  expect(await keys.locator("xpath=..").allTextContents()).toEqual(["Back Esc"]);
   await page.getByRole("textbox", { name: "Reason" }).press("Escape");
   await expect.poll(focus).toContain("Deny…");
   await button("Deny…").click();
@@ -123,6 +125,65 @@ test("AP-54: Esc closes the editor or the denial of an ask, keeps what was chang
   expect(await decisionsIn(session)).toEqual([]);
   await button("Approve").click();
   await state("done");
+});
+
+test("AP-54: Esc leaves the field of an open question first, whose keys then hold, and asks before it drops the question", async () => {
+  const { page, start, state, logText } = site.shown;
+  await start("options");
+  const ask = page.locator(".ask");
+  const option = ask.locator(".option").first();
+  const isKeyShown = (): Promise<string> =>
+    option.locator("kbd").evaluate((key) => getComputedStyle(key).visibility);
+  await option.waitFor();
+  await page.locator("#composer").focus();
+  expect(await isKeyShown()).toBe("hidden");
+  await page.keyboard.press("Escape");
+  expect(await isKeyShown()).toBe("visible");
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Stop the run?" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  await state("waiting for you");
+  await page.keyboard.press("1");
+  await state("done");
+  expect(await logText()).toContain("You answered · Out");
+});
+
+test("AP-54: an answer in own words fits the field on a phone, with its button", async () => {
+  const { page, start } = site.shown;
+  await start("options");
+  await page.locator("#composer").fill("Neither");
+  for (const width of [390, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    const overhang = await page.locator(".composer-bar").evaluate((bar) => {
+      const { right } = bar.getBoundingClientRect();
+      return Math.max(...[...bar.children].map((child) => child.getBoundingClientRect().right - right));
+    });
+    expect(overhang, `${width} px`).toBeLessThanOrEqual(0);
+    expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+  }
+});
+
+test("AP-54: an edit of an approval that is decided elsewhere is said to be unused, one that is sent is not", async () => {
+  const { page, start, state, say } = site.shown;
+  const session = await start("letter");
+  const ask = page.locator(".ask");
+  const edit = async (): Promise<void> => {
+    await ask.getByRole("button", { name: "Edit", exact: true }).click();
+    await ask.getByRole("textbox").fill(edited);
+  };
+  const unused = page.locator(".line", { hasText: "your changes were not used" });
+  await edit();
+  const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
+  const [{ id }] = body["data"] as readonly [{ readonly id: string }];
+  await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
+  await unused.waitFor();
+  await state("done");
+  await say("letter");
+  await edit();
+  await ask.getByRole("button", { name: "Approve my version" }).click();
+  await page.locator(".line", { hasText: "You approved with changes" }).waitFor();
+  expect(await unused.count()).toBe(1);
 });
 
 test("AP-54: Esc closes the field for another amount of a budget, and never stops the run", async () => {
@@ -225,6 +286,6 @@ test("AP-54 TB-8: each choice says how far an approval reaches and until when, a
   await page.reload();
   await page.locator(".line", { hasText: "You approved for this session · " }).waitFor();
   await say("letter");
-  await page.locator(".line", { hasText: /^Set / }).waitFor();
+  await page.locator(".line", { hasText: /^Set .* · by a remembered permission/ }).waitFor();
   expect(await ask.count()).toBe(0);
 });

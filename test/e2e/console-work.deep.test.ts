@@ -413,6 +413,21 @@ test("AP-54: the log follows a stream only from its end; elsewhere it stays, cou
   await press("g");
   await expect.poll(place).toBeGreaterThan(left + 200);
   await page.locator(".jump").waitFor({ state: "detached" });
+  await page.evaluate(`
+    const log = document.querySelector(".log");
+    const more = document.createElement("div");
+    more.style.height = "500px";
+    log.firstElementChild.append(more);
+    log.dispatchEvent(new Event("scroll"));
+    new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  `);
+  expect(await page.locator(".jump").count()).toBe(0);
+  await page.locator(".log").hover();
+  await page.mouse.wheel(0, -400);
+  await page.locator(".jump").waitFor();
+  await page.locator("#composer").fill("and more");
+  await page.locator("#composer").press("Enter");
+  await page.locator(".jump").waitFor({ state: "detached" });
   await press("Escape");
   await state("stopped");
 });

@@ -31,7 +31,7 @@ export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
         <button type="button" class="button primary" disabled={busy} onClick={deny}>
           Deny and tell {agent} <kbd aria-hidden="true">↵</kbd>
         </button>
-        <button type="button" class="button" onClick={onBack}>
+        <button type="button" class="button back" onClick={onBack}>
           Back <kbd aria-hidden="true">Esc</kbd>
         </button>
       </div>

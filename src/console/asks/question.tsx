@@ -24,8 +24,8 @@ const Option = ({ option, at, many, chosen, busy, onChoose }: OptionProps) => (
       data-key={at < 9 ? String(at + 1) : undefined}
       onClick={onChoose}
     >
-      <span class={many ? "box" : "circle"}>{chosen && <Icon name="check" />}</span>
-      <span>{escapeUnseen(option)}</span>
+      {many && <span class="box">{chosen && <Icon name="check" />}</span>}
+      <span class="words">{escapeUnseen(option)}</span>
       {at < 9 && <kbd aria-hidden="true">{at + 1}</kbd>}
     </button>
   </li>

@@ -133,14 +133,18 @@ const verbFor =
     return session?.active_run == null ? "Send" : beginSentence(mode);
   };
 
-/** Asks once before a call that runs is broken off. */
+/** Asks once before a call that runs is broken off, or what the run asks is dropped. */
 export const StopQuestion = ({ onClose }: { readonly onClose: () => void }) => {
   const session = useSession();
   const { report } = useApp();
   return (
     <Confirm
       title="Stop the run?"
-      text="A tool is running. What it has done stays done, and nobody may know how far it came."
+      text={
+        hasRunningCall(session.open.getSnapshot())
+          ? "A tool is running. What it has done stays done, and nobody may know how far it came."
+          : "What it asks is dropped, and an answer that you have begun is not used."
+      }
       verb="Stop it"
       onDo={() => report(session.cancel())}
       onClose={onClose}
@@ -161,7 +165,14 @@ export const hasRunningCall = ({ threads }: Transcript): boolean =>
         ),
   );
 
-export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; readonly agent: string }) => {
+interface DockProps {
+  readonly transcript: Transcript;
+  readonly agent: string;
+  /** Called when a message is sent. */
+  readonly onSent: () => void;
+}
+
+export const Dock = ({ transcript, agent, onSent }: DockProps) => {
   const session = useSession();
   const { report, fault } = useApp();
   const [stops, setStops] = useState(false);
@@ -181,6 +192,7 @@ export const Dock = ({ transcript, agent }: { readonly transcript: Transcript; r
   };
   const send = (text: string, mode: string, files: readonly File[]): Promise<void> => {
     fault.set(null);
+    onSent();
     const sent = perform(text, mode, files);
     report(sent);
     return sent;

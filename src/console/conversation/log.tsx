@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Transcript, TranscriptAsk } from "../../client/transcript.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -49,6 +49,8 @@ interface LogProps {
   readonly transcript: Transcript;
   /** The thread that is shown. */
   readonly thread: string;
+  /** So many messages were sent from this page: each of them leads to the end. */
+  readonly sent: number;
   readonly onEarlier: () => void;
   readonly children: ComponentChildren;
   readonly askWords: string;
@@ -90,26 +92,12 @@ const Foot = ({ missed, hasHiddenAsk, askWords, onJump, onShowAsk }: FootProps) 
 /** Where logs were left that are not shown now, by session and thread; one that was left at its end is not among them. */
 const leftPlaces = new Map<string, number>();
 
-/** Keeps the log at its end while one is there. */
-const useFollowing = (session: string, thread: string, transcript: Transcript) => {
-  const place = `${session} ${thread}`;
-  const count = countEntries(transcript, thread);
-  const open = useRef<Transcript["asks"]>([]);
-  open.current = personsAsks(transcript);
-  const log = useRef<HTMLDivElement>(null);
-  const follows = useRef(!leftPlaces.has(place));
-  const [left, setLeft] = useState<number | null>(null);
-  const [hasHiddenAsk, setHiddenAsk] = useState(false);
-  const follow = (): void => {
-    if (log.current === null) return;
-    if (follows.current) log.current.scrollTop = log.current.scrollHeight;
-    setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
-  };
-  useLayoutEffect(follow);
-  // Rows come and go with events, not with pieces of text.
-  useLayoutEffect(() => {
-    if (log.current !== null) keepOneStop(log.current);
-  }, [transcript.seq]);
+/** Begins where the log was left, and keeps where it is left. */
+const useLeftPlace = (
+  place: string,
+  log: RefObject<HTMLDivElement>,
+  follows: { readonly current: boolean },
+) =>
   useLayoutEffect(() => {
     const element = log.current;
     element?.scrollTo({ top: leftPlaces.get(place) ?? element.scrollHeight });
@@ -118,6 +106,41 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
       else leftPlaces.set(place, element.scrollTop);
     };
   }, []);
+
+/** Jumps once for each message that is sent. */
+const useSent = (sent: number, jump: () => void): void => {
+  const known = useRef(sent);
+  useLayoutEffect(() => {
+    if (sent !== known.current) jump();
+    known.current = sent;
+  }, [sent]);
+};
+
+/** Keeps the log at its end while one is there. */
+const useFollowing = (session: string, { thread, transcript, sent }: LogProps) => {
+  const place = `${session} ${thread}`;
+  const count = countEntries(transcript, thread);
+  const open = useRef<Transcript["asks"]>([]);
+  open.current = personsAsks(transcript);
+  const log = useRef<HTMLDivElement>(null);
+  const follows = useRef(!leftPlaces.has(place));
+  const top = useRef(0);
+  const [left, setLeft] = useState<number | null>(null);
+  const [hasHiddenAsk, setHiddenAsk] = useState(false);
+  const follow = (): void => {
+    if (log.current === null) return;
+    if (follows.current) {
+      log.current.scrollTop = log.current.scrollHeight;
+      top.current = log.current.scrollTop;
+    }
+    setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
+  };
+  useLayoutEffect(follow);
+  // Rows come and go with events, not with pieces of text.
+  useLayoutEffect(() => {
+    if (log.current !== null) keepOneStop(log.current);
+  }, [transcript.seq]);
+  useLeftPlace(place, log, follows);
   useEffect(() => {
     const watch = new ResizeObserver(follow);
     for (const element of [log.current, log.current?.firstElementChild])
@@ -126,19 +149,24 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
   }, []);
   const look = (within?: number): void => {
     if (log.current === null) return;
-    follows.current = isAtEnd(log.current, within);
+    // What grows below one who is at the end takes them nowhere: only a way up leaves it.
+    const goesUp = log.current.scrollTop < top.current;
+    top.current = log.current.scrollTop;
+    follows.current = isAtEnd(log.current, within) || (follows.current && !goesUp);
     setLeft((before) => (follows.current ? null : (before ?? count)));
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
   };
+  const jump = (): void => {
+    follows.current = true;
+    setLeft(null);
+    follow();
+  };
+  useSent(sent, jump);
   return {
     log,
     hasHiddenAsk,
     missed: left === null ? null : count - left,
-    jump: (): void => {
-      follows.current = true;
-      setLeft(null);
-      follow();
-    },
+    jump,
     scrolled: (): void => look(),
     /** A row that is opened stays where it is, and what it shows may reach beyond the end. */
     clicked: ({ target }: Event): void => {
@@ -149,10 +177,11 @@ const useFollowing = (session: string, thread: string, transcript: Transcript) =
   };
 };
 
-export const Log = ({ transcript, thread, onEarlier, children, askWords }: LogProps) => {
+export const Log = (props: LogProps) => {
+  const { transcript, onEarlier, children, askWords } = props;
   const { go } = useApp();
   const { id } = useSession();
-  const { log, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, thread, transcript);
+  const { log, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, props);
   const showAsk = (): void => {
     const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
     if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });

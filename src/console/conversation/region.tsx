@@ -213,6 +213,7 @@ export const ConversationRegion = () => {
   const agent = transcript.session?.agent ?? "the agent";
   const thread = child?.id ?? "main";
   const ask = openAskOf(transcript);
+  const [sent, setSent] = useState(0);
   return (
     <main class="conversation" id="conversation">
       {child === undefined ? <Head transcript={transcript} /> : <ThreadHead thread={child} />}
@@ -220,6 +221,7 @@ export const ConversationRegion = () => {
         key={thread}
         thread={thread}
         transcript={transcript}
+        sent={sent}
         onEarlier={() => report(open.loadEarlier())}
         askWords={`${escapeInLine(ask?.label ?? agent)} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
       >
@@ -227,7 +229,7 @@ export const ConversationRegion = () => {
         <Lines transcript={transcript} child={child} />
         <Kept transcript={transcript} />
       </Log>
-      <Dock transcript={transcript} agent={agent} />
+      <Dock transcript={transcript} agent={agent} onSent={() => setSent((before) => before + 1)} />
     </main>
   );
 };

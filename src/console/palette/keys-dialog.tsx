@@ -14,7 +14,7 @@ const rows: readonly (readonly [string, string])[] = [
   [withCommand("↵"), "Approve"],
   ["E  D", "Edit, deny"],
   ["1–9", "Choose an option"],
-  ["Esc", "Back, else stop the run"],
+  ["Esc", "Leave a field, go back, else stop the run"],
   ["V", "What the model saw"],
   ["[  ]", "The turn before, the turn after"],
   ["O", "Open or close the row"],
