@@ -1,5 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { createOutputFilter, explainSettingsFault, ownTrace } from "../../src/cli/serve/output.ts";
+import { root } from "../support/dev-server.ts";
 
 /** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
 
@@ -116,6 +118,38 @@ test("AP-70: a missing entry point is told in one sentence, whichever way wrangl
   }
 });
 
+test("AP-70: an option that there is not is told with the nearest and the known ones, not by a list of all", () => {
+  const lines = [
+    "wrangler dev [script]",
+    "  --env  …",
+    "\u001B[31m✘ [ERROR] Unknown argument: prot\u001B[0m",
+    "",
+  ];
+  expect(shown(lines.join("\n"))).toEqual([]);
+  expect(explainSettingsFault(lines)).toBe(
+    "There is no option --prot; did you mean --port?\nKnown are --env, --port, --ip, --persist-to, and what npx wrangler dev --help lists.",
+  );
+  expect(explainSettingsFault(["✘ [ERROR] Unknown arguments: log-levl, logLevl"])).toMatch(
+    /^There is no option --log-levl\nKnown are --env,/,
+  );
+});
+
+test.each<readonly [string, Readonly<Record<string, string>>, readonly string[], string]>([
+  ["whose value npm hands on", { npm_config_port: "true" }, ["-c", "wrangler.toml", "8955"], "--port 8955"],
+  ["whose value npm keeps, too", { npm_config_persist_to: "state" }, ["-c", "a"], "--persist-to state"],
+  ["one of two", { npm_config_env: "true", npm_config_port: "9000" }, ["acme"], "--env … --port 9000"],
+])("AP-70: an option before npm's -- is told with the way to write it: %s", (_, env, args, words) => {
+  const { stdout, status } = spawnSync(process.execPath, ["src/cli/serve/start.ts", ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+  });
+  expect([status, stdout]).toEqual([
+    1,
+    `npm keeps options that come before a -- for itself: write npm start -- ${words}\n`,
+  ]);
+});
+
 test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
   const built = "[custom build] built acme into .limpet/acme/";
   let rebuilds = 0;
@@ -181,7 +215,7 @@ test("AP-70: a request is told by what it asked for: of an unknown address, or o
     "404 GET of an unknown address not_found",
     "405 PUT of an address that does not take it method_not_allowed",
     "403 GET forbidden",
-    "403 OPTIONS origin_not_allowed; README.md shows how the page's server passes /v1 on",
+    "403 OPTIONS origin_not_allowed; src/api/guide.md shows how the page's server passes /v1 on",
   ]);
 });
 

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
+import { findNearestName } from "../../tools/suggest.ts";
 
 /**
  * This file makes wrangler's output calm: what the Worker and the build say is shown, what wrangler says of itself is not,
@@ -24,7 +25,7 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   // Of a build that fails wrangler prints the process as an object.
   [/^✘ \[ERROR\] .*Process exited with non-zero status/, "hide"],
   // These end wrangler, and what was wrong is told when it is certain (explainSettingsFault).
-  [/^✘ \[ERROR\] (Missing entry-point|Processing wrangler\.toml configuration)/, "hide"],
+  [/^✘ \[ERROR\] (Missing entry-point|Processing wrangler\.toml configuration|Unknown arguments?:)/, "hide"],
   [/^✘ \[ERROR\] Cannot (set run_worker_first without|use assets with a binding in)/, "hide"],
   [/^✘ \[ERROR\] .*failed to lookup address information/, "lookup"],
   [/^( *If you think this is a bug|🪵)/u, "hide"],
@@ -79,7 +80,7 @@ const askedFor = (method: string, status: number): string => {
 
 /** What a page cannot see of a refusal that its browser hides from it, and the way out. */
 const wayOut = (code: string): string =>
-  code === "origin_not_allowed" ? "; README.md shows how the page's server passes /v1 on" : "";
+  code === "origin_not_allowed" ? "; src/api/guide.md shows how the page's server passes /v1 on" : "";
 
 const toolThrew = "tool_threw";
 
@@ -185,11 +186,26 @@ export const isSettingsFault = (lines: readonly string[]): boolean =>
     lastErrorOf(lines)[0] ?? "",
   );
 
-/** Says what of wrangler.toml ended wrangler; null if that was shown when it was printed, or is something else. */
+/** The options that `npm start` describes; any other is wrangler's. */
+export const startOptions: readonly string[] = ["env", "port", "ip", "persist-to"];
+
+const describeUnknownOption = (name: string): string => {
+  const near = findNearestName(name, startOptions);
+  const meant = near === null ? "" : `; did you mean --${near}?`;
+  const known = startOptions.map((each) => `--${each}`).join(", ");
+  return `There is no option --${name}${meant}\nKnown are ${known}, and what npx wrangler dev --help lists.`;
+};
+
+/**
+ * Says what of wrangler.toml, or which of its options, ended wrangler; null if that was shown when it was printed, or is
+ * something else.
+ */
 export const explainSettingsFault = (lines: readonly string[]): string | null => {
   const [first = "", ...more] = lastErrorOf(lines);
   if (/^(Missing entry-point|Cannot (set run_worker_first|use assets))/.test(first))
     return "wrangler.toml names no entry point: main is missing from it, or from the team's environment.";
+  const [, unknown] = /^Unknown arguments?: ([^,\s]+)/.exec(first) ?? [];
+  if (unknown !== undefined) return describeUnknownOption(unknown);
   if (!first.startsWith("Processing wrangler.toml configuration")) return null;
   const details = more.filter((line) => /^\s+\S/.test(line) && !line.includes("If you think this is a bug"));
   return [first, ...details].join("\n");
