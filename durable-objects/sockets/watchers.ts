@@ -1,7 +1,7 @@
 import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventHeadOf } from "../../src/session/event-lines.ts";
-import { matchesFilter, takeEvents } from "../../src/session/operations/event-page.ts";
+import { matchesFilter, takeEvents } from "../../src/session/operations/event-filter.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import { isShownToAll, showEvents } from "../../src/session/operations/shown-asks.ts";

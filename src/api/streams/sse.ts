@@ -1,4 +1,4 @@
-import { requireEventTypes } from "../../session/operations/event-types.ts";
+import { requireEventTypes } from "../../session/operations/event-filter.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
 import type { RequestFields } from "../body.ts";
