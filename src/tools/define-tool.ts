@@ -264,6 +264,24 @@ const toolKeys: readonly string[] = [
   ...(["subject", "acts", "does", "subtree", "request", "run", "hosts", "secrets"] as const),
 ] satisfies (keyof ToolDefinition)[];
 
+/** What of a tool the types ask for; a team's own tools are also loaded where nothing checked their types. */
+interface LooseDefinition {
+  readonly name?: unknown;
+  readonly description?: unknown;
+  readonly params?: unknown;
+  readonly run?: unknown;
+  readonly request?: unknown;
+}
+
+/** Says which key a tool lacks; null if it has them all. */
+const findMissingKey = ({ name, description, params, run, request }: LooseDefinition): string | null => {
+  const required = { name, description, params, run: run ?? request };
+  const missing = Object.entries(required).find(([, value]) => value === undefined);
+  return missing === undefined
+    ? null
+    : `${typeof name === "string" ? `tool ${name}` : "a tool"} has no ${missing[0]}`;
+};
+
 /** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const {
@@ -279,15 +297,18 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     run,
     ...rest
   } = definition;
+  const unknown = findUnknownKey(definition, toolKeys);
+  if (unknown !== null) throw new Error(`tool ${name}: ${unknown}`);
+  const missing = findMissingKey(definition);
+  if (missing !== null) throw new Error(missing);
   if (!/^[A-Za-z][\w-]{0,63}$/.test(name))
     throw new Error(`"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`);
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
-  const problem = findUnknownKey(definition, toolKeys) ?? reachProblem(definition) ?? wordProblem(definition);
+  const problem = reachProblem(definition) ?? wordProblem(definition);
   if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
-  if ((run === undefined) === (request === undefined))
-    throw new Error(`tool ${name}: give either run or request`);
+  if (run !== undefined && request !== undefined) throw new Error(`tool ${name}: give either run or request`);
   checkDescriptions(name, params);
   const typed = (args: unknown): z.output<P> => args as z.output<P>;
   let schema: Json | undefined;

@@ -39,6 +39,22 @@ test("CF-6: a tool that was not made with defineTool is refused, since nothing w
   ]);
 });
 
+test.each(["name", "description", "params", "run"])(
+  "CF-6: of a tool without %s the missing key is named, and the tool",
+  (key) => {
+    const whole: Readonly<Record<string, unknown>> = {
+      name: "tides",
+      description: "Tides.",
+      params: z.strictObject({}),
+      run: () => ({ content: "low" }),
+    };
+    const { [key]: _, ...rest } = whole;
+    expect(() => Reflect.apply(defineTool, null, [rest])).toThrow(
+      new Error(`${key === "name" ? "a tool" : "tool tides"} has no ${key}`),
+    );
+  },
+);
+
 test("CF-6: a provider that says neither protocol nor traits is refused; one of each kind", async () => {
   const used = team().replace("anthropic", "lagoon\n    base_url: https://lagoon.example/v1");
   const wrong =
