@@ -12,7 +12,7 @@ import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RunningWrangler } from "./keep-running.ts";
-import { ownTrace, relayOutput } from "./output.ts";
+import { ownTrace, relayOutput, startOptions } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
@@ -46,6 +46,21 @@ const takeOption = (args: readonly string[], name: string): Option => {
     else rest.push(argument);
   }
   return { value, rest };
+};
+
+/** npm keeps options before a `--` for itself: their names stand in the environment, and only their values come here. */
+const describeKeptOptions = (args: readonly string[]): string | null => {
+  const kept = startOptions.flatMap((name) => {
+    const value = process.env[`npm_config_${name.replaceAll("-", "_")}`];
+    return value === undefined || takeOption(args, `--${name}`).value !== null ? [] : { name, value };
+  });
+  if (kept.length === 0) return null;
+  const last = args.at(-1) ?? "";
+  const words = kept.map(({ name, value }) => {
+    const given = kept.length === 1 && !last.startsWith("-") ? last : "…";
+    return `--${name} ${value === "true" ? given : value}`;
+  });
+  return `npm keeps options that come before a -- for itself: write npm start -- ${words.join(" ")}`;
 };
 
 /** Reads the port in the section `[dev]` of wrangler's configuration. */
@@ -219,5 +234,10 @@ const serve = async (given: readonly string[]): Promise<void> => {
 };
 
 const given = process.argv.slice(2);
+const kept = describeKeptOptions(given);
 if (given.includes("--help") || given.includes("-h")) print(helpText);
-else await serve(given);
+else if (kept === null) await serve(given);
+else {
+  print(kept);
+  process.exit(1);
+}
