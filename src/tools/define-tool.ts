@@ -273,13 +273,15 @@ interface LooseDefinition {
   readonly request?: unknown;
 }
 
-/** Says which key a tool lacks; null if it has them all. */
-const findMissingKey = ({ name, description, params, run, request }: LooseDefinition): string | null => {
+/** Throws if a key of a tool is unknown or missing, and says which. */
+const checkKeys = (definition: LooseDefinition): void => {
+  const { name, description, params, run, request } = definition;
+  const who = typeof name === "string" ? `tool ${name}` : "a tool";
+  const unknown = findUnknownKey(definition, toolKeys);
+  if (unknown !== null) throw new Error(`${who}: ${unknown}`);
   const required = { name, description, params, run: run ?? request };
   const missing = Object.entries(required).find(([, value]) => value === undefined);
-  return missing === undefined
-    ? null
-    : `${typeof name === "string" ? `tool ${name}` : "a tool"} has no ${missing[0]}`;
+  if (missing !== undefined) throw new Error(`${who} has no ${missing[0]}`);
 };
 
 /** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
@@ -297,10 +299,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     run,
     ...rest
   } = definition;
-  const unknown = findUnknownKey(definition, toolKeys);
-  if (unknown !== null) throw new Error(`tool ${name}: ${unknown}`);
-  const missing = findMissingKey(definition);
-  if (missing !== null) throw new Error(missing);
+  checkKeys(definition);
   if (!/^[A-Za-z][\w-]{0,63}$/.test(name))
     throw new Error(`"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`);
   if (description.length === 0 || description.length > 1024) {
