@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { eventLine } from "../../src/cli/client/event-line.ts";
 import { readAnswer } from "../../src/cli/client/asks.ts";
 import { oneLine, toPlainText, shortInput } from "../../src/cli/client/plain.ts";
+import type { Json } from "../../src/chat/message.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 
 test("AP-53: foreign text cannot move the cursor, change colours or hide what stands there", () => {
@@ -17,6 +19,37 @@ test("AP-53: inputs are reduced to a command or a path, lines to their length in
   expect(shortInput("{ broken")).toBe("{ broken");
   expect(shortInput({})).toBe("");
   expect([...oneLine("👩".repeat(500))]).toHaveLength(120);
+});
+
+const end = (outcome: "ok" | "error", output: Json): string | null =>
+  eventLine(
+    {
+      v: 1,
+      id: "e_7",
+      seq: 7,
+      at: 0,
+      type: "tool_call_end",
+      session: "s_1",
+      run: "r_1",
+      thread: "main",
+      agent: { name: "helper", prefix: "" },
+      data: { tool: "tide_at", outcome, output, duration_ms: 15, cached: false, truncated: false },
+    },
+    false,
+  );
+
+test("AP-53: a call that failed is told with the beginning of its text, in the same line", () => {
+  const line = "7 00:00:00 tool_call_end tide_at";
+  expect(end("ok", "low")).toBe(`${line} ok 15 ms`);
+  expect(end("error", "no tide\nat this hour")).toBe(`${line} error 15 ms no tide at this hour`);
+  expect(
+    end("error", [
+      { type: "text", text: "no" },
+      { type: "text", text: "tide" },
+    ]),
+  ).toBe(`${line} error 15 ms no tide`);
+  expect(end("error", { hour: 25 })).toBe(`${line} error 15 ms {"hour":25}`);
+  expect([...(end("error", "x".repeat(500)) ?? "")].length).toBeLessThanOrEqual(140);
 });
 
 const ask: Omit<Ask, "id"> = {

@@ -1,5 +1,5 @@
 import type { EventType, StoredEvent } from "../../client/index.ts";
-import { duration, oneLine, shortInput } from "./plain.ts";
+import { duration, oneLine, outputText, shortInput } from "./plain.ts";
 
 /** This file writes an event as one line. */
 
@@ -24,9 +24,8 @@ const askText = ({ data: { ask } }: EventOf<"ask_user">): string => {
 /** The events that `tail` shows, and what it says of each. */
 const told: ReadonlyMap<string, Told[1]> = new Map([
   tell("tool_call_start", ({ data: { tool, input } }) => `${tool} ${shortInput(input)}`),
-  tell(
-    "tool_call_end",
-    ({ data: { tool, outcome, duration_ms } }) => `${tool} ${outcome} ${duration(duration_ms)}`,
+  tell("tool_call_end", ({ data: { tool, outcome, output, duration_ms } }) =>
+    `${tool} ${outcome} ${duration(duration_ms)} ${outcome === "ok" ? "" : outputText(output)}`.trimEnd(),
   ),
   tell("error", ({ data: { code, message } }) => `${code}: ${message}`),
   tell("verify", ({ data: { state, command } }) => `${state} ${command}`),

@@ -40,6 +40,16 @@ export const money = (usd: number | null): string =>
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
+/** Returns the text of what a call came to: as it is, or that of its parts; as JSON where it has none. */
+export const outputText = (output: unknown): string => {
+  const parts: readonly unknown[] = Array.isArray(output) ? output : [output];
+  const texts = parts.flatMap((part) => {
+    const text = typeof part === "object" && part !== null && "text" in part ? part.text : part;
+    return typeof text === "string" ? text : [];
+  });
+  return texts.length > 0 ? texts.join("\n") : textOf(output);
+};
+
 /** The arguments that say most about a call, the first that it has. */
 const tellingFields = ["command", "path", "pattern", "url", "question", "query", "name", "task"];
 
