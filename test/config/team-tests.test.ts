@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSession } from "limpet/testing";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { root } from "../support/dev-server.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import { team } from "./support.ts";
@@ -61,4 +61,33 @@ test("CF-1: the answer of a run that waits is an error that says for what", asyn
   expect(() => session.answerText()).toThrow(`the run has not ended; it waits for question ${ask?.id}`);
   await session.answer({ decision: "answer", text: "Now." });
   expect(session.answerText()).toBe("Good.");
+});
+
+test("CF-1: an option that there is not is refused with the nearest", async () => {
+  const options = { scrip: { replies: [] } };
+  await expect(openSession(folderOf(team()), options as object)).rejects.toThrow(
+    'openSession: unknown key "scrip"; did you mean "script"?',
+  );
+});
+
+const printed: unknown[] = [];
+
+test.fails("CF-1: a test that expects something else of a run that completed", async () => {
+  vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
+  const session = await openSession(folderOf(team()), {
+    script: {
+      replies: [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }, { reply: [{ text: "Done." }] }],
+    },
+  });
+  await session.send("Read.");
+  expect(session.answerText()).toBe("Read.");
+});
+
+test("CF-1: the test that failed before this one printed what its failed call said, and the last events", () => {
+  vi.restoreAllMocks();
+  expect(printed).toEqual([
+    expect.stringMatching(
+      /^the run completed; calls that failed:\nfs_read \(\d+, error\): .*b\.md[^]*\n\d+ \S+ run_end completed/,
+    ),
+  ]);
 });

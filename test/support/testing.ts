@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import { onTestFailed, TestRunner } from "vitest";
 import type * as z from "zod";
 import { eventLine } from "../../src/cli/client/event-line.ts";
+import { outputText } from "../../src/cli/client/plain.ts";
 import { compileFolder } from "../../src/cli/compile.ts";
 import { formatDiagnostics } from "../../src/config/document/diagnostics.ts";
 import type { Team } from "../../src/config/team.ts";
@@ -11,6 +12,7 @@ import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/event
 import { checkScript } from "../../src/model/scripted/check.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
+import { findUnknownKey } from "../../src/tools/suggest.ts";
 import { openBench } from "./bench.ts";
 import { engineOptions } from "./teams.ts";
 import { workspaceWith } from "./workspace.ts";
@@ -100,8 +102,26 @@ const refuseRequest = ({ url }: Request): never => {
   throw new Error(`a test reaches nothing outside (${url}); answer it with the option fetch`);
 };
 
-/** How many events are shown where a run has not completed. */
+/** How many events are shown where a test has failed. */
 const shownEvents = 20;
+
+/** The options that there are; a misspelt one would leave the test without what it means. */
+const optionNames = ["script", "agent", "files", "secrets", "fetch"] satisfies (keyof SessionOptions)[];
+
+const lastLines = (events: readonly StoredEvent[]): readonly string[] =>
+  events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
+
+/** Says which calls came to no good, with the last events; null if all went well. */
+const explainCalls = (events: readonly StoredEvent[]): string | null => {
+  const failed = events.flatMap((event) =>
+    event.type === "tool_call_end" && event.data.outcome !== "ok"
+      ? [`${event.data.tool} (${event.seq}, ${event.data.outcome}): ${outputText(event.data.output)}`]
+      : [],
+  );
+  return failed.length === 0
+    ? null
+    : ["the run completed; calls that failed:", ...failed, ...lastLines(events)].join("\n");
+};
 
 /** Says why the newest run has not completed, with its last events; null if it has. */
 const explainRun = (events: readonly StoredEvent[], asks: readonly OpenAsk[]): string | null => {
@@ -109,7 +129,7 @@ const explainRun = (events: readonly StoredEvent[], asks: readonly OpenAsk[]): s
     ({ type, thread }) => thread === "main" && (type === "run_start" || type === "run_end"),
   );
   if (last === undefined) return "no run has begun: send an input first";
-  const lines = events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
+  const lines = lastLines(events);
   const waiting = asks.map(({ id, kind }) => `${kind} ${id}`).join(", ");
   if (last.type !== "run_end")
     return [`the run has not ended; it waits for ${waiting || "time to pass"}`, ...lines].join("\n");
@@ -129,6 +149,8 @@ const explainOnFailure = (explain: () => string | null): void => {
 
 /** Opens a session of the team in `folder`, which is `import.meta.dirname` of a test beside `team.yaml`. */
 export const openSession = async (folder: string, options: SessionOptions = {}): Promise<TestSession> => {
+  const unknown = findUnknownKey(options, optionNames);
+  if (unknown !== null) throw new Error(`openSession: ${unknown}`);
   const compiled = await compile(folder);
   const { own } = compiled;
   const team = options.script === undefined ? compiled.team : withScript(compiled, options.script);
@@ -150,7 +172,7 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
   const eventsOf = <T extends EventType>(type: T): readonly DataOf<T>[] =>
     bench.events().flatMap((event) => (event.type === type ? [event.data as DataOf<T>] : []));
   const explain = (): string | null => explainRun(bench.events(), asks());
-  explainOnFailure(explain);
+  explainOnFailure(() => explain() ?? explainCalls(bench.events()));
   return {
     send: async (content) => {
       bench.send(content);
