@@ -34,7 +34,7 @@ import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts
 import { formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
 import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
 import { writeCurl } from "../../src/console/run/curl.ts";
-import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/figures.ts";
+import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/money-limit.ts";
 import { lanesOf } from "../../src/console/run/timeline.ts";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import { describeStatus, describeWait } from "../../src/console/sessions/status.ts";

@@ -1,7 +1,4 @@
 import type { CallEntry, Transcript, TranscriptRun, TurnFacts } from "../../client/transcript.ts";
-import type { Json } from "../../chat/message.ts";
-import { formatUsd } from "../parts/format.ts";
-import { fieldsOf, numberOf } from "../parts/json.ts";
 
 /** Figures of turns, runs and the session, from what the transcript holds. */
 
@@ -79,33 +76,6 @@ export const threadCost = ({ runs }: Transcript, thread: string): number | null 
     .filter((run) => run.thread === thread)
     .map((run) => (run.result === null ? timelineSpent(run).cost : run.result.cost_usd))
     .reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0);
-
-/** The limit in USD that holds now, and what is left of it. */
-export interface MoneyLimit {
-  readonly scope: "run" | "session" | "tenant";
-  readonly limit: number;
-  readonly spent: number;
-  /** A warning is given when so much is spent. */
-  readonly warnAt: number;
-}
-
-const scopes: readonly MoneyLimit["scope"][] = ["run", "session", "tenant"];
-
-/** Reads the limit of money from the API's budget; null if there is none. */
-export const readMoneyLimit = (budget: Json): MoneyLimit | null => {
-  const fields = fieldsOf(fieldsOf(budget)["max_cost_usd"]);
-  const [limit, spent, share] = [fields["limit"], fields["spent"], fields["warn_at"]].map(numberOf);
-  const scope = scopes.find((each) => each === fields["scope"]);
-  if (scope === undefined || limit == null || spent == null || share == null) return null;
-  return { scope, limit, spent, warnAt: share * limit };
-};
-
-/** Says what is left; between runs a limit of runs is that of the next one, of which nothing is spent. */
-export const describeMoneyLimit = ({ scope, limit, spent }: MoneyLimit, isRunning: boolean): string => {
-  if (scope === "run" && !isRunning) return `The next run may spend ${formatUsd(limit)}`;
-  const left = `${formatUsd(Math.max(0, limit - spent), spent)} left of ${formatUsd(limit)}`;
-  return `${left} for ${{ run: "this run", session: "this session", tenant: "today" }[scope]}`;
-};
 
 /** The entries of the calls of a thread, by their ids. */
 export const callsOf = ({ threads }: Transcript): ReadonlyMap<string, CallEntry> =>

@@ -6,16 +6,9 @@ import { Icon } from "../parts/icons.tsx";
 import type { AgentRow } from "../state/agents.ts";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { RunChoice, useShownRun } from "./choice.tsx";
-import {
-  describeMoneyLimit,
-  readMoneyLimit,
-  runSpent,
-  runsOf,
-  sentTokens,
-  turnSpent,
-  turnsOf,
-} from "./figures.ts";
+import { runSpent, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
+import { describeMoneyLimit, readMoneyLimit } from "./money-limit.ts";
 import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf, unansweredCost } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
 
