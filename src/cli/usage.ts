@@ -25,8 +25,8 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
 
   chat [session] [--agent name]            talk with a session, or with a new one: replies stream, calls are a line each,
                                            called agents are indented, asks are answered in place; Ctrl-C cancels the
-                                           run, once more leaves; a piped line waits for the run before it,
-                                           or answers what is asked
+                                           run, once more leaves, and so does /quit; a piped line waits for the run
+                                           before it, or answers what is asked
   send <session|new> <text> [--wait] [--on-busy mode] [--agent name]
                                            hand over a message; --wait prints the answer, 300 s at most; modes:
                                            reject, queue, steer, interrupt, rollback

@@ -167,6 +167,37 @@ test("AP-53: send --wait says what the run asks, and how it is answered", async 
   expect((await limpet("asks", session)).said).toBe(said.replace("the session waits for an answer:\n", ""));
 });
 
+test("AP-53: asks does not say that nobody is asked to a key that may not decide what a session waits for", async () => {
+  const keyWith = async (scopes: string): Promise<string> =>
+    (await limpet("keys", "create", "--tenant", "quay", "--scopes", scopes)).said.trim();
+  const writer = await keyWith("sessions:write");
+  const made = await limpet("send", "new", "approve", "--json", "--key", writer);
+  const { session } = JSON.parse(made.said) as { session: string };
+  const key = await keyWith("sessions:read,asks:answer");
+  const nobody = "Nobody is asked anything that this key may answer.";
+  const said = await until("the session in the list", async () => {
+    const asks = await limpet("asks", "--key", key);
+    return asks.said.includes(session) ? asks.said : null;
+  });
+  expect(said).toBe(
+    `${nobody} A session waits all the same; what for is shown by\n  npx limpet asks ${session}\n`,
+  );
+  expect((await limpet("asks", session, "--key", key)).said).toContain("? Allow shared_state_set?");
+  expect(await limpet("asks", "--key", await keyWith("asks:answer"))).toMatchObject({
+    code: 0,
+    said: `${nobody}\n`,
+  });
+});
+
+test("AP-53: /help says what may be typed and /quit leaves; no model gets either", async () => {
+  const { code, said, warned } = await pipe("/help", "hello", " /quit ", "hello");
+  expect(code).toBe(0);
+  expect(warned).toContain("Type a message, or the answer to what is asked.");
+  const [, session = ""] = /session (\S+);/.exec(warned) ?? [];
+  const inputs = (await api.events(session)).filter(({ type }) => type === "run_start");
+  expect(inputs.length, said).toBe(1);
+});
+
 test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
   const { person, ended } = chat();
   person.type("ask");

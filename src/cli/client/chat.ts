@@ -105,6 +105,9 @@ const createInterrupt = (session: SessionClient, open: OpenSession, person: Pers
   };
 };
 
+const helpLine =
+  "Type a message, or the answer to what is asked. Ctrl-C cancels a run; /quit and Ctrl-D leave once it has ended.";
+
 /** Waits until a run has ended or somebody is asked. */
 const waitForTurn = (open: OpenSession): Promise<Transcript> =>
   waitFor(open, (now) => isResting(now) || now.asks.length > 0);
@@ -119,8 +122,9 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
   for (;;) {
     if (!person.isTerminal) await waitForTurn(open);
     const next = await Promise.race([lines.next(), closed]);
-    if (next === null || next.done === true) return;
-    await takeLine(session, open, person, next.value);
+    if (next === null || next.done === true || next.value.trim() === "/quit") return;
+    if (next.value.trim() === "/help") person.warn(helpLine);
+    else await takeLine(session, open, person, next.value);
   }
 };
 

@@ -1,4 +1,5 @@
 import type { LimpetClient, ParamsOf } from "../../client/index.ts";
+import { LimpetError } from "../../client/index.ts";
 import { allScopes } from "../../session/rpc.ts";
 import type { CommandArguments, ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
@@ -92,15 +93,43 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
   return exitCodes.fine;
 };
 
-const listAsks = async ({ client, names, show }: RemoteContext): Promise<ExitCode> => {
+/** Lists the sessions that wait, for whatever it is; none for a key that may not list sessions. */
+const waitingSessions = async (client: LimpetClient): Promise<readonly string[]> => {
+  try {
+    const { data } = await client.sessions.list({ status: "waiting", limit: pageLimit });
+    return data.map(({ id }) => id);
+  } catch (fault) {
+    if (fault instanceof LimpetError && fault.problem.status === 403) return [];
+    throw fault;
+  }
+};
+
+/** Says that a key is asked nothing, and where to see what sessions wait for all the same. */
+const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
+  const [one] = waiting;
+  const nobody = "Nobody is asked anything that this key may answer.";
+  if (one === undefined) return [nobody];
+  const count = waiting.length === 1 ? "A session waits" : `${waiting.length} sessions wait`;
+  return [
+    `${nobody} ${count} all the same; what for is shown by`,
+    ...waiting.map((id) => `  npx limpet asks ${id}`),
+  ];
+};
+
+const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
   const [session] = names;
   const { data } =
     session === undefined
       ? await client.call("list_asks", {})
       : await client.call("asks", { session, status: "open" });
+  // The list over all sessions leaves out what the key may not answer; that of one session does not.
+  const isForAll = session === undefined && data.length === 0 && flags.json !== true;
+  const nothing = isForAll
+    ? nothingAskedLines(await waitingSessions(client))
+    : ["Nobody is asked anything in this session."];
   show(data, () =>
     data.length === 0
-      ? ["Nobody is asked anything."]
+      ? nothing
       : data.flatMap((ask) => commandLines("session" in ask ? String(ask.session) : (session ?? ""), ask)),
   );
   return exitCodes.fine;
@@ -302,9 +331,11 @@ const revokeKey = async ({ client, names, show }: RemoteContext): Promise<ExitCo
 const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
   const { data } = await client.call("list_keys", { limit: 200 });
   show(data, () =>
-    tableLines(
-      data.map(({ id, tenant, name, scopes }) => [id, tenant, toPlainText(name ?? ""), scopes.join(",")]),
-    ),
+    data.length === 0
+      ? ["There are no keys; limpet keys create --scopes … makes one."]
+      : tableLines(
+          data.map(({ id, tenant, name, scopes }) => [id, tenant, toPlainText(name ?? ""), scopes.join(",")]),
+        ),
   );
   return exitCodes.fine;
 };
