@@ -113,8 +113,8 @@ const Regions = ({ control }: { readonly control: SessionControl | null }) => {
 };
 
 const StopLayer = ({ onClose }: { readonly onClose: () => void }) => {
-  useSession();
-  return <StopQuestion onClose={onClose} />;
+  const { open } = useSession();
+  return <StopQuestion runsTool={hasRunningCall(open.getSnapshot())} onClose={onClose} />;
 };
 
 /** Tells whether Esc leaves the message field first: while something is asked, whose keys hold outside of it, or nothing runs. */

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { Transcript, TranscriptAsk, TranscriptInput } from "../../client/transcript.ts";
-import { Confirm } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { beginSentence, formatCountdown } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { keepDraftAsk, readDraftAsk } from "../state/draft-ask.ts";
@@ -134,23 +134,7 @@ const verbFor =
   };
 
 /** Asks once before a call that runs is broken off, or what the run asks is dropped. */
-export const StopQuestion = ({ onClose }: { readonly onClose: () => void }) => {
-  const session = useSession();
-  const { report } = useApp();
-  return (
-    <Confirm
-      title="Stop the run?"
-      text={
-        hasRunningCall(session.open.getSnapshot())
-          ? "A tool is running. What it has done stays done, and nobody may know how far it came."
-          : "What it asks is dropped, and an answer that you have begun is not used."
-      }
-      verb="Stop it"
-      onDo={() => report(session.cancel())}
-      onClose={onClose}
-    />
-  );
-};
+export const StopQuestion = lazy(async () => (await import("./stop.tsx")).StopQuestion);
 
 export const hasRunningCall = ({ threads }: Transcript): boolean =>
   threads.some(({ run, entries }) =>
@@ -225,7 +209,7 @@ export const Dock = ({ transcript, agent, onSent }: DockProps) => {
           }}
         />
       )}
-      {stops && <StopQuestion onClose={() => setStops(false)} />}
+      {stops && <StopQuestion runsTool={hasRunningCall(transcript)} onClose={() => setStops(false)} />}
     </div>
   );
 };

@@ -47,13 +47,12 @@ const Attachments = ({ parts }: { readonly parts: readonly MessagePart[] }) => (
   </>
 );
 
-/** A person's message is folded if it has more lines or characters than these. */
-const mostSaid = { lines: 24, characters: 2_500 };
+/** A person's message with more lines is folded. */
+const mostLines = 24;
 
 const Said = ({ text }: { readonly text: string }) => {
   const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > mostSaid.characters || text.split("\n").length > mostSaid.lines;
-  if (isWhole || !isLong) return <Markdown text={text} breaks />;
+  if (isWhole || text.split("\n").length <= mostLines) return <Markdown text={text} breaks />;
   return (
     <>
       <div class="folded">

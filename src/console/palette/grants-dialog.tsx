@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Dialog } from "../parts/controls.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useLoad, useStore } from "../parts/hooks.ts";
 import { titleOf } from "../sessions/status.ts";

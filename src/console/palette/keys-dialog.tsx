@@ -1,4 +1,4 @@
-import { Dialog } from "../parts/controls.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { withCommand, withShift } from "../parts/key-names.ts";
 
 /** The keys of the page. */

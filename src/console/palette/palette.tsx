@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Dialog } from "../parts/controls.tsx";
+import { Dialog } from "../parts/dialog.tsx";
 import { useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { SessionConfirm } from "../sessions/confirm.tsx";

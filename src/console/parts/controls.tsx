@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 import type { IconName } from "./icon-paths.ts";
 
-/** Buttons, menus, tabs and dialogs that work by keyboard and tell what they are. */
+/** Buttons, menus and tabs that work by keyboard and tell what they are. */
 
 interface IconButtonProps {
   readonly name: IconName;
@@ -224,68 +224,3 @@ export const Tabs = <T extends string>({
     </div>
   );
 };
-
-interface DialogProps {
-  readonly title: string;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-  readonly class?: string;
-}
-
-/** A dialog that holds the focus; Esc and a click beside it close it. */
-export const Dialog = ({ title, onClose, children, class: kind }: DialogProps) => {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
-  }, []);
-  return (
-    <dialog
-      ref={dialog}
-      class={kind}
-      aria-labelledby={id}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onClick={(event) => event.target === dialog.current && onClose()}
-    >
-      <h2 id={id}>{title}</h2>
-      {children}
-    </dialog>
-  );
-};
-
-interface ConfirmProps {
-  readonly title: string;
-  readonly text: string;
-  readonly verb: string;
-  readonly onDo: () => void;
-  readonly onClose: () => void;
-}
-
-/** Asks once before something that cannot be undone. */
-export const Confirm = ({ title, text, verb, onDo, onClose }: ConfirmProps) => (
-  <Dialog title={title} onClose={onClose}>
-    <p>{text}</p>
-    <div class="row-of-buttons">
-      <button
-        type="button"
-        class="button bad"
-        onClick={() => {
-          onClose();
-          onDo();
-        }}
-      >
-        {verb}
-      </button>
-      <button type="button" class="button" onClick={onClose} autofocus>
-        Keep it
-      </button>
-    </div>
-  </Dialog>
-);

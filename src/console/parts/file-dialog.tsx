@@ -1,4 +1,4 @@
-import { Dialog } from "./controls.tsx";
+import { Dialog } from "./dialog.tsx";
 import { escapeInLine, escapeInLines } from "./escape.ts";
 import { formatBytes } from "./format.ts";
 import { useLoad } from "./hooks.ts";

@@ -1,4 +1,4 @@
-import { Confirm } from "../parts/controls.tsx";
+import { Confirm } from "../parts/dialog.tsx";
 import { useApp } from "../state/app.ts";
 
 /** What is asked once before something is taken away from a session, or all of it. */
