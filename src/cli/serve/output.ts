@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
-import { findNearestName } from "../../tools/suggest.ts";
+import { createNearestFinder } from "../../config/document/suggest.ts";
 
 /**
  * This file makes wrangler's output calm: what the Worker and the build say is shown, what wrangler says of itself is not,
@@ -190,7 +190,7 @@ export const isSettingsFault = (lines: readonly string[]): boolean =>
 export const startOptions: readonly string[] = ["env", "port", "ip", "persist-to"];
 
 const describeUnknownOption = (name: string): string => {
-  const near = findNearestName(name, startOptions);
+  const near = createNearestFinder(startOptions)(name);
   const meant = near === null ? "" : `; did you mean --${near}?`;
   const known = startOptions.map((each) => `--${each}`).join(", ");
   return `There is no option --${name}${meant}\nKnown are ${known}, and what npx wrangler dev --help lists.`;
