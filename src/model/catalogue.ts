@@ -1,3 +1,4 @@
+import { findNearestName } from "../tools/suggest.ts";
 import type { Effort } from "./completer.ts";
 import { modelRows, plainCapabilities, scriptedCapabilities } from "./model-rows.ts";
 import type { ModelRow } from "./model-rows.ts";
@@ -84,3 +85,10 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
 /** The price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
   override.price ?? findLongestPrefix(priceRows, kind, model) ?? null;
+
+/** The priced family of a kind whose name is nearest to a model's; null if none is, or if the model is known by itself. */
+export const findNearestPriced = (kind: string, model: string): string | null => {
+  if (findLongestPrefix(modelRows, kind, model) !== undefined) return null;
+  const priced = priceRows.flatMap((row) => (row.kind === kind ? [row.prefix] : []));
+  return findNearestName(familyName(model), priced);
+};

@@ -87,6 +87,14 @@ export const warnings: readonly Fixture[] = [
     good: team({ agent: "    model: mystery" }),
   },
   {
+    code: "unpriced_model",
+    bad: team({ agent: "    model: claude-sonet-5-5" }),
+    says: [
+      'team.yaml:9:12 warning unpriced_model agents[0].model: the price of claude-sonet-5-5 is not known, so its calls count in tokens only\n  did you mean "claude-sonnet-5-5"? Otherwise set models.claude-sonet-5-5.price',
+    ],
+    good: team({ agent: "    model: claude-sonnet-5-5" }),
+  },
+  {
     code: "schema_not_strict",
     bad: team({
       agent:

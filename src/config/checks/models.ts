@@ -1,4 +1,4 @@
-import { priceOf } from "../../model/catalogue.ts";
+import { findNearestPriced, priceOf } from "../../model/catalogue.ts";
 import type { Price } from "../../model/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft, TargetShape, ListEntry } from "../draft.ts";
@@ -60,16 +60,21 @@ export const limitsTeamCost = (draft: TeamDraft): boolean =>
     (section) => nodeAt(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
   );
 
+/** Asks whether a model that is known is meant; otherwise it is the price that is to be said. */
+const meantText = (near: string | null): string =>
+  near === null ? "" : `did you mean "${near}"? Otherwise `;
+
 const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const unpriced = targetShapesOf(draft, agent).filter((target) => priceOfTarget(draft, target) === null);
   const first = unpriced[0];
   if (first === undefined) return;
-  if (limitsTeamCost(draft)) {
-    for (const { provider, model } of unpriced) {
+  for (const { provider, model } of unpriced) {
+    const near = findNearestPriced(provider.value.kind, model);
+    if (near !== null || limitsTeamCost(draft)) {
       const own = agent.model === model;
       const path = own ? ["agents", index, "model"] : ["providers", provider.index, "model"];
       const message = `the price of ${model} is not known, so its calls count in tokens only`;
-      draft.report("unpriced_model", path, message, { hint: `set models.${model}.price` });
+      draft.report("unpriced_model", path, message, { hint: `${meantText(near)}set models.${model}.price` });
     }
   }
   if (agent.guards.budget.max_cost_usd === null) return;
@@ -77,7 +82,9 @@ const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
     "budget_without_price",
     ["agents", index, "guards", "budget", "max_cost_usd"],
     `a cost limit cannot hold: the price of ${first.model} is not known`,
-    { hint: `set models.${first.model}.price, or max_tokens instead` },
+    {
+      hint: `${meantText(findNearestPriced(first.provider.value.kind, first.model))}set models.${first.model}.price, or max_tokens instead`,
+    },
   );
 };
 
