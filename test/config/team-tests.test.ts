@@ -70,6 +70,41 @@ test("CF-1: an option that there is not is refused with the nearest", async () =
   );
 });
 
+test("CF-1: a secret that a tool asks for has a made-up value, like one of the team file", async () => {
+  const imports = [
+    `import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};`,
+    `import { defineTool } from ${JSON.stringify(join(root, "src/tools/define-tool.ts"))};`,
+  ].join("\n");
+  const tool = `defineTool({
+    name: "tides", description: "Tides.", params: z.strictObject({}),
+    secrets: ["HARBOUR_TOKEN"], hosts: ["https://harbour.example"],
+    run: async (_, { egress, secret }) => {
+      const headers = { Authorization: ["Bearer ", secret("HARBOUR_TOKEN")] };
+      const { status } = await egress("https://harbour.example/tides", { headers });
+      return { content: String(status) };
+    },
+  })`;
+  place.write(
+    "config/quay/extensions.ts",
+    `${imports}\nexport const toolboxes = [{ name: "sea", description: "", tools: [${tool}] }];`,
+  );
+  place.write(
+    "config/quay/team.yaml",
+    team({ top: "permissions: { preset: open }" }).replace("[filesystem]", "[sea]"),
+  );
+  const seen: (string | null)[] = [];
+  const session = await openSession(join(place.root, "config/quay"), {
+    script: { replies: [{ reply: [{ call: "tides", args: {} }] }, { reply: [{ text: "Low." }] }] },
+    fetch: ({ headers }) => {
+      seen.push(headers.get("Authorization"));
+      return new Response("low");
+    },
+  });
+  await session.send("When?");
+  expect(session.eventsOf("tool_call_end").map(({ output }) => output)).toEqual(["200"]);
+  expect(seen).toEqual(["Bearer made-up-value-of-HARBOUR_TOKEN"]);
+});
+
 const printed: unknown[] = [];
 
 test.fails("CF-1: a test that expects something else of a run that completed", async () => {

@@ -70,7 +70,7 @@ const compile = async (folder: string) => {
     throw new Error(`the team has errors:\n${formatDiagnostics(compiled.diagnostics).join("\n")}`);
   const { extensions } = compiled;
   const own: Extensions = extensions !== undefined && "exports" in extensions ? extensions.exports : {};
-  return { team: compiled.team, draft: compiled.draft, own };
+  return { team: compiled.team, draft: compiled.draft, secretNames: Object.keys(compiled.secrets), own };
 };
 
 /** The window of a model whose provider says none. */
@@ -152,9 +152,9 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
   const unknown = findUnknownKey(options, optionNames);
   if (unknown !== null) throw new Error(`openSession: ${unknown}`);
   const compiled = await compile(folder);
-  const { own } = compiled;
+  const { own, secretNames } = compiled;
   const team = options.script === undefined ? compiled.team : withScript(compiled, options.script);
-  const secrets = Object.fromEntries(team.secrets.map((name) => [name, `made-up-value-of-${name}`]));
+  const secrets = Object.fromEntries(secretNames.map((name) => [name, `made-up-value-of-${name}`]));
   const workspace = await workspaceWith(options.files);
   const answerRequest = options.fetch ?? refuseRequest;
   const engine = createEngine(
