@@ -22,7 +22,7 @@ import {
   valuesOf,
   wholeJson,
 } from "./encode.ts";
-import { restoreContent, stripContent } from "./event-contents.ts";
+import { createContentReader, stripContent } from "./event-contents.ts";
 import { readLog, readLogBackwards } from "./event-log.ts";
 import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
 import { readPastView } from "./turn-boundary.ts";
@@ -71,12 +71,13 @@ const readTablePage = (
 /** Yields events after a cursor, on demand. Rows are read at once, since an open cursor locks its table. */
 function* eventsAfter(sql: Sql, session: string, after: number): Generator<LoggedEvent> {
   for (const rows of readLog(sql, after)) {
+    const restoreContent = createContentReader(sql, rows);
     for (const { first, at, events } of rows) {
       for (const [index, event] of events.entries()) {
         const seq = first + index;
         if (seq <= after) continue;
         const { type, scope, data } = event;
-        const line = (): string => eventLinesOf([restoreContent(sql, event)], session, seq, at).join();
+        const line = (): string => eventLinesOf([restoreContent(event)], session, seq, at).join();
         yield { seq, type, thread: threadOfScope(scope), length: scope.length + data.length, line };
       }
     }

@@ -8,6 +8,7 @@ import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
 import { fitData, messageData } from "../../src/session/event-lines.ts";
 import { loadOutcome } from "./call-outcomes.ts";
 import { readMessageRows, writtenMessageJson } from "./encode.ts";
+import type { LogRow } from "./event-log.ts";
 import type { WrittenMessages } from "./results.ts";
 import { messageKey, resultOf, resultPlaces } from "./results.ts";
 
@@ -92,38 +93,59 @@ const readReference = ({ scope, own, data }: EventText): Reference | null => {
   return { thread, kind, pos: Number(pos), rest, call };
 };
 
-/** Reads the message to which an event refers, as it was written; null if it has no row. */
-const readMessage = (sql: SqlStorage, { thread, pos }: Reference): string | null => {
-  const [row] = readMessageRows(sql, thread, pos, pos);
-  return row === undefined ? null : writtenMessageJson(sql, thread, row);
+/** Reads the messages to which some events refer, as they were written. */
+const readMessages = (sql: SqlStorage, references: readonly Reference[]): ReadonlyMap<string, string> => {
+  const found = new Map<string, string>();
+  for (const thread of new Set(references.map((each) => each.thread))) {
+    const places = references.filter((each) => each.thread === thread).map(({ pos }) => pos);
+    for (const row of readMessageRows(sql, thread, Math.min(...places), Math.max(...places)))
+      found.set(messageKey(thread, row.pos), writtenMessageJson(sql, thread, row));
+  }
+  return found;
 };
 
-const readOutput = (sql: SqlStorage, reference: Reference): string => {
-  const { thread, call } = reference;
-  const message = readMessage(sql, reference);
+const readOutput = (
+  sql: SqlStorage,
+  { thread, pos, call }: Reference,
+  messages: ReadonlyMap<string, string>,
+): string => {
+  const message = messages.get(messageKey(thread, pos));
   const result =
-    (message === null ? null : resultOf(call, JSON.parse(message) as Message)) ??
+    (message === undefined ? null : resultOf(call, JSON.parse(message) as Message)) ??
     loadOutcome(sql, thread, call)?.result;
   if (result === undefined) throw new Error(`the result of ${call} is not stored`);
   return JSON.stringify(outputOf(result.content));
 };
 
-const dataOf = (sql: SqlStorage, reference: Reference): string => {
+const dataOf = (sql: SqlStorage, reference: Reference, messages: ReadonlyMap<string, string>): string => {
   const { thread, kind, pos, rest } = reference;
   if (kind === "r") {
     const at = rest.indexOf(noOutput);
-    return fitData(
-      `${rest.slice(0, at)}"output":${readOutput(sql, reference)}${rest.slice(at + noOutput.length)}`,
-    );
+    const output = readOutput(sql, reference, messages);
+    return fitData(`${rest.slice(0, at)}"output":${output}${rest.slice(at + noOutput.length)}`);
   }
-  const message = readMessage(sql, reference);
-  if (message === null) throw new Error(`message ${pos} of ${thread} is not stored`);
+  const message = messages.get(messageKey(thread, pos));
+  if (message === undefined) throw new Error(`message ${pos} of ${thread} is not stored`);
   const report = kind === "m" ? message : JSON.stringify(reportWithoutOutput(JSON.parse(message) as Message));
   return messageData(report, rest === "true");
 };
 
-/** Puts the content into an event. This reads and parses a whole message, so that only events that are shown are worth it. */
-export const restoreContent = (sql: SqlStorage, event: EventText): EventText => {
-  const reference = readReference(event);
-  return reference === null ? event : { ...event, data: dataOf(sql, reference) };
+/**
+ * Returns what puts the content into an event of these rows. Their messages are read together once one is needed: reading
+ * and parsing whole messages is worth it only for events that are shown.
+ */
+export const createContentReader = (
+  sql: SqlStorage,
+  rows: readonly LogRow[],
+): ((event: EventText) => EventText) => {
+  let messages: ReadonlyMap<string, string> | null = null;
+  return (event) => {
+    const reference = readReference(event);
+    if (reference === null) return event;
+    messages ??= readMessages(
+      sql,
+      rows.flatMap(({ events }) => events.map(readReference)).filter((each) => each !== null),
+    );
+    return { ...event, data: dataOf(sql, reference, messages) };
+  };
 };
