@@ -220,6 +220,8 @@ export interface OperationParams {
     readonly cursor?: string;
     /** How far they are. */
     readonly status?: "open" | "resolved" | "expired" | "cancelled";
+    /** Shows the open ones that this run waits for, itself or by agents that it called. */
+    readonly run?: string;
   };
   /** Answers an ask; the first valid answer wins. */
   readonly answer: {
