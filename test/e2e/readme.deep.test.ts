@@ -107,6 +107,8 @@ const startServer = async ({ text }: Block): Promise<void> => {
   await Promise.race([ready, early]);
   const page = await fetch(`http://localhost:${port}/console`);
   expect([page.status, page.headers.get("Content-Type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const [, team = "default"] = /--env (\w+)/.exec(text) ?? [];
+  expect(existsSync(join(copy, ".wrangler/state", team)), "each team keeps its own sessions").toBe(true);
 };
 
 /** A value with its random ids reduced to their kind. */

@@ -24,7 +24,7 @@ const helpText = `npm start [-- options]    serve a team on this machine; a chan
   --env <team>           the team, a folder of config/; without it default, which needs no key
   --port <number>        the port; without it the one of wrangler.toml, 8787
   --ip <address>         where to listen; without it localhost, which no other machine reaches; 0.0.0.0 is every address
-  --persist-to <folder>  where sessions and workspaces are kept; without it .wrangler/state
+  --persist-to <folder>  where sessions and workspaces are kept; without it .wrangler/state/<team>
   --help                 this text
 
 Ctrl-C stops it. Other options go to wrangler as they are; npx wrangler dev --help lists them.`;
@@ -201,8 +201,11 @@ const readPort = (wanted: string): number | null => {
 /** Serves the team until wrangler is stopped. */
 const serve = async (given: readonly string[]): Promise<void> => {
   const { value: host, rest: others } = takeOption(given, "--ip");
-  const { value: wanted, rest: args } = takeOption(others, "--port");
-  const team = takeOption(args, "--env").value ?? takeOption(args, "-e").value ?? "default";
+  const { value: wanted, rest: more } = takeOption(others, "--port");
+  const { value: folder, rest } = takeOption(more, "--persist-to");
+  const team = takeOption(rest, "--env").value ?? takeOption(rest, "-e").value ?? "default";
+  // Two servers on one folder would find their databases locked.
+  const args = [...rest, "--persist-to", folder ?? `.wrangler/state/${team}`];
   const port = readPort(wanted ?? configuredPort());
   if (port === null) process.exit(1);
   if (await isListening(port)) {
