@@ -168,9 +168,10 @@ test("AP-54: without a connection no clock of what is under way goes on, and the
   await page.clock.install();
   await start("slow");
   await state("working");
+  const clock = page.locator(".panel section[aria-label=Timeline] header .meta");
+  await clock.waitFor();
   await site.server.kill();
   await state(/reconnecting · as of \d\d:\d\d/);
-  const clock = page.locator(".panel section[aria-label=Timeline] header .meta");
   await page.clock.runFor(2_000);
   const shown = await clock.textContent();
   await page.clock.runFor(120_000);

@@ -142,7 +142,8 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
   try {
     await until("it waits for the fix", () => /Mend it:/.test(started.output()) || null);
     expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
-      'config/default/team.yaml:39:19 error yaml_syntax: quote the text: it contains a colon; write "Be kind: always"\n' +
+      "Building default …\n" +
+        'config/default/team.yaml:39:19 error yaml_syntax: quote the text: it contains a colon; write "Be kind: always"\n' +
         "Mend it: the server starts once config/default is right.\n",
     );
     writeFileSync(file, good);
@@ -168,10 +169,12 @@ test("AP-70: Ctrl-C while it starts ends it without a word, and what a start its
     await until("wrangler starts", () => existsSync(join(other.folder, ".wrangler")) || null);
     process.kill(-(stopped.child.pid ?? 0), "SIGINT");
     await stopped.ended;
-    expect(said(stopped)).toBe("");
+    expect(said(stopped)).toBe("Building assistant …\nStarting the server …\n");
     served = start();
     await until("it serves", () => /^stop +Ctrl-C$/m.test(served?.output() ?? "") || null);
-    expect(said(served)).toMatch(/^Limpet is at .*\n(.*\n){3}secrets +missing: .*ANTHROPIC_API_KEY/);
+    expect(said(served)).toMatch(
+      /^Starting the server …\nLimpet is at .*\n(.*\n){3}secrets +missing: .*ANTHROPIC_API_KEY/,
+    );
   } finally {
     await stopped.kill();
     await served?.kill();
