@@ -2,48 +2,38 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { InlineConfig } from "vite";
 import type { ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { printOperations } from "./operations.ts";
 
-/** Bundles the client into one module without dependencies. */
-const writeBundle = async (root: string): Promise<void> => {
+/** Bundles something into the package's `dist`, with nothing of the machine's own settings. */
+const bundle = async (root: string, { build: own, ...rest }: InlineConfig): Promise<void> => {
   const { build } = await import("vite");
-  await build({
-    root,
-    configFile: false,
-    envDir: false,
-    publicDir: false,
-    logLevel: "warn",
+  const shared = { root, configFile: false, envDir: false, publicDir: false, logLevel: "warn" } as const;
+  await build({ ...shared, ...rest, build: { outDir: "dist", emptyOutDir: false, ...own } });
+};
+
+/** Bundles the client into one module without dependencies. */
+const writeBundle = (root: string): Promise<void> =>
+  bundle(root, {
     build: {
-      outDir: "dist",
-      emptyOutDir: false,
       target: "es2023",
       rolldownOptions: { output: { minify: true } },
       lib: { entry: "src/client/index.ts", formats: ["es"], fileName: () => "client.js" },
     },
   });
-};
 
 /** Bundles the commands that speak with a server, for a package that has no source. */
-const writeCommands = async (root: string): Promise<void> => {
-  const { build } = await import("vite");
-  await build({
-    root,
-    configFile: false,
-    envDir: false,
-    publicDir: false,
-    logLevel: "warn",
+const writeCommands = (root: string): Promise<void> =>
+  bundle(root, {
     ssr: { noExternal: true },
     build: {
       ssr: "src/cli/packed.ts",
-      outDir: "dist",
-      emptyOutDir: false,
       target: "node20",
       rolldownOptions: { output: { minify: true, codeSplitting: false, entryFileNames: "limpet.js" } },
     },
   });
-};
 
 /** Lets the compiler write the declarations of the client, and joins them into one file. */
 const writeDeclarations = async (root: string): Promise<void> => {
