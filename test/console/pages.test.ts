@@ -24,12 +24,12 @@ const entry = (at: number): NoteEntry => ({
 });
 
 test("AP-54: a change of one entry changes one page of a thread, and new ones the last", () => {
-  const entries = Array.from({ length: 200 }, (_, at) => entry(at));
+  const entries = Array.from({ length: 100 }, (_, at) => entry(at));
   const before = divideIntoPages(entries, []);
-  expect(before.length).toBeGreaterThan(3);
+  expect(before.length).toBe(4);
   expect(before.flat()).toEqual(entries);
   const same = (after: typeof before): readonly boolean[] => after.map((page, at) => page === before[at]);
   expect(same(divideIntoPages([...entries], before))).toEqual([true, true, true, true]);
-  expect(same(divideIntoPages(entries.with(70, entry(70)), before))).toEqual([true, false, true, true]);
-  expect(same(divideIntoPages([...entries, entry(200)], before))).toEqual([true, true, true, false]);
+  expect(same(divideIntoPages(entries.with(40, entry(40)), before))).toEqual([true, false, true, true]);
+  expect(same(divideIntoPages([...entries, entry(100)], before))).toEqual([true, true, true, false]);
 });

@@ -1,9 +1,11 @@
 import { Fragment } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { CallEntry, TranscriptEntry, TranscriptThread } from "../../client/transcript.ts";
 import { formatClock } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
+import { useSession } from "../state/app.ts";
 import { Call } from "./call.tsx";
+import { hasLeftPlace } from "./log.tsx";
 import { Message } from "./message.tsx";
 import { Note } from "./note.tsx";
 import type { EntryPage } from "./pages.ts";
@@ -75,6 +77,16 @@ const usePages = (entries: readonly TranscriptEntry[]): readonly EntryPage[] => 
   return pages.current;
 };
 
+/** Gives the page to begin with: a long thread shows its end at once, and the rest when that has been drawn. */
+const useFirst = (count: number, atOnce: boolean): number => {
+  const [isWhole, setWhole] = useState(atOnce);
+  useEffect(() => {
+    const timer = setTimeout(() => setWhole(true), 50);
+    return () => clearTimeout(timer);
+  }, []);
+  return isWhole ? 0 : count - 2;
+};
+
 interface EntriesProps {
   readonly thread: TranscriptThread;
   readonly level?: number;
@@ -82,22 +94,27 @@ interface EntriesProps {
 
 export const Entries = ({ thread, level = 0 }: EntriesProps) => {
   const { agent, id } = thread;
+  const session = useSession();
   const pages = usePages(thread.entries);
+  const first = useFirst(pages.length, level > 0 || hasLeftPlace(session.id, id));
   const newest = pages.findLastIndex((page) => newestEditIn(page) !== null);
   return (
     <>
-      {pages.map((page, at) => (
-        <ShownPage
-          key={at}
-          page={page}
-          thread={id}
-          agent={agent}
-          level={level}
-          before={pages[at - 1]?.at(-1)?.at ?? null}
-          after={pages[at + 1]?.[0]}
-          newest={at === newest ? newestEditIn(page) : null}
-        />
-      ))}
+      {pages.map(
+        (page, at) =>
+          at >= first && (
+            <ShownPage
+              key={at}
+              page={page}
+              thread={id}
+              agent={agent}
+              level={level}
+              before={pages[at - 1]?.at(-1)?.at ?? null}
+              after={pages[at + 1]?.[0]}
+              newest={at === newest ? newestEditIn(page) : null}
+            />
+          ),
+      )}
     </>
   );
 };

@@ -92,6 +92,10 @@ const Foot = ({ missed, hasHiddenAsk, askWords, onJump, onShowAsk }: FootProps) 
 /** Where logs were left that are not shown now, by session and thread; one that was left at its end is not among them. */
 const leftPlaces = new Map<string, number>();
 
+/** Says whether a log begins elsewhere than at its end. */
+export const hasLeftPlace = (session: string, thread: string): boolean =>
+  leftPlaces.has(`${session} ${thread}`);
+
 /** Begins where the log was left, and keeps where it is left. */
 const useLeftPlace = (
   place: string,
@@ -116,6 +120,12 @@ const useSent = (sent: number, jump: () => void): void => {
   }, [sent]);
 };
 
+/** Rows come and go with events, not with pieces of text. */
+const useOneStop = (log: RefObject<HTMLDivElement>, seq: number): void =>
+  useLayoutEffect(() => {
+    if (log.current !== null) keepOneStop(log.current);
+  }, [seq]);
+
 /** Keeps the log at its end while one is there. */
 const useFollowing = (session: string, { thread, transcript, sent }: LogProps) => {
   const place = `${session} ${thread}`;
@@ -136,10 +146,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
   };
   useLayoutEffect(follow);
-  // Rows come and go with events, not with pieces of text.
-  useLayoutEffect(() => {
-    if (log.current !== null) keepOneStop(log.current);
-  }, [transcript.seq]);
+  useOneStop(log, transcript.seq);
   useLeftPlace(place, log, follows);
   useEffect(() => {
     const watch = new ResizeObserver(follow);
@@ -147,14 +154,16 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
       if (element != null) watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  const look = (within?: number): void => {
-    if (log.current === null) return;
+  /** Returns whether one has left the end. */
+  const look = (within?: number): boolean => {
+    if (log.current === null) return false;
     // What grows below one who is at the end takes them nowhere: only a way up leaves it.
     const goesUp = log.current.scrollTop < top.current;
     top.current = log.current.scrollTop;
     follows.current = isAtEnd(log.current, within) || (follows.current && !goesUp);
     setLeft((before) => (follows.current ? null : (before ?? count)));
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
+    return !follows.current;
   };
   const jump = (): void => {
     follows.current = true;
@@ -167,7 +176,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     hasHiddenAsk,
     missed: left === null ? null : count - left,
     jump,
-    scrolled: (): void => look(),
+    scrolled: (): boolean => look(),
     /** A row that is opened stays where it is, and what it shows may reach beyond the end. */
     clicked: ({ target }: Event): void => {
       if (!(target instanceof Element) || target.closest('[aria-expanded="false"]') === null) return;
@@ -198,8 +207,7 @@ export const Log = (props: LogProps) => {
         aria-live="off"
         tabIndex={-1}
         onScroll={() => {
-          scrolled();
-          if (transcript.earlier && (log.current?.scrollTop ?? 0) < 200) onEarlier();
+          if (scrolled() && transcript.earlier && (log.current?.scrollTop ?? 0) < 200) onEarlier();
         }}
         onClickCapture={clicked}
         onKeyDown={moveInLog}

@@ -5,7 +5,7 @@ import type { TranscriptEntry } from "../../client/transcript.ts";
 export type EntryPage = readonly TranscriptEntry[];
 
 /** Every page but the last has so many entries. */
-const pageLength = 64;
+const pageLength = 32;
 
 const isSame = (page: EntryPage, other: EntryPage): boolean =>
   page.length === other.length && page.every((entry, at) => entry === other[at]);
