@@ -21,6 +21,14 @@ test.each([1, 2, 3, 4, 5, 6])(
   },
 );
 
+test("AP-24 AP-51: a cleared session begins anew for who watched and who comes later", async () => {
+  const { bench } = await play(replies(said("Ok.")));
+  const before = bench.ok("snapshot") as unknown as SnapshotBody;
+  bench.ok("clear");
+  checkTranscripts(bench, [before]);
+  expect(bench.ok("get")).toMatchObject({ last_end: null });
+});
+
 const longLog = async (): Promise<readonly StoredEvent[]> => {
   const agent = "options: { max_iterations: 220 }\nguards: { tool_loops: false }";
   const { bench } = await play(replies(...Array.from({ length: 200 }, () => look)), { agent });

@@ -35,6 +35,7 @@ const updateSession = (draft: FoldDraft, event: EventOf<"session_updated">): voi
     ...(isObject(metadata) ? { metadata: textsOf(metadata) } : {}),
     ...(budget === undefined ? {} : { budget }),
     ...(typeof days === "number" || days === null ? { retention_days: days } : {}),
+    ...(cleared === true ? { last_end: null } : {}),
   });
   if (typeof message === "string") pinMessage(draft, event, message, pinned === true);
   else addNote(draft, event);

@@ -339,6 +339,7 @@ export const clearOperation = defineWrite({
       thread.guards = {};
       thread.files = noFiles;
       thread.compact = null;
+      delete thread.lastEnd;
     }
     draft.state.spentBefore = draft.state.spent;
     draft.state.updatedAt = draft.context.now;

@@ -546,10 +546,11 @@ describe("SE-27: while an input is accepted", () => {
     probe.instant = true;
     for (const call of probe.calls) call.finish();
     await bench.idle();
+    expect(bench.ok("get")).toMatchObject({ last_end: { state: "completed" } });
     bench.ok("clear", {});
     expect(bench.chat()).toEqual([]);
     expect(dataOf(bench, "messages_retired")).toMatchObject([{ by: "clear" }]);
-    expect(bench.ok("get")).toMatchObject({ usage: { calls: 0, total: 0 } });
+    expect(bench.ok("get")).toMatchObject({ usage: { calls: 0, total: 0 }, last_end: null });
   });
 });
 
