@@ -1,5 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
 import { teamFolder } from "../config/build/files.ts";
 import { lockFile, lockText } from "../config/build/mcp-lock.ts";
 import type { McpServer, Team } from "../config/team.ts";
@@ -12,14 +13,23 @@ import type { Terminal } from "./usage.ts";
 /** Limits the wait for one server. */
 const listMs = 30_000;
 
-/** Passes on what the team's file refers to and where requests may go, and nothing else of this machine's environment. */
-const environmentOf = ({ secrets }: Team): Readonly<Record<string, string>> =>
-  Object.fromEntries(
+/** Reads the variables that `npm start` gives a team: those of its own file, or else of the one for all teams. */
+const readDevVars = (root: string, team: string): NodeJS.Dict<string> => {
+  const paths = [`.dev.vars.${team}`, ".dev.vars"].map((name) => join(root, name));
+  const path = paths.find((each) => existsSync(each));
+  return path === undefined ? {} : parseEnv(readFileSync(path, "utf8"));
+};
+
+/** Passes on what the team's file refers to and where requests may go, and nothing else of this machine's variables. */
+const environmentOf = (root: string, { name: team, secrets }: Team): Readonly<Record<string, string>> => {
+  const variables = { ...readDevVars(root, team), ...process.env };
+  return Object.fromEntries(
     [...secrets, "LIMPET_DEV", "LIMPET_PRIVATE_EGRESS"].flatMap((name) => {
-      const value = process.env[name];
+      const value = variables[name];
       return value === undefined ? [] : [[name, value] as const];
     }),
   );
+};
 
 const nobodySignsIn = {
   kind: "failure",
@@ -53,10 +63,10 @@ const noSandbox = (): never => {
 
 /**
  * Writes the lock of a team: it asks each MCP server for its tools and takes them as approved. A server that does not
- * answer keeps what the lock says of it. Returns whether all answered.
+ * answer keeps what the lock says of it; without an answer nothing is written. Returns whether all answered.
  */
 export const lockServers = async (terminal: Terminal, team: Team): Promise<boolean> => {
-  const { servers } = createEngine({ team, env: environmentOf(team), toolboxes: [], mcp });
+  const { servers } = createEngine({ team, env: environmentOf(terminal.root, team), toolboxes: [], mcp });
   const lock: Record<string, Readonly<Record<string, string>>> = {};
   let isWhole = true;
   for (const server of team.mcp_servers) {
@@ -74,6 +84,8 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);
     isWhole &&= answer.ok;
   }
-  writeFileSync(join(teamFolder(terminal.root, team.name), lockFile), lockText(lock));
+  // An empty lock would approve nothing; where no server answered there was none before, either.
+  if (isWhole || Object.keys(lock).length > 0)
+    writeFileSync(join(teamFolder(terminal.root, team.name), lockFile), lockText(lock));
   return isWhole;
 };

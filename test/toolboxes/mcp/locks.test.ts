@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -12,11 +12,16 @@ import { oauthOf, protectedBy } from "./logins.ts";
 interface Locked {
   readonly isWhole: boolean;
   readonly lines: readonly string[];
-  readonly servers: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Null: no lock was written. */
+  readonly servers: Readonly<Record<string, Readonly<Record<string, string>>>> | null;
 }
 
-/** Locks the servers of a team file, with these variables in the environment. */
-const lock = async (servers: string, env: Readonly<Record<string, string>>): Promise<Locked> => {
+/** Locks the servers of a team file, with these variables in the environment and those in a file of variables. */
+const lock = async (
+  servers: string,
+  env: Readonly<Record<string, string>>,
+  vars: Readonly<Record<string, string>> = {},
+): Promise<Locked> => {
   const root = mkdtempSync(join(tmpdir(), "limpet-lock-"));
   onTestFinished(() => {
     rmSync(root, { recursive: true, force: true });
@@ -27,13 +32,16 @@ const lock = async (servers: string, env: Readonly<Record<string, string>>): Pro
   const more = `egress: { allow_http: true }\nmcp_servers: [${servers}]`;
   const yaml = scripted(replies(said("Done.")), "", more);
   writeFileSync(join(folder, "team.yaml"), yaml.replace("toolboxes: [probe]", "toolboxes: [sea]"));
+  vi.unstubAllEnvs();
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  for (const [path, text] of Object.entries(vars)) writeFileSync(join(root, path), text);
   const { team, diagnostics } = await compileFolder(root, "acme", true);
   if (team === null) throw new Error(JSON.stringify(diagnostics));
   const lines: string[] = [];
   const isWhole = await lockServers({ root, print: (line) => lines.push(line) }, team);
-  const text = readFileSync(join(folder, "mcp.lock.json"), "utf8");
-  const { servers: found } = JSON.parse(text) as Pick<Locked, "servers">;
+  const path = join(folder, "mcp.lock.json");
+  if (!existsSync(path)) return { isWhole, lines, servers: null };
+  const { servers: found } = JSON.parse(readFileSync(path, "utf8")) as Pick<Locked, "servers">;
   return { isWhole, lines, servers: found };
 };
 
@@ -46,8 +54,11 @@ test("TB-23 TB-27: a server is locked with a token that the team's own client ob
   expect(locked.lines).toEqual([]);
   expect(locked).toMatchObject({ isWhole: true, servers: { sea: { sea__look: expect.any(String) } } });
   expect(auth.seen.filter((path) => path === "/token client_credentials")).toHaveLength(1);
-  const refused = await lock(server, { ...env, SECRET: "canary-other-secret" });
-  expect(refused.isWhole).toBe(false);
+  const shared = { ".dev.vars": "SECRET=canary-other-secret\n" };
+  const own = { ...shared, ".dev.vars.acme": 'SECRET="canary-client-secret"\n' };
+  expect(await lock(server, env, own)).toMatchObject({ isWhole: true, lines: [] });
+  const refused = await lock(server, env, shared);
+  expect(refused).toMatchObject({ isWhole: false, servers: null });
   expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token can be had: /);
   expect(refused.lines.join()).not.toContain("canary");
 });
@@ -57,7 +68,7 @@ test("TB-23 TB-27: a server at which people sign in cannot be locked, and the re
   const sea = await protectedBy(auth);
   const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
   const locked = await lock(`{ name: sea, url: "${sea.url}", auth: oauth }`, env);
-  expect(locked).toMatchObject({ isWhole: false, servers: {} });
+  expect(locked).toMatchObject({ isWhole: false, servers: null });
   expect(locked.lines.join()).toContain("nobody can sign in here; leave this server out of the lock");
   expect(auth.seen).toEqual([]);
 });
