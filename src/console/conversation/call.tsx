@@ -73,9 +73,9 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
         </pre>
       )}
       <div class="line-actions">
-        {(count > tail || call.truncated) && !all && (
+        {text !== "" && (count > tail || call.truncated) && !all && (
           <button type="button" class="plain" onClick={showAll}>
-            All {countOf(count, "line")}
+            {call.truncated ? "The whole output" : `All ${countOf(count, "line")}`}
           </button>
         )}
         {text !== "" && <CopyButton text={text} label="Copy output" words="Copy output" />}

@@ -133,7 +133,7 @@ const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
       </p>
       <div class="failure-buttons">
         <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
-          Try again
+          Go on
         </button>
         <CopyButton text={escapeJson(event)} label="Copy details" words="Copy details" />
       </div>
