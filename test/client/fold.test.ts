@@ -23,6 +23,8 @@ test.each([1, 2, 3, 4, 5, 6])(
 
 test("AP-24 AP-51: a cleared session begins anew for who watched and who comes later", async () => {
   const { bench } = await play(replies(said("Ok.")));
+  bench.send("Go on");
+  await bench.idle();
   const before = bench.ok("snapshot") as unknown as SnapshotBody;
   bench.ok("clear");
   checkTranscripts(bench, [before]);
