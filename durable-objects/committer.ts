@@ -55,7 +55,7 @@ const logCommit = (
   for (const { msg, fields, level } of runLines(events, loggersByThread(engine, after)))
     log(msg, { session: after.id, ...fields }, level);
   const { log_level: least } = engine.team.observability;
-  for (const { msg, fields, level } of stepLines(events, before, context.now, least))
+  for (const { msg, fields, level } of stepLines(events, before, context.now, least, engine.isDevelopment))
     log(msg, { tenant: tenantHash(after.tenant), session: after.id, ...fields }, level);
 };
 

@@ -103,6 +103,8 @@ const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedSt
     };
   if (type === "tool_call_end")
     return { level: "debug", step: event.call, code: data.outcome, duration_ms: data.duration_ms };
+  if (type === "mcp_status" && data.state !== "connected")
+    return { level: data.state === "auth_needed" ? "info" : "warn", step: data.server, code: data.state };
   if (type === "effect_applied")
     return { level: "debug", step: data.kind, code: data.stopped ? "stopped" : "applied" };
   if (type === "attempt_aborted") {
@@ -113,18 +115,32 @@ const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedSt
   return type === "error" ? { level: data.retryable ? "warn" : "error", code: data.code } : null;
 };
 
-/** Returns the log lines, of at least a level, for the steps that a commit ended; `before` is the state before it. */
+const lineNames: Readonly<Partial<Record<SessionEvent["type"], string>>> = {
+  error: "error",
+  mcp_status: "mcp_server",
+};
+
+/** Says why a server cannot be used, which may quote what it answered. */
+const reasonOf = (event: SessionEvent): { readonly message?: string } =>
+  event.type === "mcp_status" && event.data.error !== undefined ? { message: event.data.error } : {};
+
+/**
+ * Returns the log lines, of at least a level, for the steps that a commit ended; `before` is the state before it. On a
+ * developer's machine they say why an MCP server cannot be used.
+ */
 export const stepLines = (
   events: readonly SessionEvent[],
   before: Session,
   now: number,
   least: LogLevel,
+  isDevelopment: boolean,
 ): readonly RunLine[] =>
   events.flatMap((event): readonly RunLine[] => {
     const ended = endedStepOf(event, before, now);
     if (ended === null || !isLogged(ended.level, least)) return [];
     const { level, step, code, duration_ms } = ended;
     const { run, thread, turn, attempt } = event;
-    const fields = { run, thread, turn, step, attempt, code, duration_ms };
-    return [{ level, msg: event.type === "error" ? "error" : "step", fields }];
+    const reason = isDevelopment ? reasonOf(event) : {};
+    const fields = { run, thread, turn, step, attempt, code, duration_ms, ...reason };
+    return [{ level, msg: lineNames[event.type] ?? "step", fields }];
   });

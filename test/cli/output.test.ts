@@ -91,6 +91,16 @@ test("AP-70: of what a tool threw its message is shown, and the first place in t
   ]);
 });
 
+test("AP-70: an MCP server that cannot be used is one sentence with its reason", () => {
+  const server = { msg: "mcp_server", level: "warn", step: "tides" };
+  const failed = log({ ...server, code: "failed", message: "HTTP 502" });
+  const changed = log({ ...server, code: "quarantined" });
+  expect(shown([failed, changed].join("\n"))).toEqual([
+    "The MCP server tides cannot be used: HTTP 502",
+    "The MCP server tides offers tools that nobody approved: its session's events say why",
+  ]);
+});
+
 test("AP-70: that a host is not found is one sentence, and not the runtime's own words", () => {
   const failure = [
     "\u001B[31m✘ \u001B[41;31m[\u001B[41;97mERROR\u001B[41;31m]\u001B[0m \u001B[1me = rust/worker/ffi.rs:110: failed: failed to lookup address information: Name or service not known\u001B[0m",

@@ -58,6 +58,7 @@ interface LogFields {
   readonly status?: number;
   readonly code?: string | null;
   readonly tool?: string;
+  readonly step?: string;
   readonly message?: string;
 }
 
@@ -88,16 +89,36 @@ const toolThrew = "tool_threw";
 const placeInTeam = (frame: string): string | null =>
   /^\s+at .*\bfile:.*\/(config\/.+?:\d+:\d+)\)?$/.exec(frame)?.[1] ?? null;
 
-/** Shows of the Worker's log what went wrong; a request that succeeded is not news. */
+/** Says that the tools of an MCP server are missing, and why. */
+const describeServer = ({ step = "", code, message = "" }: LogFields): string => {
+  const state = code === "quarantined" ? "offers tools that nobody approved" : "cannot be used";
+  return `The MCP server ${step} ${state}: ${message === "" ? "its session's events say why" : message}`;
+};
+
+/** Describes, by their name, what no request tells of. */
+const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> = {
+  [toolThrew]: ({ tool, message }) => `${tool} threw: ${message}`,
+  mcp_server: describeServer,
+};
+
+/** Describes a request that failed; one that succeeded is not news, nor what the start itself asks. */
+const formatRequest = ({
+  method = "",
+  route,
+  status = 0,
+  code,
+  trace_id: trace,
+}: LogFields): string | null => {
+  if (trace === ownTraceId || status < 400) return null;
+  const cause = code ?? "";
+  return `${status} ${route ?? askedFor(method, status)} ${cause}`.trimEnd() + wayOut(cause);
+};
+
+/** Shows of the Worker's log what went wrong. */
 const formatLine = (line: LogFields, text: string): string | null => {
-  if (line.msg === toolThrew) return `${line.tool} threw: ${line.message}`;
-  if (line.msg !== "request") return line.level === "info" || line.level === "debug" ? null : text;
-  const { method = "", route, status = 0 } = line;
-  const code = line.code ?? "";
-  if (line.trace_id === ownTraceId) return null;
-  return status < 400
-    ? null
-    : `${status} ${route ?? askedFor(method, status)} ${code}`.trimEnd() + wayOut(code);
+  if (line.msg === "request") return formatRequest(line);
+  if (line.level === "info" || line.level === "debug") return null;
+  return warnings[line.msg]?.(line) ?? text;
 };
 
 /** Shows lines of the log, and below what a tool threw only the first place of its stack in the team's own code. */

@@ -188,6 +188,9 @@ test("TB-21 TB-5: a server that is a program is unavailable alone; the run goes 
     },
   });
   expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(bench.logs).toContainEqual(
+    expect.objectContaining({ level: "warn", msg: "mcp_server", step: "web", code: "failed" }),
+  );
   expect(lastEvent(bench, "mcp_status")).toEqual({
     server: "web",
     state: "failed",
