@@ -454,6 +454,7 @@ test("AP-54: what is left of a budget is said of the run at work, and between ru
   expect(held("run")?.warnAt).toBe(1.6);
   const small = { scope: "run", limit: 1, spent: 0.0042, warnAt: 0.8 } as const;
   expect(describeMoneyLimit(small, true)).toBe("$0.9958 left of $1.00 for this run");
+  expect(describeMoneyLimit({ ...small, spent: 1.07 }, true)).toBe("$0.07 over the $1.00 for this run");
   expect(readMoneyLimit({ max_cost_usd: null })).toBeNull();
   expect(say("galaxy", true)).toBeNull();
 });

@@ -27,6 +27,9 @@ export const readMoneyLimit = (budget: Json): MoneyLimit | null => {
 /** Says what is left; between runs a limit of runs is that of the next one, of which nothing is spent. */
 export const describeMoneyLimit = ({ scope, limit, spent }: MoneyLimit, isRunning: boolean): string => {
   if (scope === "run" && !isRunning) return `The next run may spend ${formatUsd(limit)}`;
-  const left = `${formatUsd(Math.max(0, limit - spent), spent)} left of ${formatUsd(limit)}`;
+  const left =
+    spent > limit
+      ? `${formatUsd(spent - limit, spent)} over the ${formatUsd(limit)}`
+      : `${formatUsd(limit - spent, spent)} left of ${formatUsd(limit)}`;
   return `${left} for ${{ run: "this run", session: "this session", tenant: "today" }[scope]}`;
 };
