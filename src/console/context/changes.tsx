@@ -52,9 +52,9 @@ export const Changes = ({ view, facts, threshold }: ChangesProps) => {
     <section aria-label="Changed since the call before">
       <h2>{previous === null ? "What was sent" : "Changed since the call before"}</h2>
       {previous !== null && <Size name="Call before" tokens={previous} isNow={false} {...bar} />}
-      {beforeEffects !== now && <Size name="Before effects" tokens={beforeEffects} isNow={false} {...bar} />}
+      {beforeEffects !== now && <Size name="Without cuts" tokens={beforeEffects} isNow={false} {...bar} />}
       {atBegin !== beforeEffects && atBegin !== now && (
-        <Size name="As it began" tokens={atBegin} isNow={false} {...bar} />
+        <Size name="At its start" tokens={atBegin} isNow={false} {...bar} />
       )}
       <Size name={`Turn ${view.turn}`} tokens={now} isNow {...bar} />
       {threshold !== null && (

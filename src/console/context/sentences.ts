@@ -36,7 +36,7 @@ export const describeSteps = (view: ContextView): string | null => {
   const { beforeEffects, atBegin, now } = sizesOf(view);
   const early = beforeEffects - atBegin;
   if (early <= 0) return null;
-  const begin = `Effects left out ${countOf(early, "token")} right after the answer before`;
+  const begin = `Left out: ${countOf(early, "token")} right after the answer before`;
   if (atBegin <= now) return `${begin}.`;
   const step = `${formatTokens(atBegin)} → ${formatTokens(now)}`;
   return `${begin}, and ${formatCount(atBegin - now)} as this turn began: ${step}.`;
@@ -105,7 +105,7 @@ export const describeView = (view: ContextView): readonly Saying[] => {
   const leftOut = beforeEffects - now;
   return [
     ...begin,
-    plain(leftOut > 0 ? `; effects left out ${formatTokens(leftOut)} tokens: ` : "; "),
+    plain(leftOut > 0 ? `, and left out ${formatTokens(leftOut)} tokens: ` : "; "),
     { text: first, strong: true },
     plain(more.length === 0 ? "." : ` and ${joinList(more)}.`),
   ];
