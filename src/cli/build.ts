@@ -56,8 +56,11 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
       failed ||= !kept;
       continue;
     }
-    writeBuild(terminal.root, name, files);
-    if (flags.json !== true) terminal.print(`built ${name} into .limpet/${name}/`);
+    const isNew = writeBuild(terminal.root, name, files);
+    if (flags.json !== true)
+      terminal.print(
+        isNew ? `built ${name} into .limpet/${name}/` : `${name} has not changed since its last build`,
+      );
   }
   await writeShell();
   await writeDocuments();

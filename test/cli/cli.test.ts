@@ -237,6 +237,8 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     `${imports}\nexport const toolboxes = [{ name: "tides" as string, description: "", tools: [${tool}] }];\n`,
   );
   expect(await call("build", "acme")).toEqual({ code: 0, lines: ["built acme into .limpet/acme/"] });
+  const same = { code: 0, lines: ["acme has not changed since its last build"] };
+  expect(await call("build", "acme")).toEqual(same);
   expect(read(".limpet/acme/worker.js")).toContain('"./extensions.js"');
   const snapshot = read(".limpet/acme/extensions.js");
   expect(snapshot, "the product's modules are imported, not copied").toMatch(

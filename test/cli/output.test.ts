@@ -160,6 +160,17 @@ test.each<readonly [string, Readonly<Record<string, string>>, readonly string[],
   ]);
 });
 
+test("AP-70: a change that changes nothing of the team is no news, unless it mends an error", () => {
+  const same = "[custom build] acme has not changed since its last build";
+  const wrong = "[custom build] config/acme/team.yaml:6:1 error unknown_key x: unknown key";
+  let rebuilds = 0;
+  expect(shown([same, same, wrong, same, same].join("\n"), () => (rebuilds += 1))).toEqual([
+    "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
+    "acme has no errors any more and is served as before",
+  ]);
+  expect(rebuilds).toBe(0);
+});
+
 test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
   const built = "[custom build] built acme into .limpet/acme/";
   let rebuilds = 0;

@@ -37,7 +37,7 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
 
 /** Matches what the build says of itself while the server starts, and what is news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
-const buildNews = /^built (\S+) into /;
+const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
 
 /** What it means that the runtime does not find a host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
@@ -137,15 +137,25 @@ const createLogFormat = (): ((text: string) => string | null) => {
   };
 };
 
-/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. Calls `onRebuild` for each build but the first. */
+/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. Calls `onRebuild` for each new build but the first. */
 export const createOutputFilter = (onRebuild: () => void): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
+  let hasErrors = false;
   const formatBuild = (text: string): string | null => {
-    const [, team] = buildNews.exec(text) ?? [];
-    if (team === undefined) return buildNoise.test(text) ? null : text;
+    const [, built, unchanged] = buildNews.exec(text) ?? [];
+    const team = built ?? unchanged;
+    if (team === undefined) {
+      const isNoise = buildNoise.test(text);
+      hasErrors ||= !isNoise;
+      return isNoise ? null : text;
+    }
     const isFirst = !seen.has(team);
     seen.add(team);
+    const isMended = hasErrors && !isFirst;
+    hasErrors = false;
+    if (built === undefined)
+      return isMended ? `${team} has no errors any more and is served as before` : null;
     if (isFirst) return null;
     onRebuild();
     return describeRebuild(team);

@@ -97,17 +97,20 @@ const replaceLink = (link: string, folder: string): void => {
 
 /**
  * Writes a build. `.limpet/<team>` is a link to a folder that is written completely before one rename switches to it: a
- * kill at any time leaves the previous build or the new one. A build that changes nothing writes nothing.
+ * kill at any time leaves the previous build or the new one. Returns whether it differs from the previous one; if not,
+ * nothing is written.
  */
-export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): void => {
+export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): boolean => {
   const builds = join(root, ".limpet");
   const link = join(builds, team);
   mkdirSync(builds, { recursive: true });
-  if (!isSame(link, files)) {
+  const isNew = !isSame(link, files);
+  if (isNew) {
     const folder = mkdtempSync(join(builds, `.${team}-${process.pid}-`));
     for (const [name, content] of files) writeFileSync(join(folder, name), content);
     replaceLink(link, folder);
   }
   const current = lstatSync(link).isSymbolicLink() ? basename(readlinkSync(link)) : "";
   removeOldBuilds(builds, team, current);
+  return isNew;
 };
