@@ -2,11 +2,12 @@ import { useState } from "preact/hooks";
 import type { StoredEvent } from "../../client/index.ts";
 import type { Transcript } from "../../client/transcript.ts";
 import { CopyButton } from "../parts/controls.tsx";
-import { escapeJson } from "../parts/escape.ts";
+import { escapeInLine, escapeJson } from "../parts/escape.ts";
 import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
 import { writeCurl } from "./curl.ts";
+import { briefOf } from "./event-brief.ts";
 
 /** The raw events, with a filter and a way to read the same in a terminal. */
 
@@ -44,7 +45,10 @@ const EventRow = ({ event }: { readonly event: StoredEvent }) => {
     <li>
       <button type="button" class="event" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="meta">{event.seq}</span>
-        <span class="mono cut">{event.type}</span>
+        <span class="cut">
+          <span class="mono">{event.type}</span>{" "}
+          <span class="quiet-text">{escapeInLine(briefOf(event))}</span>
+        </span>
         <span class="meta">{event.thread === "main" ? "" : event.agent.name}</span>
         <span class="meta">{timeOf(event.at)}</span>
       </button>
