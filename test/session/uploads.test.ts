@@ -3,8 +3,9 @@ import { refused, say } from "../engine/harness.ts";
 import { sha256Hex } from "../../src/sandbox/sha256.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
+import { chatOf, childIds, crew, delegate, member } from "../support/crew.ts";
 import { insist } from "../support/power-cut.ts";
-import { done, replies, scripted } from "../support/scripts.ts";
+import { done, replies, said, scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 
 /** Files that are kept with a session and named by parts of inputs (AP-45, AP-18). */
@@ -79,6 +80,33 @@ test("AP-45 SE-45: an attachment that no kept file holds is read by its blob, in
     expect(refused(each, "read_upload", { file: "m99" }).code).toBe("not_found");
     expect(each.ok("uploads")["data"]).toEqual([]);
   }
+});
+
+test("AP-45 AG-18: what was sent to a called agent is read by its blob, also after it ended", async () => {
+  const made = await crew([
+    member("lead", [said(delegate("coder")), done]),
+    member("coder", [said(["look", {}]), done]),
+  ]);
+  const { bench } = made;
+  bench.send("Go");
+  bench.hold = true;
+  await bench.steps();
+  bench.release();
+  bench.hold = true;
+  await bench.steps();
+  const [coder = ""] = childIds(made);
+  const { data, size, sha256 } = file("Tides first.");
+  const sent = { type: "document", media_type: "text/plain", data, name: "tides.txt" };
+  bench.ok("send", { content: [sent], thread: coder, on_busy: "steer" });
+  bench.release();
+  await bench.idle();
+  const part = chatOf(made, coder)
+    .flatMap(({ parts }) => parts)
+    .find(({ type }) => type === "document");
+  const blob = part?.type === "document" ? part.blob : undefined;
+  expect(bench.state().threads[coder]).toBeUndefined();
+  const shown = { id: blob, name: "tides.txt", media_type: "text/plain", size, sha256 };
+  expect(bench.ok("read_upload", { file: blob, format: "bytes" })).toMatchObject({ ...shown, data });
 });
 
 test("AP-45: a session keeps 100 files, listed in order, each readable by its bytes", async () => {

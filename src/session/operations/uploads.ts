@@ -111,11 +111,21 @@ const mediaIn = (parts: readonly Part[]): readonly (DocumentPart | ImagePart)[] 
     return part.type === "image" || part.type === "document" ? [part] : [];
   });
 
+/** Lists the person's thread first, then those of called agents, the ended ones too. */
+const listThreads = ({ archive }: ReadContext): readonly string[] => {
+  const children = archive.children({ position: null, limit: Number.MAX_SAFE_INTEGER });
+  return ["main", ...children.map(({ id }) => id)];
+};
+
 /** Returns an attachment that a message of the chat names by its blob, as a file is shown; undefined if none does. */
-const findAttachment = ({ archive }: ReadContext, file: string): StoredUpload | undefined => {
+const findAttachment = (context: ReadContext, file: string): StoredUpload | undefined => {
   if (!/^m\d+$/.test(file)) return undefined;
-  const query = { thread: "main", before: null, limit: Number.MAX_SAFE_INTEGER, retired: true };
-  for (const { json } of archive.messages(query)) {
+  const { archive } = context;
+  const query = { before: null, limit: Number.MAX_SAFE_INTEGER, retired: true };
+  const messages = listThreads(context)
+    .values()
+    .flatMap((thread) => archive.messages({ thread, ...query }));
+  for (const { json } of messages) {
     const text = json();
     if (!text.includes(`"blob":"${file}"`)) continue;
     const { at, parts } = JSON.parse(text) as Message;
