@@ -101,8 +101,11 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
         expect.stringMatching(new RegExp(`^${each} · \\d\\d:\\d\\d · \\$0\\.\\d{2,5}$`)),
       ),
     );
+  const topOfFirst = async () => (await page.locator(".said").first().boundingBox())?.y;
+  expect(await topOfFirst()).toBeLessThan(0);
   await choice.selectOption("run_1");
   await panel.getByText("Its last turn").waitFor();
+  await expect.poll(topOfFirst).toBeGreaterThan(0);
   expect(await panel.locator(".lane-title").allTextContents()).toEqual([
     "Wrote tour.md",
     "Edited tour.md",

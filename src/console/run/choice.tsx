@@ -1,4 +1,4 @@
-import type { OpenSession, Transcript, TranscriptRun } from "../../client/transcript.ts";
+import type { MessageEntry, OpenSession, Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatTime, formatUsd } from "../parts/format.ts";
 import { createStore, useStore } from "../parts/hooks.ts";
@@ -47,12 +47,25 @@ const bringTurns = async (
 /** A line with more characters than name a run; no pair of surrogates is split. */
 const longName = /^(.{40}).+/su;
 
-/** Returns the beginning of what the person said for a run; empty if the page does not hold it. */
-const saidFor = ({ threads }: Transcript, run: string): string => {
-  const said = threads[0]?.entries.find(
-    (entry) => entry.kind === "message" && entry.origin === "human" && entry.run === run,
+/** Finds what the person said for a run; undefined if the page does not hold it. */
+const findSaid = ({ threads }: Transcript, run: string): MessageEntry | undefined =>
+  threads[0]?.entries.find(
+    (entry): entry is MessageEntry =>
+      entry.kind === "message" && entry.origin === "human" && entry.run === run,
   );
-  const parts = said?.kind === "message" ? said.parts : [];
+
+/** Scrolls the conversation to where a run begins, once its rows are drawn. */
+const scrollToRun = (transcript: Transcript, run: string): void => {
+  const said = findSaid(transcript, run);
+  if (said === undefined) return;
+  requestAnimationFrame(() =>
+    document.querySelector(`[data-entry="${CSS.escape(said.id)}"]`)?.scrollIntoView({ block: "start" }),
+  );
+};
+
+/** Returns the beginning of what the person said for a run; empty if the page does not hold it. */
+const saidFor = (transcript: Transcript, run: string): string => {
+  const parts = findSaid(transcript, run)?.parts ?? [];
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
   const line = text.trim().split("\n")[0] ?? "";
   return line.replace(longName, "$1…");
@@ -88,7 +101,7 @@ export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
   const choose = (run: string): void => {
     if (run === older) return report(open.loadEarlier());
     choice.set({ session: id, run, newest: runs.at(-1)?.id ?? run });
-    report(bringTurns(api, id, open, run));
+    report(bringTurns(api, id, open, run).then(() => scrollToRun(open.getSnapshot(), run)));
   };
   return (
     <select
