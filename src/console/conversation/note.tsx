@@ -7,14 +7,21 @@ import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { formatTime, formatTokens } from "../parts/format.ts";
+import { formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
 import { fillComposer } from "./fill.ts";
-import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
+import {
+  describeFailure,
+  describeNote,
+  describeSaving,
+  endSentence,
+  explainReturned,
+  readReturned,
+} from "./sentences.ts";
 import type { NoteOf } from "./sentences.ts";
 
 /** Something else that happened, in a sentence where it happened. */
@@ -100,7 +107,7 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   const { run, turn } = event;
   return (
     <Mark>
-      Shortened what the model sees: {formatTokens(before)} → {formatTokens(after)} tokens{" "}
+      Shortened what the model sees{describeSaving(before, after)}{" "}
       {run !== undefined && turn !== undefined && (
         <button
           type="button"
