@@ -27,7 +27,6 @@ import {
   isToldByNext,
   readReturned,
   whenItGoesOut,
-  describeSaving,
 } from "../../src/console/conversation/sentences.ts";
 import { describeCall, hasFailed, resultOf } from "../../src/console/calls/verbs.ts";
 import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
@@ -555,10 +554,4 @@ test("AP-54: what is copied as curl names a key only where the page needs one, a
   expect(writeCurl("https://a.example/events", ["run_end", "error"], true)).toBe(
     `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?types=run_end,error'`,
   );
-});
-
-test("AP-54: what shortening saved is never told by two equal sizes", () => {
-  expect(describeSaving(12_000, 9_200)).toBe(": 12.0k → 9.2k tokens");
-  expect(describeSaving(9_210, 9_190)).toBe(" by 20 tokens");
-  expect(describeSaving(9_190, 9_191)).toBe(" by 0 tokens");
 });

@@ -7,21 +7,14 @@ import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { formatTime } from "../parts/format.ts";
+import { countOf, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
 import { fillComposer } from "./fill.ts";
-import {
-  describeFailure,
-  describeNote,
-  describeSaving,
-  endSentence,
-  explainReturned,
-  readReturned,
-} from "./sentences.ts";
+import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
 import type { NoteOf } from "./sentences.ts";
 
 /** Something else that happened, in a sentence where it happened. */
@@ -107,7 +100,7 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   const { run, turn } = event;
   return (
     <Mark>
-      Shortened what the model sees{describeSaving(before, after)}{" "}
+      Shortened what the model sees by {countOf(before - after, "token")}{" "}
       {run !== undefined && turn !== undefined && (
         <button
           type="button"

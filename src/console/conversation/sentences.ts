@@ -144,9 +144,3 @@ export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | und
   next?.kind === "note" &&
   next.event.type === "run_end" &&
   next.event.data.error?.detail === entry.event.data.message;
-
-/** Says what shortening saved: rounded sizes, or where these are the same how many tokens. */
-export const describeSaving = (before: number, after: number): string => {
-  const [was, is] = [formatTokens(before), formatTokens(after)];
-  return was === is ? ` by ${countOf(Math.max(0, before - after), "token")}` : `: ${was} → ${is} tokens`;
-};
