@@ -63,7 +63,7 @@ const noSandbox = (): never => {
 
 /**
  * Writes the lock of a team: it asks each MCP server for its tools and takes them as approved. A server that does not
- * answer keeps what the lock says of it; without an answer nothing is written. Returns whether all answered.
+ * answer keeps what the lock says of it. Returns whether all answered.
  */
 export const lockServers = async (terminal: Terminal, team: Team): Promise<boolean> => {
   const { servers } = createEngine({ team, env: environmentOf(terminal.root, team), toolboxes: [], mcp });
@@ -84,7 +84,7 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);
     isWhole &&= answer.ok;
   }
-  // An empty lock would approve nothing; where no server answered there was none before, either.
+  // A lock that holds nothing, since no server answered, would only look as if the tools were approved.
   if (isWhole || Object.keys(lock).length > 0)
     writeFileSync(join(teamFolder(terminal.root, team.name), lockFile), lockText(lock));
   return isWhole;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { briefOf } from "../../src/console/run/event-brief.ts";
+import { describeEvent } from "../../src/console/run/event-brief.ts";
 
 /** What a row of the events says beside the event's type. */
 
-const brief = (data: object): string => briefOf({ data } as Parameters<typeof briefOf>[0]);
+const describe = (data: object): string => describeEvent({ data } as Parameters<typeof describeEvent>[0]);
 
 test.each([
   [{ tool: "fs_read", call: "c1", outcome: "ok", output: "# Tides" }, "fs_read · ok"],
@@ -15,11 +15,11 @@ test.each([
   [{ usage: { total: 5 } }, ""],
   [{}, ""],
 ])("AP-54: the row of an event says what it is about, %#", (data, said) => {
-  expect(brief(data)).toBe(said);
+  expect(describe(data)).toBe(said);
 });
 
 test("AP-54: the row of an event is one short line that splits no character", () => {
-  const line = brief({ text: "🐚".repeat(300) });
+  const line = describe({ text: "🐚".repeat(300) });
   expect(line).toBe(`${"🐚".repeat(79)}…`);
-  expect(brief({ text: "🐚".repeat(80) })).toBe("🐚".repeat(80));
+  expect(describe({ text: "🐚".repeat(80) })).toBe("🐚".repeat(80));
 });

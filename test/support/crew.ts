@@ -115,6 +115,17 @@ export const mission = async (members: readonly Member[], options: CrewOptions =
   return made;
 };
 
+/** Lets replies go until a number of model calls is held back. */
+export const passTurns = async ({ bench }: Pick<Crew, "bench">, turns: number): Promise<void> => {
+  bench.hold = true;
+  await bench.steps();
+  for (let turn = 0; turn < turns; turn++) {
+    bench.release();
+    bench.hold = true;
+    await bench.steps();
+  }
+};
+
 /** Lets everything that still runs or is due come to its end. */
 export const toRest = async ({ bench, probe }: Crew): Promise<void> => {
   probe.instant = true;

@@ -141,21 +141,20 @@ const createLogFormat = (): ((text: string) => string | null) => {
 export const createOutputFilter = (onRebuild: () => void): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
-  let hasErrors = false;
+  let hasDiagnostics = false;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
     const team = built ?? unchanged;
     if (team === undefined) {
       const isNoise = buildNoise.test(text);
-      hasErrors ||= !isNoise;
+      hasDiagnostics ||= !isNoise;
       return isNoise ? null : text;
     }
     const isFirst = !seen.has(team);
     seen.add(team);
-    const isMended = hasErrors && !isFirst;
-    hasErrors = false;
-    if (built === undefined)
-      return isMended ? `${team} has no errors any more and is served as before` : null;
+    const isValid = hasDiagnostics && !isFirst;
+    hasDiagnostics = false;
+    if (built === undefined) return isValid ? `${team} is valid and served as before` : null;
     if (isFirst) return null;
     onRebuild();
     return describeRebuild(team);

@@ -18,7 +18,7 @@ const wordsOf = ({ message, content, text }: Fields): string =>
   textOf(message) ?? outputText(fieldsOf(message)["parts"] ?? content ?? text ?? null);
 
 /** Returns one line of at most 80 characters; empty if the event's type says all. */
-export const briefOf = ({ data }: Pick<StoredEvent, "data">): string => {
+export const describeEvent = ({ data }: Pick<StoredEvent, "data">): string => {
   const fields = fieldsOf(data as unknown as Fields);
   const named = [...firstOf(fields, telling), ...firstOf(fields, outcomes)];
   const line = [...named, wordsOf(fields)].filter((each) => each !== "").join(" · ");

@@ -7,7 +7,7 @@ import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
 import { writeCurl } from "./curl.ts";
-import { briefOf } from "./event-brief.ts";
+import { describeEvent } from "./event-brief.ts";
 
 /** The raw events, with a filter and a way to read the same in a terminal. */
 
@@ -47,7 +47,7 @@ const EventRow = ({ event }: { readonly event: StoredEvent }) => {
         <span class="meta">{event.seq}</span>
         <span class="cut">
           <span class="mono">{event.type}</span>{" "}
-          <span class="quiet-text">{escapeInLine(briefOf(event))}</span>
+          <span class="quiet-text">{escapeInLine(describeEvent(event))}</span>
         </span>
         <span class="meta">{event.thread === "main" ? "" : event.agent.name}</span>
         <span class="meta">{timeOf(event.at)}</span>

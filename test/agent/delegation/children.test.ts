@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../../src/tools/define-tool.ts";
-import type { Crew, Member } from "../../support/crew.ts";
+import type { Member } from "../../support/crew.ts";
 import {
   chatOf,
   childIds,
@@ -12,6 +12,7 @@ import {
   itemsOf,
   member,
   mission,
+  passTurns,
   resultsOf,
   spawn,
   task,
@@ -19,17 +20,6 @@ import {
 import { checkInvariants } from "../../support/invariants.ts";
 import { done, replies, said } from "../../support/scripts.ts";
 import { textsOf } from "../loop/play.ts";
-
-/** Lets replies go until a number of model calls is held back. */
-const turnsPass = async ({ bench }: Crew, turns: number): Promise<void> => {
-  bench.hold = true;
-  await bench.steps();
-  for (let turn = 0; turn < turns; turn++) {
-    bench.release();
-    bench.hold = true;
-    await bench.steps();
-  }
-};
 
 describe("AG-18: cancel and steer", () => {
   const family = [
@@ -41,7 +31,7 @@ describe("AG-18: cancel and steer", () => {
   test("AG-18 SE-31: cancel of main above three generations: all cancelled in the same commit, no step afterwards", async () => {
     const made = await crew(family);
     made.bench.send("Go");
-    await turnsPass(made, 2);
+    await passTurns(made, 2);
     const before = made.bench.requests.length;
     made.bench.ok("cancel", {});
     expect(Object.values(made.bench.state().threads).filter(({ run }) => run !== null)).toEqual([]);
@@ -80,7 +70,7 @@ describe("AG-18: cancel and steer", () => {
       member("writer", [said("Written.")]),
     ]);
     made.bench.send("Go");
-    await turnsPass(made, 1);
+    await passTurns(made, 1);
     const [coder = ""] = childIds(made);
     expect(made.bench.ok("cancel", { thread: coder })).toMatchObject({ run: "run_2" });
     made.bench.release();
@@ -99,7 +89,7 @@ describe("AG-18: cancel and steer", () => {
       member("coder", [said(["look", {}]), said("Coded.")]),
     ]);
     made.bench.send("Go");
-    await turnsPass(made, 1);
+    await passTurns(made, 1);
     const [coder = ""] = childIds(made);
     expect(made.bench.perform("send", { content: "Hm", thread: coder, on_busy: "queue" }).ok).toBe(false);
     made.bench.send("Use tabs", { thread: coder, on_busy: "steer" });
@@ -119,7 +109,7 @@ describe("AG-18: cancel and steer", () => {
       member("coder", [said("Coded.")]),
     ]);
     made.bench.send("Go");
-    await turnsPass(made, 1);
+    await passTurns(made, 1);
     made.bench.send("Hurry", { on_busy: "steer" });
     made.bench.release();
     await made.bench.idle();
@@ -151,7 +141,7 @@ describe("AG-18: cancel and steer", () => {
   test("SE-31: after_turn lets the children's turns end, and nothing starts in any of them", async () => {
     const made = await crew(family);
     made.bench.send("Go");
-    await turnsPass(made, 2);
+    await passTurns(made, 2);
     made.bench.ok("cancel", { mode: "after_turn" });
     const before = made.bench.requests.length;
     made.bench.release();
@@ -233,7 +223,7 @@ describe("AG-21: slots", () => {
       { team: "sessions: { max_running_threads: 1 }" },
     );
     made.bench.send("Go");
-    await turnsPass(made, 2);
+    await passTurns(made, 2);
     made.bench.crash();
     made.bench.release();
     await made.bench.idle();
@@ -254,7 +244,7 @@ describe("AG-21: slots", () => {
       { team: "sessions: { max_running_threads: 1 }" },
     );
     made.bench.send("Go");
-    await turnsPass(made, 2);
+    await passTurns(made, 2);
     const [ask = ""] = Object.keys(made.bench.state().asks);
     made.bench.ok("answer", { ask, decision: "answer", text: "Yes" });
     made.bench.release();
@@ -307,7 +297,7 @@ describe("AG-21: slots", () => {
       member("writer", [done]),
     ]);
     made.bench.send("Go");
-    await turnsPass(made, 1);
+    await passTurns(made, 1);
     const working = Object.values(made.bench.state().threads).filter(
       ({ run }) => run?.phase.at === "thinking",
     );
@@ -368,7 +358,7 @@ describe("AG-23 to AG-25: results", () => {
       member("coder", [said(report("First."), report("Second.")), said(report("Third."))]),
     ]);
     made.bench.send("Go");
-    await turnsPass(made, 1);
+    await passTurns(made, 1);
     const [coder = ""] = childIds(made);
     made.bench.send("And this", { thread: coder, on_busy: "steer" });
     made.bench.release();

@@ -10,6 +10,7 @@ import {
   itemsOf,
   lead,
   mission,
+  passTurns,
   resultsOf,
   spawn,
   task,
@@ -270,11 +271,7 @@ describe("AG-9 to AG-11: several at once", () => {
       writer([said("Written.")]),
     ]);
     bench.send("Go");
-    bench.hold = true;
-    await bench.steps();
-    bench.release();
-    bench.hold = true;
-    await bench.steps();
+    await passTurns({ bench }, 1);
     const open = Object.values(bench.state().threads).filter(({ run }) => run?.phase.at === "thinking");
     expect(open.map(({ agent }) => agent)).toEqual(["coder", "writer", "coder"]);
     bench.release();
@@ -291,11 +288,7 @@ describe("AG-9 to AG-11: several at once", () => {
       writer([done]),
     ]);
     bench.send("Go");
-    bench.hold = true;
-    await bench.steps();
-    bench.release();
-    bench.hold = true;
-    await bench.steps();
+    await passTurns({ bench }, 1);
     const threads = Object.values(bench.state().threads);
     expect(threads.filter(({ run }) => run?.phase.at === "thinking")).toHaveLength(2);
     bench.release();

@@ -179,23 +179,26 @@ test("TB-25: a required server that is down fails the run and names it; the next
 });
 
 test("TB-21 TB-5: a server that is a program is unavailable alone; the run goes on and is told the driver and the server", async () => {
-  const bench = await lookingBench(await lookServer(), 0, {
-    servers: ["{ name: web, command: npx, args: ['-y', web] }"],
-    toolboxes: "[web]",
-    turns: [["Done."]],
-    env: {
-      SANDBOX: { fetch: async () => Response.json({ driver: "bash", processes: false, limits: {} }) },
-    },
-  });
-  expect(await say(bench)).toMatchObject({ state: "completed" });
-  expect(bench.logs).toContainEqual(
-    expect.objectContaining({ level: "warn", msg: "mcp_server", step: "web", code: "failed" }),
-  );
-  expect(lastEvent(bench, "mcp_status")).toEqual({
-    server: "web",
-    state: "failed",
-    error: 'the server web is a program, and the sandbox "bash" runs no MCP servers; give the server a url',
-  });
+  const error =
+    'the server web is a program, and the sandbox "bash" runs no MCP servers; give the server a url';
+  for (const env of [{}, { LIMPET_DEV: "1" }]) {
+    const bench = await lookingBench(await lookServer(), 0, {
+      servers: ["{ name: web, command: npx, args: ['-y', web] }"],
+      toolboxes: "[web]",
+      turns: [["Done."]],
+      env: {
+        ...env,
+        SANDBOX: { fetch: async () => Response.json({ driver: "bash", processes: false, limits: {} }) },
+      },
+    });
+    expect(await say(bench)).toMatchObject({ state: "completed" });
+    expect(lastEvent(bench, "mcp_status")).toEqual({ server: "web", state: "failed", error });
+    const [line] = bench.logs.filter(({ msg }) => msg === "mcp_server");
+    expect(line).toMatchObject({ level: "warn", step: "web", code: "failed" });
+    expect(line?.["message"], "only a developer's machine logs the reason").toBe(
+      "LIMPET_DEV" in env ? error : undefined,
+    );
+  }
 });
 
 test("TB-22 RE-T21: what cannot be offered is left out and named; what nobody sees is taken out of descriptions", async () => {
