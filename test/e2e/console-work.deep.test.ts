@@ -265,7 +265,7 @@ test("AP-54: a budget that is used up is raised by its ask, by as much or by ano
   await ask.getByText("keeper’s run has used $4.50 of $3.00").waitFor();
   await page.locator(".session.current", { hasText: "Needs your decision" }).waitFor();
   const panel = page.locator(".panel .budget");
-  await panel.getByText("$0.00 left of $3.00 for this run").waitFor();
+  await panel.getByText("$1.50 over the $3.00 for this run").waitFor();
   await ask.getByRole("button", { name: "Another amount…" }).click();
   await ask.getByRole("spinbutton").fill("9");
   await ask.getByRole("button", { name: "Allow this much" }).click();
