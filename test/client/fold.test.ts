@@ -31,6 +31,23 @@ test("AP-24 AP-51: a cleared session begins anew for who watched and who comes l
   expect(bench.ok("get")).toMatchObject({ last_end: null });
 });
 
+test("AP-51: what a broken attempt used counts in its turn and in the session, for who watched as for who comes later", async () => {
+  const { bench } = await play(replies(said("Once upon a time"), done));
+  bench.hold = true;
+  bench.send("Go on");
+  await bench.steps();
+  bench.crash();
+  bench.release();
+  await bench.idle();
+  const watched = foldSince(null, bench.events());
+  const { usage } = foldSince(bench.ok("snapshot") as unknown as SnapshotBody, []);
+  const [broken, answered] = watched.runs[0]?.timeline.find(({ turn }) => turn === 1)?.model_calls ?? [];
+  expect(broken?.failure).toBe("interrupted");
+  expect(broken?.usage?.input).toBeGreaterThan(0);
+  expect((broken?.usage?.total ?? 0) + (answered?.usage?.total ?? 0)).toBe(usage.total);
+  expect(watched.usage).toMatchObject({ total: usage.total, calls: 2 });
+});
+
 const longLog = async (): Promise<readonly StoredEvent[]> => {
   const agent = "options: { max_iterations: 220 }\nguards: { tool_loops: false }";
   const { bench } = await play(replies(...Array.from({ length: 200 }, () => look)), { agent });

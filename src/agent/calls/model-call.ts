@@ -118,17 +118,27 @@ export const reportTruncatedInput = (
   run.said = [...run.said, "input_truncated"];
 };
 
-/** What a turn's attempt showed is void. */
-const abortAttempt = (
+/** A call ends without a whole reply: what a turn showed of it is void, and what it used is booked. */
+const endWithoutReply = (
   draft: Draft,
   threadId: string,
   call: ModelCall,
-  code: LedgerRow["outcome"],
+  row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw">,
   retryAt: number | null,
 ): void => {
   const { phase } = runOf(draft, threadId);
-  if (phase.at === "thinking")
-    emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, scopeOf(call));
+  if (phase.at === "thinking") {
+    const { outcome: code, usage, cost } = row;
+    const used = { usage, cost_usd: toUsd(cost) };
+    emit(
+      draft,
+      threadId,
+      "attempt_aborted",
+      { items: phase.items, code, retry_at: retryAt, ...used },
+      scopeOf(call),
+    );
+  }
+  bookAttempt(draft, threadId, call, row);
 };
 
 /** A call failed or got no ticket. If it left, `sent` holds what it saw. */
@@ -140,8 +150,7 @@ export const bookFailedCall = (
   sent: Pick<LedgerRow, "saw"> = {},
   retryAt: number | null = null,
 ): void => {
-  bookAttempt(draft, threadId, call, { outcome, usage, estimated, cost, ...sent });
-  abortAttempt(draft, threadId, call, outcome, retryAt);
+  endWithoutReply(draft, threadId, call, { outcome, usage, estimated, cost, ...sent }, retryAt);
   bookLostTime(draft, threadId, call.startedAt, findTarget(draft, threadId, call.target));
 };
 
@@ -174,8 +183,7 @@ export const loseModelCall = (
   const { tokens: output, ...saw } = shownByAttempt(draft, threadId, run, target);
   const usage = { ...noUsage, input, output, total: input + output };
   const cost = target?.cost(usage) ?? null;
-  abortAttempt(draft, threadId, call, outcome, retryAt);
-  bookAttempt(draft, threadId, call, { outcome, usage, estimated: true, cost, ...saw });
+  endWithoutReply(draft, threadId, call, { outcome, usage, estimated: true, cost, ...saw }, retryAt);
   bookLostTime(draft, threadId, startedAt, target);
   if (run.phase.at === "preparing") run.phase = { ...run.phase, call: null };
 };

@@ -186,6 +186,8 @@ interface EventData {
     readonly items: readonly string[];
     readonly code: string;
     readonly retry_at: number | null;
+    readonly usage: Usage;
+    readonly cost_usd: number | null;
   };
   provider_failover: { readonly from: string; readonly to: string; readonly code: string };
   message_added: { readonly message: ReportedMessage; readonly final: boolean };

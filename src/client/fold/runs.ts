@@ -50,16 +50,12 @@ const newTurn = (turn: number, at: number): TurnFacts => ({
   metrics: null,
 });
 
-/** Ends the newest model call of a turn that has not ended. */
-const endModelCall = (draft: FoldDraft, event: StoredEvent, change: Partial<ModelCallFacts>): void =>
-  changeTurn(draft, event, ({ model_calls }) => {
-    const at = model_calls.findLastIndex(({ ended_at }) => ended_at === null);
-    const call = model_calls[at];
-    if (call === undefined) return {};
-    return { model_calls: model_calls.with(at, { ...call, ended_at: event.at, ...change }) };
-  });
+interface ModelCallEnd extends Partial<ModelCallFacts> {
+  readonly usage: Usage;
+  readonly cost_usd: number | null;
+}
 
-const addUsage = (sum: TranscriptUsage, usage: Usage, cost: number | null): TranscriptUsage => ({
+const addUsage = (sum: TranscriptUsage, { usage, cost_usd: cost }: ModelCallEnd): TranscriptUsage => ({
   ...sum,
   input: sum.input + usage.input,
   output: sum.output + usage.output,
@@ -70,12 +66,18 @@ const addUsage = (sum: TranscriptUsage, usage: Usage, cost: number | null): Tran
   cost_usd: sum.cost_usd === null || cost === null ? null : Math.round((sum.cost_usd + cost) * 1e9) / 1e9,
 });
 
-/** A model call counts for its thread and the session, unless the snapshot has counted it. */
-const countUsage = (draft: FoldDraft, event: StoredEvent, usage: Usage, cost: number | null): void => {
+/** Ends the newest model call of a turn. It counts for its thread and the session, unless the snapshot has counted it. */
+const endModelCall = (draft: FoldDraft, event: StoredEvent, end: ModelCallEnd): void => {
+  changeTurn(draft, event, ({ model_calls }) => {
+    const at = model_calls.findLastIndex(({ ended_at }) => ended_at === null);
+    const call = model_calls[at];
+    if (call === undefined) return {};
+    return { model_calls: model_calls.with(at, { ...call, ended_at: event.at, ...end }) };
+  });
   if (event.seq <= draft.counted) return;
-  draft.usage = addUsage(draft.usage, usage, cost);
+  draft.usage = addUsage(draft.usage, end);
   const thread = draft.threads.get(event.thread);
-  if (thread !== undefined) changeThread(draft, event.thread, { usage: addUsage(thread.usage, usage, cost) });
+  if (thread !== undefined) changeThread(draft, event.thread, { usage: addUsage(thread.usage, end) });
 };
 
 /** Changes a thread, which begins here if its beginning has not been seen. */
@@ -105,9 +107,11 @@ const modelCallHandlers: readonly FoldHandler[] = [
   on("llm_finish", (draft, event) => {
     const { request_id: _, ...answered } = event.data;
     endModelCall(draft, event, answered);
-    countUsage(draft, event, answered.usage, answered.cost_usd);
   }),
-  on("attempt_aborted", (draft, event) => endModelCall(draft, event, { failure: event.data.code })),
+  on("attempt_aborted", (draft, event) => {
+    const { code: failure, usage, cost_usd } = event.data;
+    endModelCall(draft, event, { failure, usage, cost_usd });
+  }),
 ];
 
 const turnHandlers: readonly FoldHandler[] = [

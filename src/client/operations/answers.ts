@@ -194,6 +194,9 @@ export interface AnswerSchemas {
       readonly code: string;
       /** When the next attempt begins; null if none does. */
       readonly retry_at: number | null;
+      /** What the attempt used, as far as anybody knows: often an estimate. */
+      readonly usage: AnswerSchemas["Usage"];
+      readonly cost_usd: number | null;
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
       /** Of the whole input, if it was cut. */

@@ -70,6 +70,8 @@ export const modelEvents = {
         items: z.array(z.string()),
         code: z.string(),
         retry_at: time.nullable().describe("When the next attempt begins; null if none does."),
+        usage: usageSchema.describe("What the attempt used, as far as anybody knows: often an estimate."),
+        cost_usd: z.number().nullable(),
       }),
     ),
   },
