@@ -132,7 +132,8 @@ const stopRun = (app: App, control: SessionControl, setLayer: (layer: Layer) => 
 
 const leave = (app: App, setLayer: (layer: Layer) => void): void => {
   const { session, context, thread } = app.route.get();
-  if (context !== null || thread !== undefined) return app.go({ session, context: null });
+  if (context !== null) return app.go({ session, context: null, thread });
+  if (thread !== undefined) return app.go({ session, context: null });
   if (app.panel.get() && matchMedia("(max-width: 1179px)").matches) return app.panel.set(false);
   const control = app.session.get();
   if (isFieldLeft(control?.open.getSnapshot())) document.getElementById("composer")?.blur();

@@ -281,6 +281,7 @@ test("AP-54: states of sessions in words, and addresses of what is shown", () =>
     `#${session}/run_2/3`,
     `#${session}/run_2/3/2`,
     `#${session}/thread/t_4`,
+    `#${session}/thread/t_4/run_2/3`,
   ])
     expect(writeRoute(readRoute(hash))).toBe(hash);
   expect(readRoute("#<script>")).toEqual({ session: null, context: null });

@@ -44,8 +44,7 @@ interface StepProps {
 
 /** Leads to another turn, or without one back to the conversation. */
 const Step = ({ label, icon, keyName, place, disabled = false }: StepProps) => {
-  const { go } = useApp();
-  const { id } = useSession();
+  const { go, route } = useApp();
   return (
     <button
       type="button"
@@ -54,7 +53,7 @@ const Step = ({ label, icon, keyName, place, disabled = false }: StepProps) => {
       aria-label={label}
       title={label}
       disabled={disabled}
-      onClick={() => go({ session: id, context: place })}
+      onClick={() => go({ ...route.get(), context: place })}
     >
       <Icon name={icon} />
     </button>

@@ -195,7 +195,7 @@ export const Log = (props: LogProps) => {
     const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
     if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });
     else if (found !== null)
-      go({ session: id, context: null, ...(found.thread !== "main" && { thread: found.thread }) });
+      go({ session: id, context: null, thread: found.thread === "main" ? undefined : found.thread });
   };
   return (
     <div class="log-frame">

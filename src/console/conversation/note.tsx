@@ -105,7 +105,7 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
         <button
           type="button"
           class="link"
-          onClick={() => go({ session: route.get().session, context: { run, turn, call: null } })}
+          onClick={() => go({ ...route.get(), context: { run, turn, call: null } })}
         >
           what changed
         </button>

@@ -1,6 +1,7 @@
 import { formatAge } from "../parts/format.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import { turnsOf } from "../run/figures.ts";
+import { shownThread } from "../run/choice.tsx";
 import { panelTabs, shownTab } from "../run/tabs.ts";
 import type { SessionQuestion } from "../sessions/confirm.tsx";
 import { titleOf } from "../sessions/status.ts";
@@ -27,7 +28,8 @@ export interface Action {
 /** What can be done with the run, or between runs with what the model sees. */
 const runActions = (app: App, session: SessionControl): readonly Action[] => {
   const transcript = session.open.getSnapshot();
-  const last = turnsOf(transcript).at(-1);
+  const address = app.route.get();
+  const last = turnsOf(transcript, shownThread(transcript, address)).at(-1);
   const isBusy = transcript.session?.active_run != null;
   const look: Action[] = [];
   if (last !== undefined) {
@@ -38,7 +40,7 @@ const runActions = (app: App, session: SessionControl): readonly Action[] => {
       name,
       icon: "eye",
       key: "V",
-      run: () => app.go({ session: session.id, context }),
+      run: () => app.go({ ...address, context }),
     });
   }
   if (!isBusy)
@@ -76,7 +78,7 @@ const sessionActions = (app: App, { id }: SessionControl): readonly Action[] => 
   },
 ];
 
-const panelActions = (app: App, { id }: SessionControl): readonly Action[] => [
+const panelActions = (app: App): readonly Action[] => [
   {
     id: "panel",
     name: "Show or hide the run",
@@ -88,7 +90,8 @@ const panelActions = (app: App, { id }: SessionControl): readonly Action[] => [
     name: `Show ${tab === "Run" ? "the run" : tab.toLowerCase()}`,
     icon: "panel",
     run: () => {
-      if (app.route.get().context !== null) app.go({ session: id, context: null });
+      const address = app.route.get();
+      if (address.context !== null) app.go({ ...address, context: null });
       shownTab.set(tab);
       app.panel.set(true);
     },
@@ -98,7 +101,7 @@ const panelActions = (app: App, { id }: SessionControl): readonly Action[] => [
 const actionsOfSession = (app: App): readonly Action[] => {
   const session = app.session.get();
   if (session === null) return [];
-  return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app, session)];
+  return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app)];
 };
 
 /** Lists everything that can be done where one is, the nearest first. */

@@ -5,9 +5,14 @@ import { createStore, useStore } from "../parts/hooks.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { readEvents } from "../state/events.ts";
-import { runSpent } from "./figures.ts";
+import type { PageAddress } from "../state/route.ts";
+import { runSpent } from "./spent.ts";
 
-/** Which run of a session the panel tells of: the newest, unless a person chose another one since it began. */
+/** Which run of a session the panel tells of: the newest of the shown thread, unless a person chose another one since it began. */
+
+/** The thread whose run the panel shows: that of the turn that is looked at, or the one that has the page. */
+export const shownThread = ({ runs }: Transcript, { context, thread = "main" }: PageAddress): string =>
+  runs.find(({ id }) => id === context?.run)?.thread ?? thread;
 
 interface Choice {
   readonly session: string;
@@ -47,24 +52,32 @@ const bringTurns = async (
 /** A line with more characters than name a run; no pair of surrogates is split. */
 const longName = /^(.{40}).+/su;
 
-/** Finds what the person said for a run; undefined if the page does not hold it. */
-const findSaid = ({ threads }: Transcript, run: string): MessageEntry | undefined =>
-  threads[0]?.entries.find(
-    (entry): entry is MessageEntry =>
-      entry.kind === "message" && entry.origin === "human" && entry.run === run,
-  );
+/** Finds what was said for a run, by the person or by its caller; undefined if the page does not hold it. */
+const findSaid = ({ threads }: Transcript, { id, thread }: TranscriptRun): MessageEntry | undefined =>
+  threads
+    .find((each) => each.id === thread)
+    ?.entries.find(
+      (entry): entry is MessageEntry =>
+        entry.kind === "message" &&
+        entry.role === "user" &&
+        (entry.origin === "human" || entry.origin === "agent") &&
+        entry.run === id,
+    );
 
 /** Scrolls the conversation to where a run begins, once its rows are drawn. */
-const scrollToRun = (transcript: Transcript, run: string): void => {
+const scrollToRun = (transcript: Transcript, run: TranscriptRun): void => {
   const said = findSaid(transcript, run);
   if (said === undefined) return;
-  requestAnimationFrame(() =>
-    document.querySelector(`[data-entry="${CSS.escape(said.id)}"]`)?.scrollIntoView({ block: "start" }),
-  );
+  requestAnimationFrame(() => {
+    const row = document.querySelector(`[data-entry="${CSS.escape(said.id)}"]`);
+    row?.scrollIntoView({ block: "start" });
+    // The log learns at once that its end was left, and not in the next frame: it follows its end until then.
+    row?.closest(".log")?.dispatchEvent(new Event("scroll"));
+  });
 };
 
-/** Returns the beginning of what the person said for a run; empty if the page does not hold it. */
-const saidFor = (transcript: Transcript, run: string): string => {
+/** Returns the beginning of what was said for a run; empty if the page does not hold it. */
+const saidFor = (transcript: Transcript, run: TranscriptRun): string => {
   const parts = findSaid(transcript, run)?.parts ?? [];
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
   const line = text.trim().split("\n")[0] ?? "";
@@ -77,7 +90,7 @@ const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled
 const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
   [
     `Run ${run.id.replace(/^run_/, "")}`,
-    escapeInLine(saidFor(transcript, run.id)),
+    escapeInLine(saidFor(transcript, run)),
     endWords[run.state] ?? "",
     formatTime(run.started_at, now),
     formatUsd(runSpent(transcript, run).cost),
@@ -98,10 +111,11 @@ interface RunChoiceProps {
 export const RunChoice = ({ transcript, runs, shown }: RunChoiceProps) => {
   const { api, report } = useApp();
   const { id, open } = useSession();
-  const choose = (run: string): void => {
-    if (run === older) return report(open.loadEarlier());
-    choice.set({ session: id, run, newest: runs.at(-1)?.id ?? run });
-    report(bringTurns(api, id, open, run).then(() => scrollToRun(open.getSnapshot(), run)));
+  const choose = (wanted: string): void => {
+    const run = runs.find((each) => each.id === wanted);
+    if (run === undefined) return report(open.loadEarlier());
+    choice.set({ session: id, run: run.id, newest: runs.at(-1)?.id ?? run.id });
+    report(bringTurns(api, id, open, run.id).then(() => scrollToRun(open.getSnapshot(), run)));
   };
   return (
     <select

@@ -1,8 +1,8 @@
-import type { CallEntry, Transcript, TranscriptRun, TurnFacts } from "../../client/transcript.ts";
+import type { Transcript, TranscriptRun, TurnFacts } from "../../client/transcript.ts";
 
 /** Figures of turns, runs and the session, from what the transcript holds. */
 
-/** A turn of the person's thread with its run. */
+/** A turn of a thread with its run. */
 export interface PlacedTurn {
   readonly run: TranscriptRun;
   readonly facts: TurnFacts;
@@ -11,18 +11,18 @@ export interface PlacedTurn {
 /** What a run does outside of its turns stands as turn 0: it sent no request of its own. */
 export const isTurn = ({ turn }: TurnFacts): boolean => turn > 0;
 
-/** The runs of `main` since the session was cleared, the oldest first. */
-export const runsOf = ({ runs, threads }: Transcript): readonly TranscriptRun[] => {
+/** The runs of a thread since the session was cleared, the oldest first. */
+export const runsOf = ({ runs, threads }: Transcript, of = "main"): readonly TranscriptRun[] => {
   const cleared = threads[0]?.entries.find(
     (entry) =>
       entry.kind === "note" && entry.event.type === "messages_retired" && entry.event.data.by === "clear",
   );
-  return runs.filter(({ thread, started_at: at }) => thread === "main" && at >= (cleared?.at ?? 0));
+  return runs.filter(({ thread, started_at: at }) => thread === of && at >= (cleared?.at ?? 0));
 };
 
-/** The turns of `main` since the session was cleared, the oldest first. */
-export const turnsOf = (transcript: Transcript): readonly PlacedTurn[] =>
-  runsOf(transcript).flatMap((run) => run.timeline.filter(isTurn).map((facts) => ({ run, facts })));
+/** The turns of a thread since the session was cleared, the oldest first. */
+export const turnsOf = (transcript: Transcript, thread?: string): readonly PlacedTurn[] =>
+  runsOf(transcript, thread).flatMap((run) => run.timeline.filter(isTurn).map((facts) => ({ run, facts })));
 
 /** Tokens that a turn sent: what its answered call read, or the estimate while there is no answer. */
 export const sentTokens = ({ metrics, model_calls: calls }: TurnFacts): number | null => {
@@ -44,12 +44,12 @@ export interface Spent {
   readonly tokens: number;
 }
 
-const addSpent = (one: Spent, other: Spent): Spent => ({
+export const addSpent = (one: Spent, other: Spent): Spent => ({
   cost: one.cost === null || other.cost === null ? null : one.cost + other.cost,
   tokens: one.tokens + other.tokens,
 });
 
-const nothing: Spent = { cost: 0, tokens: 0 };
+export const nothing: Spent = { cost: 0, tokens: 0 };
 
 /** What a turn's model calls used, those of effects too. */
 export const turnSpent = ({ model_calls: calls }: TurnFacts): Spent =>
@@ -58,17 +58,9 @@ export const turnSpent = ({ model_calls: calls }: TurnFacts): Spent =>
     .map(({ cost_usd: cost, usage }) => ({ cost, tokens: usage?.total ?? 0 }))
     .reduce(addSpent, nothing);
 
-const timelineSpent = ({ timeline }: TranscriptRun): Spent =>
+/** What the turns of a run used, without those of agents that it called. */
+export const timelineSpent = ({ timeline }: TranscriptRun): Spent =>
   timeline.map(turnSpent).reduce(addSpent, nothing);
-
-/** What a run used with all that it called. */
-export const runSpent = ({ runs }: Transcript, run: TranscriptRun): Spent =>
-  run.result === null
-    ? runs
-        .filter((each) => each === run || (each.thread !== "main" && each.started_at >= run.started_at))
-        .map(timelineSpent)
-        .reduce(addSpent, nothing)
-    : { cost: run.result.cost_usd, tokens: run.result.usage.total };
 
 /** What the runs of a called thread cost: a snapshot tells the tokens of a thread, its runs tell the price. */
 export const threadCost = ({ runs }: Transcript, thread: string): number | null =>
@@ -76,11 +68,3 @@ export const threadCost = ({ runs }: Transcript, thread: string): number | null 
     .filter((run) => run.thread === thread)
     .map((run) => (run.result === null ? timelineSpent(run).cost : run.result.cost_usd))
     .reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0);
-
-/** The entries of the calls of a thread, by their ids. */
-export const callsOf = ({ threads }: Transcript): ReadonlyMap<string, CallEntry> =>
-  new Map(
-    threads.flatMap(({ entries }) =>
-      entries.flatMap((entry) => (entry.kind === "call" ? [[entry.call, entry] as const] : [])),
-    ),
-  );

@@ -1,14 +1,15 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import type { Transcript, TranscriptRun, TranscriptUsage } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
-import { memo, useLoad, useMedia } from "../parts/hooks.ts";
+import { memo, useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import type { AgentRow } from "../state/agents.ts";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
-import { RunChoice, useShownRun } from "./choice.tsx";
-import { runSpent, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
+import { RunChoice, shownThread, useShownRun } from "./choice.tsx";
+import { nothing, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { describeMoneyLimit, readMoneyLimit } from "./money-limit.ts";
+import { runSpent } from "./spent.ts";
 import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf, unansweredCost } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
 
@@ -23,8 +24,6 @@ const Figure = ({ name, spent }: { readonly name: string; readonly spent: Spent 
     </dd>
   </div>
 );
-
-const nothing: Spent = { cost: 0, tokens: 0 };
 
 const Figures = ({
   transcript,
@@ -105,13 +104,19 @@ interface ContextBarsProps {
   readonly threshold: number | null;
 }
 
+/** So many bars stand in a row that scrolls, the newest in sight. */
+const mostBars = 200;
+
 /** One bar for each turn; the drop after a compaction is the picture. */
 const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
-  const { go } = useApp();
-  const { id } = useSession();
-  const most = useMedia("(max-width: 759px)") ? 7 : 10;
-  const shown = turns.slice(-most);
+  const { go, route } = useApp();
+  const row = useRef<HTMLOListElement>(null);
+  const shown = turns.slice(-mostBars);
   const last = shown.at(-1);
+  useLayoutEffect(
+    () => row.current?.scrollTo({ left: row.current.scrollWidth }),
+    [last?.run.id, shown.length],
+  );
   if (last === undefined || window === undefined) return null;
   const sizes = shown.map(({ facts }) => sentTokens(facts) ?? 0);
   const line = threshold === null ? null : threshold * window;
@@ -119,7 +124,7 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
   const now = sizes.at(-1) ?? 0;
   const nameOf = nameTurns(shown);
   const open = ({ run, facts }: PlacedTurn) =>
-    go({ session: id, context: { run: run.id, turn: facts.turn, call: null } });
+    go({ ...route.get(), context: { run: run.id, turn: facts.turn, call: null } });
   return (
     <section class="panel-section" aria-label="Context">
       <header>
@@ -134,7 +139,7 @@ const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
             <span>made smaller at {formatShare(threshold)}</span>
           </p>
         )}
-        <ol>
+        <ol ref={row}>
           {shown.map((turn, at) => (
             <li key={`${turn.run.id}/${turn.facts.turn}`}>
               <button
@@ -229,10 +234,10 @@ const LaneRow = ({
 
 /** A turn leads to what the model saw in it, a called agent to its own lines; null leads nowhere. */
 const useOpener = (run: TranscriptRun) => {
-  const { go, panel } = useApp();
+  const { go, panel, route } = useApp();
   const { id } = useSession();
   return ({ id: lane, turn, depth }: Lane): (() => void) | null => {
-    if (turn !== null) return () => go({ session: id, context: { run: run.id, turn, call: null } });
+    if (turn !== null) return () => go({ ...route.get(), context: { run: run.id, turn, call: null } });
     if (depth === 0) return null;
     return () => {
       if (matchMedia("(max-width: 1179px)").matches) panel.set(false);
@@ -309,31 +314,48 @@ const Unanswered = ({
   return <p class="meta">Attempts that were stopped or failed cost {formatUsd(cost)} more.</p>;
 };
 
+/** The thread that the panel tells of, whether another one called it, and its agent as the team has it. */
+const useShownThread = (transcript: Transcript) => {
+  const { route, team } = useApp();
+  const shown = shownThread(transcript, useStore(route));
+  const thread = transcript.threads.find(({ id }) => id === shown);
+  const name = thread?.agent ?? transcript.session?.agent;
+  const called = thread?.parent === undefined ? null : thread;
+  return { id: shown, called, agent: useStore(team)?.agents.find((each) => each.name === name) };
+};
+
 /** The tab of the run. */
-export const Overview = memo<{ readonly transcript: Transcript; readonly agent: AgentRow | undefined }>(
-  ({ transcript, agent }) => {
-    const runs = runsOf(transcript);
-    const run = useShownRun(runs);
-    const turns = turnsOf(transcript).filter((turn) => turn.run.started_at <= (run?.started_at ?? 0));
-    const account = useAccount(transcript);
-    return (
-      <>
-        {run !== undefined && runs.length > 1 && (
-          <RunChoice transcript={transcript} runs={runs} shown={run} />
-        )}
-        <Figures
-          transcript={transcript}
-          account={account}
-          last={turns.findLast((turn) => turn.run === run)}
-          run={run}
-          isNewest={run === runs.at(-1)}
-        />
-        {account !== null && <Budget transcript={transcript} account={account} />}
-        <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
-        {run !== undefined && <Timeline transcript={transcript} run={run} />}
-        {run !== undefined && <Unanswered transcript={transcript} run={run} />}
-        {run === undefined && <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>}
-      </>
-    );
-  },
-);
+export const Overview = memo<{ readonly transcript: Transcript }>(({ transcript }) => {
+  const { id, called, agent } = useShownThread(transcript);
+  const runs = runsOf(transcript, id);
+  const run = useShownRun(runs);
+  const turns = turnsOf(transcript, id).filter((turn) => turn.run.started_at <= (run?.started_at ?? 0));
+  const account = useAccount(transcript);
+  return (
+    <>
+      {called !== null && (
+        <p class="meta">
+          Of {called.prefix} {called.agent}, a called agent.
+        </p>
+      )}
+      {run !== undefined && runs.length > 1 && <RunChoice transcript={transcript} runs={runs} shown={run} />}
+      <Figures
+        transcript={transcript}
+        account={account}
+        last={turns.findLast((turn) => turn.run === run)}
+        run={run}
+        isNewest={run === runs.at(-1)}
+      />
+      {account !== null && called === null && <Budget transcript={transcript} account={account} />}
+      <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
+      {run === undefined ? (
+        <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>
+      ) : (
+        <>
+          <Timeline transcript={transcript} run={run} />
+          <Unanswered transcript={transcript} run={run} />
+        </>
+      )}
+    </>
+  );
+});

@@ -1,7 +1,7 @@
 import { IconButton, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
-import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { slowly, useSession, useTranscript } from "../state/app.ts";
 import { Events } from "./events.tsx";
 import { FilesTab } from "./files.tsx";
 import { Overview } from "./overview.tsx";
@@ -15,8 +15,6 @@ import type { PanelTab } from "./tabs.ts";
 const Content = ({ tab }: { readonly tab: PanelTab }) => {
   const transcript = useTranscript(slowly);
   const session = useSession();
-  const { team } = useApp();
-  const agent = useStore(team)?.agents.find(({ name }) => name === transcript.session?.agent);
   const isOld = transcript.status === "offline";
   if (transcript.session === null)
     return isOld ? <p class="empty meta">The session cannot be read just now.</p> : null;
@@ -27,7 +25,7 @@ const Content = ({ tab }: { readonly tab: PanelTab }) => {
           As of {formatTime(session.lostAt() ?? Date.now(), Date.now())}, before the connection was lost.
         </p>
       )}
-      {tab === "Run" && <Overview transcript={transcript} agent={agent} />}
+      {tab === "Run" && <Overview transcript={transcript} />}
       {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
       {tab === "Notes" && <NotesTab seq={transcript.seq} />}
       {tab === "State" && <StateTab seq={transcript.seq} />}

@@ -8,7 +8,7 @@ import type {
 import { describeCall, hasFailed } from "../calls/verbs.ts";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration } from "../parts/format.ts";
-import { callsOf, isTurn, turnSpent } from "./figures.ts";
+import { addSpent, isTurn, nothing, turnSpent } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 
 /** A run as lanes over time: one for each turn, and those of called agents below their call. */
@@ -157,14 +157,7 @@ const turnLane = (
   failed: facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
 });
 
-const addUp = (spent: readonly Spent[]): Spent =>
-  spent.reduce(
-    (sum, { cost, tokens }) => ({
-      cost: cost === null || sum.cost === null ? null : sum.cost + cost,
-      tokens: sum.tokens + tokens,
-    }),
-    { cost: 0, tokens: 0 },
-  );
+const addUp = (spent: readonly Spent[]): Spent => spent.reduce(addSpent, nothing);
 
 /** A called agent that failed did so in the last thing that it worked on. */
 const markFailure = (segments: readonly Segment[]): readonly Segment[] => {
@@ -208,6 +201,14 @@ const childLanes = (
 
 const findCalls = ({ calls }: TurnFacts, known: ReadonlyMap<string, CallEntry>): readonly CallEntry[] =>
   calls.flatMap((id) => known.get(id) ?? []);
+
+/** The entries of the calls of a thread, by their ids. */
+const callsOf = ({ threads }: Transcript): ReadonlyMap<string, CallEntry> =>
+  new Map(
+    threads.flatMap(({ entries }) =>
+      entries.flatMap((entry) => (entry.kind === "call" ? [[entry.call, entry] as const] : [])),
+    ),
+  );
 
 /** The lanes of a run. */
 export const lanesOf = (transcript: Transcript, run: TranscriptRun, now: number): readonly Lane[] => {

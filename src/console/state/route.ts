@@ -1,11 +1,11 @@
-/** The page's address: which session is shown, and whether its conversation, that of a called agent, or what the model saw in a turn. */
+/** The page's address: which session is shown, whose conversation, and whether what the model saw in a turn stands in its place. */
 
 export interface PageAddress {
   /** Null on the first page. */
   readonly session: string | null;
   readonly context: ContextPlace | null;
-  /** The called agent whose lines have the page for themselves. */
-  readonly thread?: string;
+  /** The called agent whose lines have the page for themselves, or had it before the turn was looked at. */
+  readonly thread?: string | undefined;
 }
 
 /** A turn of a run, and which of its model calls; null shows the newest. */
@@ -16,19 +16,19 @@ export interface ContextPlace {
 }
 
 /** Whether there is a session of such an id is for the server to say; what follows and leads nowhere is left out. */
-const pattern = /^#([\w-]+)(?:\/(run_\w+)\/(\d+)(?:\/(\d+))?$|\/thread\/(\w+)$)?/;
+const pattern = /^#([\w-]+)(?:(?:\/thread\/(\w+))?(?:\/(run_\w+)\/(\d+)(?:\/(\d+))?)?$)?/;
 
 export const readRoute = (hash: string): PageAddress => {
-  const [, session = null, run, turn, call, thread] = pattern.exec(hash) ?? [];
-  if (thread !== undefined) return { session, context: null, thread };
-  if (session === null || run === undefined) return { session, context: null };
-  return { session, context: { run, turn: Number(turn), call: call === undefined ? null : Number(call) } };
+  const [, session = null, thread, run, turn, call] = pattern.exec(hash) ?? [];
+  if (run === undefined) return { session, context: null, thread };
+  const context = { run, turn: Number(turn), call: call === undefined ? null : Number(call) };
+  return { session, context, thread };
 };
 
 export const writeRoute = ({ session, context, thread }: PageAddress): string => {
   if (session === null) return "#";
-  if (thread !== undefined) return `#${session}/thread/${thread}`;
-  if (context === null) return `#${session}`;
+  const conversation = `#${session}${thread === undefined ? "" : `/thread/${thread}`}`;
+  if (context === null) return conversation;
   const { run, turn, call } = context;
-  return `#${session}/${run}/${turn}${call === null ? "" : `/${call}`}`;
+  return `${conversation}/${run}/${turn}${call === null ? "" : `/${call}`}`;
 };
