@@ -182,6 +182,15 @@ test("AP-70: Ctrl-C while it starts ends it without a word, and what a start its
   }
 });
 
+test("AP-70: a second server on the same sessions is refused, with where the first one is", async () => {
+  const args = ["-s", "start", "--", "--port", String(await freePort()), `--persist-to=${storage}`];
+  const started = startGroup("npm", args, { cwd: project.folder });
+  expect(await started.ended).toBe(1);
+  expect(started.output()).toContain(
+    `The server at http://localhost:${port} uses the sessions in ${storage}: stop it first, or keep others with npm start -- --port 9000 --persist-to ${storage}-2`,
+  );
+});
+
 test("AP-70: a port that is taken is told before anything starts", async () => {
   const started = startGroup("npm", ["-s", "start", "--", "--port", String(port)], { cwd: project.folder });
   expect(await started.ended).toBe(1);

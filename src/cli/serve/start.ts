@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { claimFolder } from "./claim.ts";
 import { awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
@@ -198,20 +199,29 @@ const readPort = (wanted: string): number | null => {
   return null;
 };
 
+/** Claims the folder of sessions and returns whether it and the port are free; a sentence says what is not. */
+const isFree = async (sessions: string, port: number): Promise<boolean> => {
+  const user = await claimFolder(resolve(root, sessions), `http://localhost:${port}`);
+  if (user !== null)
+    print(
+      `The server at ${user} uses the sessions in ${sessions}: stop it first, or keep others with npm start -- --port 9000 --persist-to ${sessions}-2`,
+    );
+  else if (await isListening(port))
+    print(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
+  else return true;
+  return false;
+};
+
 /** Serves the team until wrangler is stopped. */
 const serve = async (given: readonly string[]): Promise<void> => {
   const { value: host, rest: others } = takeOption(given, "--ip");
   const { value: wanted, rest: more } = takeOption(others, "--port");
   const { value: folder, rest } = takeOption(more, "--persist-to");
   const team = takeOption(rest, "--env").value ?? takeOption(rest, "-e").value ?? "default";
-  // Two servers on one folder would find their databases locked.
-  const args = [...rest, "--persist-to", folder ?? `.wrangler/state/${team}`];
+  const sessions = folder ?? `.wrangler/state/${team}`;
+  const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? configuredPort());
-  if (port === null) process.exit(1);
-  if (await isListening(port)) {
-    print(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
-    process.exit(1);
-  }
+  if (port === null || !(await isFree(sessions, port))) process.exit(1);
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);

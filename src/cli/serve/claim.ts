@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** This file sees to it that one server alone uses a folder of sessions: the databases of a second one would be locked. */
+
+/** Names the socket that the user of a folder listens on: it falls silent with its process, however that ends. */
+const socketOf = (folder: string): string => {
+  const name = `limpet-${createHash("sha256").update(folder).digest("hex").slice(0, 32)}`;
+  return process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+};
+
+/** Asks the server behind a socket for its address; null if there is none. */
+const askUser = async (path: string): Promise<string | null> => {
+  let said = "";
+  try {
+    for await (const text of connect(path).setEncoding("utf8")) said += String(text);
+    return said;
+  } catch {
+    return null;
+  }
+};
+
+const listen = async (server: Server, path: string): Promise<boolean> => {
+  try {
+    server.listen(path);
+    await once(server, "listening");
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * Claims a folder, named by its whole path, for a server at `url` until this process ends. Returns the address of the
+ * server that has it already, or null.
+ */
+export const claimFolder = async (folder: string, url: string): Promise<string | null> => {
+  const path = socketOf(folder);
+  const server = createServer((socket) => socket.on("error", () => undefined).end(url)).unref();
+  if (await listen(server, path)) return null;
+  const user = await askUser(path);
+  if (user !== null) return user;
+  // A server that was killed left its socket behind.
+  rmSync(path, { force: true });
+  await listen(server, path);
+  return null;
+};
