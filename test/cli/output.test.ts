@@ -1,17 +1,27 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { createOutputFilter, explainSettingsFault, ownTrace } from "../../src/cli/serve/output.ts";
+import type { OutputNews } from "../../src/cli/serve/output.ts";
 import { root } from "../support/dev-server.ts";
 
 /** What of wrangler's output a person who ran `npm start` gets to read (AP-70). */
 
-const shown = (text: string, onRebuild = (): void => undefined): readonly string[] => {
-  const filter = createOutputFilter(onRebuild);
+const ignore = (): void => undefined;
+
+const shown = (text: string, news: Partial<OutputNews> = {}): readonly string[] => {
+  const filter = createOutputFilter({ onRebuild: ignore, onReload: ignore, ...news });
   return text.split("\n").flatMap((line) => filter(line) ?? []);
 };
 
 const log = (fields: object): string =>
   `[undefined] ${JSON.stringify({ at: "2026-11-23T18:19:08.490Z", level: "info", ...fields })}`;
+
+test("AP-70: a reload is noticed and not shown", () => {
+  let reloads = 0;
+  const lines = ["⎔ Reloading local server...", "\u001B[2m⎔ Local server updated and ready\u001B[22m"];
+  expect(shown(lines.join("\n"), { onReload: () => (reloads += 1) })).toEqual([]);
+  expect(reloads).toBe(1);
+});
 
 test("AP-70: what wrangler says of itself is not shown", () => {
   expect(
@@ -164,7 +174,7 @@ test("AP-70: a change that changes nothing of the team is no news, unless someth
   const same = "[custom build] acme has not changed since its last build";
   const wrong = "[custom build] config/acme/team.yaml:6:1 error unknown_key x: unknown key";
   let rebuilds = 0;
-  expect(shown([same, same, wrong, same, same].join("\n"), () => (rebuilds += 1))).toEqual([
+  expect(shown([same, same, wrong, same, same].join("\n"), { onRebuild: () => (rebuilds += 1) })).toEqual([
     "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
     "acme is valid and served as before",
   ]);
@@ -183,7 +193,7 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
         "[custom build] acme has errors; its last good build goes on serving",
         built,
       ].join("\n"),
-      () => (rebuilds += 1),
+      { onRebuild: () => (rebuilds += 1) },
     ),
   ).toEqual([
     "config/acme/team.yaml:6:1 error unknown_key x: unknown key",

@@ -102,6 +102,19 @@ test("AP-70: npm start has a help of its own", async () => {
   expect(started.output()).toMatch(/^npm start \[-- options\] [^]*--env <team>[^]*--port <number>/m);
 });
 
+test("AP-70: a secret that is missing since a change is told after it, once", async () => {
+  const file = join(project.folder, "config/default/team.yaml");
+  const team = readFileSync(file, "utf8");
+  const from = group.output().length;
+  const real = '  - { name: real, kind: anthropic, model: claude-sonnet-5, api_key: "${REAL_KEY}" }';
+  writeFileSync(file, team.replace("providers:", `providers:\n${real}`));
+  const missing = "secrets       missing: REAL_KEY; write them into .dev.vars and start again\n";
+  await awaitWords(from, missing);
+  const after = group.output().length;
+  writeFileSync(file, team);
+  expect(await awaitWords(after, "default is built anew")).not.toContain(missing);
+});
+
 test("AP-70: a port that is no port is one sentence with the way out", async () => {
   for (const wrong of ["abc", "70000", ""]) {
     const started = startGroup("npm", ["-s", "start", "--", `--port=${wrong}`], { cwd: project.folder });

@@ -35,6 +35,9 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^(⎔| ⛅|─|Using |Service bindings,|Your Worker |.* has access to the following bindings)/, "hide"],
 ];
 
+/** What wrangler says once changed code or variables are in use. */
+const reloaded = "⎔ Local server updated and ready";
+
 /** Matches what the build says of itself while the server starts, and what is news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
@@ -137,8 +140,19 @@ const createLogFormat = (): ((text: string) => string | null) => {
   };
 };
 
-/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. Calls `onRebuild` for each new build but the first. */
-export const createOutputFilter = (onRebuild: () => void): ((line: string) => string | null) => {
+/** What the output tells beside what is shown of it. */
+export interface OutputNews {
+  /** Is called for each new build but the first. */
+  readonly onRebuild: () => void;
+  /** Is called when the server goes on with changed code or variables. */
+  readonly onReload: () => void;
+}
+
+/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
+export const createOutputFilter = ({
+  onRebuild,
+  onReload,
+}: OutputNews): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   let hasDiagnostics = false;
@@ -171,6 +185,7 @@ export const createOutputFilter = (onRebuild: () => void): ((line: string) => st
   };
   return (given) => {
     const line = stripVTControlCharacters(given);
+    if (line.startsWith(reloaded)) onReload();
     const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
     if (pattern !== undefined && next !== undefined) mode = next;
     const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
@@ -188,10 +203,10 @@ const keptLines = 40;
 export const relayOutput = (
   from: Readable,
   show: (line: string) => void,
-  onRebuild: () => void,
+  news: OutputNews,
 ): readonly string[] => {
   const kept: string[] = [];
-  const filter = createOutputFilter(onRebuild);
+  const filter = createOutputFilter(news);
   createInterface({ input: from }).on("line", (line) => {
     kept.push(line);
     if (kept.length > keptLines) kept.shift();

@@ -14,6 +14,7 @@ import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RunningWrangler } from "./keep-running.ts";
 import { ownTrace, relayOutput, startOptions } from "./output.ts";
+import type { OutputNews } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
 
 /** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
@@ -114,13 +115,13 @@ const memory = {
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
-/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading, `onRebuild` is called for each new build. */
+/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading. */
 const startWrangler = (
   args: readonly string[],
   { target, voucher }: FrontOptions,
   port: number,
   show: (line: string) => void,
-  onRebuild: () => void,
+  news: OutputNews,
 ): RunningWrangler => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const named = ["LIMPET_DEV:1", `LIMPET_FRONT:${voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
@@ -131,7 +132,7 @@ const startWrangler = (
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...memory, ...process.env },
   });
-  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show, onRebuild));
+  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show, news));
   return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
 };
 
@@ -175,17 +176,30 @@ const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): 
   return null;
 };
 
-/** Prints where the server is, and how it ends. */
-const printReady = (team: string, port: number, { missing_secrets, sandbox }: Readiness): void => {
+/** Creates a report of the secrets that are missing; it is silent while they are those that it told last. */
+const createSecretReport = (team: string): ((readiness: Readiness | null) => void) => {
   const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
+  let told = "";
+  return (readiness) => {
+    const missing = readiness?.missing_secrets.join(", ") ?? told;
+    if (missing !== told && missing !== "")
+      print(`secrets       missing: ${missing}; write them into ${variables} and start again`);
+    told = missing;
+  };
+};
+
+/** Prints where the server is, and how it ends. */
+const printReady = (
+  team: string,
+  port: number,
+  readiness: Readiness,
+  reportSecrets: (readiness: Readiness) => void,
+): void => {
   print(`Limpet is at  http://localhost:${port}`);
   print(`console       http://localhost:${port}/console`);
   print(`team          ${team}: config/${team}/team.yaml, whose changes are served at once`);
-  print(`sandbox       ${sandbox}`);
-  if (missing_secrets.length > 0)
-    print(
-      `secrets       missing: ${missing_secrets.join(", ")}; write them into ${variables} and start again`,
-    );
+  print(`sandbox       ${readiness.sandbox}`);
+  reportSecrets(readiness);
   print("stop          Ctrl-C");
 };
 
@@ -225,11 +239,17 @@ const serve = async (given: readonly string[]): Promise<void> => {
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
+  const reportSecrets = createSecretReport(team);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
+  const news = {
+    onRebuild: () => void reportTypes(),
+    onReload: () =>
+      void askServer("/readyz", options).then((answer) => reportSecrets(answer as Readiness | null)),
+  };
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),
-    start: (show) => startWrangler(args, options, port, show, () => void reportTypes()),
+    start: (show) => startWrangler(args, options, port, show, news),
     awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
     print,
   });
@@ -238,7 +258,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   try {
     const opened = await openFronts(host ?? "localhost", port, options);
     markReady();
-    printReady(team, opened, readiness);
+    printReady(team, opened, readiness, reportSecrets);
     void reportTypes();
   } catch (fault) {
     print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
