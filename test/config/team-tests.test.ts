@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSession } from "limpet/testing";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { root } from "../support/dev-server.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import { team } from "./support.ts";
@@ -105,24 +105,26 @@ test("CF-1: a secret that a tool asks for has a made-up value, like one of the t
   expect(seen).toEqual(["Bearer made-up-value-of-HARBOUR_TOKEN"]);
 });
 
-const printed: unknown[] = [];
+describe("CF-1: a test that expects something else of a run that completed", () => {
+  const printed: unknown[] = [];
 
-test.fails("CF-1: a test that expects something else of a run that completed", async () => {
-  vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
-  const session = await openSession(folderOf(team()), {
-    script: {
-      replies: [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }, { reply: [{ text: "Done." }] }],
-    },
+  afterAll(() => {
+    vi.restoreAllMocks();
+    expect(printed).toEqual([
+      expect.stringMatching(
+        /^the run completed; calls that failed:\nfs_read \(\d+, error\): .*b\.md[^]*\n\d+ \S+ run_end completed/,
+      ),
+    ]);
   });
-  await session.send("Read.");
-  expect(session.answerText()).toBe("Read.");
-});
 
-test("CF-1: the test that failed before this one printed what its failed call said, and the last events", () => {
-  vi.restoreAllMocks();
-  expect(printed).toEqual([
-    expect.stringMatching(
-      /^the run completed; calls that failed:\nfs_read \(\d+, error\): .*b\.md[^]*\n\d+ \S+ run_end completed/,
-    ),
-  ]);
+  test.fails("fails, and prints what its failed call said, and the last events", async () => {
+    vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
+    const session = await openSession(folderOf(team()), {
+      script: {
+        replies: [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }, { reply: [{ text: "Done." }] }],
+      },
+    });
+    await session.send("Read.");
+    expect(session.answerText()).toBe("Read.");
+  });
 });
