@@ -134,16 +134,21 @@ const isListening = (port: number): Promise<boolean> =>
     socket.once("error", () => end(false));
   });
 
-/** Asks again, a moment later each time, until the answer is not null; fails with `what` after `within` milliseconds. */
+/** The first pause between two questions, and the longest, in milliseconds. */
+const shortestPause = 25;
+const longestPause = 200;
+
+/** Asks again, after longer and longer pauses, until the answer is not null; fails with `what` after `within` milliseconds. */
 export const until = async <T>(
   what: string,
   ask: () => Promise<T | null> | T | null,
   within = 120_000,
 ): Promise<T> => {
-  for (const end = Date.now() + within; Date.now() < end;) {
+  const end = Date.now() + within;
+  for (let pause = shortestPause; Date.now() < end; pause = Math.min(longestPause, 1.5 * pause)) {
     const answer = await ask();
     if (answer !== null) return answer;
-    await new Promise((done) => void setTimeout(done, 25));
+    await new Promise((done) => void setTimeout(done, pause));
   }
   throw new Error(`within ${within} ms this did not happen: ${what}`);
 };

@@ -128,7 +128,9 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
 
 const patience = 60_000;
 
-const pollEvery = 15;
+/** How long to wait before looking again: longer each time, since many sessions wait seconds for their alarms at once. */
+const shortestPause = 10;
+const longestPause = 200;
 
 /** Waits for only the expiry of an ask. */
 const waitsForPeople = ({ busy, alarm }: Peek): boolean =>
@@ -141,11 +143,12 @@ export const sessionOf = async (id: string): Promise<Session> => {
   const inside = <T>(work: (state: DurableObjectState) => T | Promise<T>): Promise<T> =>
     runInDurableObject(stub(), (_, state) => work(state));
   const until = async (come: (peek: Peek) => boolean): Promise<void> => {
-    for (let end = Date.now() + patience; ;) {
+    const end = Date.now() + patience;
+    for (let pause = shortestPause; ; pause = Math.min(longestPause, 1.5 * pause)) {
       const peek = await session.peek().catch(() => null);
       if (peek !== null && come(peek)) return;
       if (Date.now() > end) throw new Error(`${id} never came to rest: ${JSON.stringify(peek)}`);
-      await scheduler.wait(pollEvery);
+      await scheduler.wait(pause);
     }
   };
   const session: Session = {
