@@ -84,6 +84,18 @@ test("AP-54: the timeline says who has to answer a call that waits, although ano
   ]);
 });
 
+test("AP-54: a turn tells all that its calls did in full, where its title tells the ends of paths and counts", () => {
+  const done = { state: "done", outcome: "ok", ended_at: 11 };
+  const read = callEntry({ ...done, call: "d", tool: "fs_read", input: { path: "src/deep/tide.ts" } });
+  const entries = [read, callEntry(done)];
+  const run = runOf("run_1", "main", [turnOf(["d", "c"]), turnOf([])]);
+  const threads = [{ id: "main", entries }] as unknown as Transcript["threads"];
+  expect(lanesOf({ ...emptyTranscript, threads, runs: [run] }, run, 20)).toMatchObject([
+    { title: "Read tide.ts and 1 more", hint: "Read src/deep/tide.ts\nRan npm test" },
+    { title: "Answered", hint: "Answered" },
+  ]);
+});
+
 test("AP-54: every verb has an infinitive, which is no past tense", () => {
   const say = (tool: string) => describeCall(callEntry({ tool }), "infinitive").verb;
   expect(["fs_write", "exec_kill", "shared_tasks_claim", "memory_append", "spawn_agents"].map(say)).toEqual([

@@ -199,9 +199,7 @@ const LaneRow = ({
   const content = (
     <>
       <span class="lane-turn">{lane.turn}</span>
-      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`} title={lane.hint ?? lane.title}>
-        {lane.title}
-      </span>
+      <span class={`lane-title cut ${lane.failed ? "bad" : ""}`}>{lane.title}</span>
       <span class="lane-track">
         {lane.segments.map(({ kind, from, to }, at) => (
           <span
@@ -222,9 +220,11 @@ const LaneRow = ({
   return (
     <li>
       {onOpen === null ? (
-        <div class={kind}>{content}</div>
+        <div class={kind} title={lane.hint}>
+          {content}
+        </div>
       ) : (
-        <button type="button" class={kind} onClick={onOpen}>
+        <button type="button" class={kind} title={lane.hint} onClick={onOpen}>
           {content}
         </button>
       )}

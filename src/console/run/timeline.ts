@@ -27,7 +27,7 @@ export interface Lane {
   readonly depth: number;
   readonly title: string;
   /** It says more than there is room for. */
-  readonly hint?: string;
+  readonly hint: string;
   readonly segments: readonly Segment[];
   readonly spent: Spent;
   readonly failed: boolean;
@@ -138,24 +138,34 @@ const smallerTitle = ({ model_calls: models }: TurnFacts): string => {
   return isStopped(last) ? "Stopped" : "Could not make the context smaller";
 };
 
+/** Says what a call did, with the whole of its path or command. */
+const describeInFull = (call: CallEntry): string => {
+  const { verb, subject } = describeCall(call, call.ask?.status === "open" ? "infinitive" : undefined);
+  return `${verb} ${subject}`.trim();
+};
+
 const turnLane = (
   run: TranscriptRun,
   facts: TurnFacts,
   calls: readonly CallEntry[],
   depth: number,
   now: number,
-): Lane => ({
-  id: `${run.id}/${facts.turn}`,
-  turn: isTurn(facts) ? facts.turn : null,
-  depth,
-  title: isTurn(facts) ? titleOf(facts, calls, facts.ended_at === null) : smallerTitle(facts),
-  segments: [
-    ...facts.model_calls.map((call) => modelSegment(call, now)),
-    ...calls.flatMap((call) => callSegments(call, now)),
-  ],
-  spent: turnSpent(facts),
-  failed: facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
-});
+): Lane => {
+  const title = isTurn(facts) ? titleOf(facts, calls, facts.ended_at === null) : smallerTitle(facts);
+  return {
+    id: `${run.id}/${facts.turn}`,
+    turn: isTurn(facts) ? facts.turn : null,
+    depth,
+    title,
+    hint: calls.length === 0 ? title : calls.map(describeInFull).join("\n"),
+    segments: [
+      ...facts.model_calls.map((call) => modelSegment(call, now)),
+      ...calls.flatMap((call) => callSegments(call, now)),
+    ],
+    spent: turnSpent(facts),
+    failed: facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
+  };
+};
 
 const addUp = (spent: readonly Spent[]): Spent => spent.reduce(addSpent, nothing);
 
@@ -185,12 +195,13 @@ const childLanes = (
   );
   const segments = lanes.flatMap(({ lane }) => lane.segments);
   const failed = thread.state === "failed";
+  const title = `${thread.prefix} ${thread.agent}${thread.state === "cancelled" ? " · stopped" : ""}`.trim();
   const own: Lane = {
     id,
     turn: null,
     depth,
-    title: `${thread.prefix} ${thread.agent}${thread.state === "cancelled" ? " · stopped" : ""}`.trim(),
-    ...(thread.task !== undefined && { hint: escapeInLine(`${thread.agent}: ${thread.task}`) }),
+    title,
+    hint: thread.task === undefined ? title : escapeInLine(`${thread.agent}: ${thread.task}`),
     segments: failed ? markFailure(segments) : segments,
     spent: addUp(lanes.map(({ lane }) => lane.spent)),
     failed,
