@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CompiledTeam } from "../config/build/compile.ts";
 import { compileTeam } from "../config/build/compile.ts";
@@ -7,7 +8,7 @@ import { extensionOffset } from "../config/extension-agents.ts";
 import { formatDiagnostics, hasErrors, maximumShown } from "../config/document/diagnostics.ts";
 import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { readTeamFiles, teamFolder } from "../config/build/files.ts";
+import { listTeams, readTeamFiles, teamFolder } from "../config/build/files.ts";
 import { findEnvironment, readDeclaredNames, readWranglerFile } from "./bindings.ts";
 import { placeInExtensions } from "./extensions/places.ts";
 import { loadExtensions } from "./extensions/load.ts";
@@ -44,6 +45,7 @@ export const compileFolder = async (
     name,
     extensions,
     declared: readDeclared(root, name),
+    teams: existsSync(teamFolder(root, name)) ? undefined : listTeams(root),
     isServed,
   });
   const file = join(teamFolder(root, name), "extensions.ts");

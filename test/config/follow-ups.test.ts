@@ -1,11 +1,17 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { root } from "../support/dev-server.ts";
 import { shippedYaml } from "../support/shipped.ts";
 import { complaints, team } from "./support.ts";
 
 /** One mistake is one diagnostic: what only follows from it is said once it is mended, if it is still true. */
 
-const codesOf = async (yaml: string): Promise<readonly string[]> =>
-  (await complaints({ "team.yaml": yaml })).map((line) => line.split(" ").slice(2, 4).join(" "));
+const codesOf = async (
+  yaml: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> =>
+  (await complaints({ "team.yaml": yaml, ...more })).map((line) => line.split(" ").slice(2, 4).join(" "));
 
 const two = team({
   provider: "  - name: crew\n    kind: scripted\n    model: m\n    script: { script: 1, replies: [{}] }",
@@ -49,6 +55,25 @@ test("CF-30: an entry without its dash is not also unknown to all that name it",
   const yaml = shippedYaml("default").replace("  - name: builder\n", "    name: builder\n");
   const codes = new Set((await codesOf(yaml)).map((line) => line.split(" ")[0]));
   expect(codes).toEqual(new Set(["file_missing", "duplicate_key:"]));
+});
+
+test("CF-30: of a name that stands twice, and of agents under a wrong key, their scripts say nothing", async () => {
+  const yaml = shippedYaml("default");
+  const scripts = Object.fromEntries(
+    ["scripts/crew.yaml", "scripts/guide.yaml"].map((file) => [
+      file,
+      readFileSync(join(root, "config/default", file), "utf8"),
+    ]),
+  );
+  const codes = (right: string, wrong: string) => codesOf(yaml.replace(right, wrong), scripts);
+  expect(await codes("  - name: scout", "  - name: guide")).toEqual(["duplicate_name agents[1].name:"]);
+  expect(await codes("\nagents:", "\nagents: []\nagentss:")).toEqual([
+    "empty_list agents:",
+    "unknown_key agentss:",
+  ]);
+  expect(await codes("fallbacks: [spare]", "fallbacks: [sparr]")).toEqual([
+    "unknown_provider providers[0].fallbacks[0]:",
+  ]);
 });
 
 test("CF-9: a list in the place of a provider's kind is a diagnostic", async () => {

@@ -15,6 +15,7 @@ import { checkUsage } from "../checks/usage.ts";
 import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
 import { arrangeDiagnostics, hasErrors } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
+import { suggestFor } from "../document/suggest.ts";
 import type { TeamDraft } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
 import type { ExtensionModule, ModulePlace } from "../extensions.ts";
@@ -39,6 +40,8 @@ export interface CompileOptions {
   readonly extensions?: ExtensionModule | undefined;
   /** What the team's environment declares for wrangler; absent if it declares nothing, so that wrangler reads any name. */
   readonly declared?: DeclaredNames | undefined;
+  /** The teams that there are, if this one has no folder. */
+  readonly teams?: readonly string[] | undefined;
   /** The team is served on this machine, so that it needs no host of its own. */
   readonly isServed?: boolean;
 }
@@ -64,6 +67,10 @@ const checkAvailability = (draft: TeamDraft): void => {
 const placeOf = ({ extensions }: CompileOptions): ModulePlace | null =>
   extensions !== undefined && "error" in extensions ? (extensions.place ?? null) : null;
 
+/** Names the teams that there are to who named one that has no folder. */
+const suggestTeam = ({ name, teams }: CompileOptions): string | undefined =>
+  teams && [suggestFor(name, teams) ?? [], `npx limpet new-team ${name} makes one`].flat().join("; ");
+
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): TeamDraft | null => {
   const skills = readSkills(report, files);
   const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1, ...placeOf(options) };
@@ -72,7 +79,7 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   );
   const content = files.get("team.yaml");
   if (content === undefined) {
-    report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml");
+    report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml", suggestTeam(options));
     return null;
   }
   const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);

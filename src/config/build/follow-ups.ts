@@ -7,13 +7,15 @@ type IsFollowUp = (diagnostic: Diagnostic) => boolean;
 /** Mistakes in a team's own definitions, which are then missing. */
 const ownMistakes: ReadonlySet<string> = new Set(["extension_invalid", "name_conflict", "not_available"]);
 
-/** Mistakes of shape: the value at their place is missing for all later checks. */
+/** Mistakes after which the value at their place is missing for all later checks. */
 const shapeMistakes: ReadonlySet<string> = new Set([
   "missing_key",
   "unknown_key",
   "wrong_type",
   "invalid_value",
   "duplicate_key",
+  "duplicate_name",
+  "empty_list",
   "unknown_guard",
 ]);
 
@@ -35,6 +37,9 @@ const ofSettings: IsFollowUp = ({ code }) =>
   /^(unused_(provider|skill)|delegation_impossible|verify_inert|effect_inert|context_window_small)$/.test(
     code,
   );
+
+/** What follows where a provider is named wrongly: the one that was meant seems to have no use. */
+const ofUnknownProvider: IsFollowUp = ({ code }) => code === "unused_provider";
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf(".")));
 
@@ -62,6 +67,7 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
       hasShape(entry(section)) ? [ofNames[section]] : [],
     ),
     ...(hasShape(/^(config\.)?((agents|providers)\b.*|\w*)$/) ? [ofSettings] : []),
+    ...(found.some(({ code }) => code === "unknown_provider") ? [ofUnknownProvider] : []),
     ...shape.filter(({ code }) => code === "unknown_key").map(ofUnknownKey),
   ];
 };
