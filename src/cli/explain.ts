@@ -68,7 +68,7 @@ const printRows = (
   general: readonly ExplainedValue[],
   agents: readonly { readonly agent: string; readonly rows: readonly ExplainedValue[] }[],
 ): void => {
-  terminal.print(`team ${team.name} ${team.revision}`);
+  terminal.print(`team ${team.name} ${team.revision}; durations in milliseconds, sizes in bytes`);
   for (const line of formatTable(general)) terminal.print(line);
   for (const { agent, rows } of agents) {
     terminal.print(`agent ${agent}`);
