@@ -3,7 +3,7 @@ import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import type { CallEntry, ModelCallFacts, Transcript, TurnFacts } from "../../src/client/transcript.ts";
 import { describeCall } from "../../src/console/calls/verbs.ts";
 import { contextShare, turnsOf } from "../../src/console/run/figures.ts";
-import { labelTick, lanesOf, nameTurns, ticksOf, unansweredCost } from "../../src/console/run/timeline.ts";
+import { labelTick, lanesOf, nameTurns, ticksOf } from "../../src/console/run/timeline.ts";
 
 /** AP-54: what the timeline says and draws. */
 
@@ -208,25 +208,4 @@ test("AP-54: bars of several runs are named by run and turn, those of one run by
     { short: "2.3", long: "Run 2, turn 3", full: "2.3: Run 2, turn 3" },
   ]);
   expect(nameTurns([second])(second)).toEqual({ short: "3", long: "Turn 3", full: "Turn 3" });
-});
-
-test("AP-54: what attempts cost that were stopped or failed is what an ended run cost beside its lanes", () => {
-  const answered = { ...modelCall(0, 10), usage: { total: 9 }, cost_usd: 0.02 } as ModelCallFacts;
-  const stopped = { ...modelCall(10, 12), failure: "cancelled" } as ModelCallFacts;
-  const costOf = (calls: readonly ModelCallFacts[], total: number | null, fields: Partial<Run> = {}) => {
-    const run = {
-      ...runOf("run_1", "main", [turnOf([], { model_calls: calls })]),
-      ended_at: 12,
-      result: { cost_usd: total, usage: { total: 20 } },
-      ...fields,
-    } as unknown as Run;
-    return unansweredCost({ ...emptyTranscript, runs: [run] }, run);
-  };
-  expect(costOf([answered, stopped], 0.05)).toBeCloseTo(0.03);
-  expect(costOf([answered, stopped], 0.02)).toBeNull();
-  expect(costOf([answered], 0.05)).toBeNull();
-  expect(costOf([answered, stopped], null)).toBeNull();
-  expect(costOf([answered, stopped], 0.05, { ended_at: null, result: null })).toBeNull();
-  const later = [turnOf([], { turn: 2, model_calls: [answered, stopped] })];
-  expect(costOf([], 0.05, { timeline: later })).toBeNull();
 });

@@ -52,6 +52,11 @@ export const checkTranscripts = (bench: Bench, snapshots: readonly SnapshotBody[
   const retiresSilently = events.some(({ type, data }) => type === "effect_applied" && data.retired > 0);
   const messages = now.messages.flatMap(({ id, role }) => (role === "tool" ? [] : id));
   const whole = foldSince(null, events, 0, 1);
+  const { total, calls } = foldSince(now, []).usage;
+  expect(whole.usage, "what all calls used, by their events and by their session").toMatchObject({
+    total,
+    calls,
+  });
   for (const snapshot of [now, ...snapshots]) {
     const seen = foldSince(snapshot, events, 0, 7);
     const since = `a client since ${snapshot.seq}`;

@@ -127,17 +127,10 @@ const endWithoutReply = (
   retryAt: number | null,
 ): void => {
   const { phase } = runOf(draft, threadId);
-  if (phase.at === "thinking") {
-    const { outcome: code, usage, cost } = row;
-    const used = { usage, cost_usd: toUsd(cost) };
-    emit(
-      draft,
-      threadId,
-      "attempt_aborted",
-      { items: phase.items, code, retry_at: retryAt, ...used },
-      scopeOf(call),
-    );
-  }
+  const items = phase.at === "thinking" ? phase.items : [];
+  const { outcome: code, usage, cost } = row;
+  const end = { items, code, retry_at: retryAt, usage, cost_usd: toUsd(cost) };
+  emit(draft, threadId, "attempt_aborted", end, scopeOf(call));
   bookAttempt(draft, threadId, call, row);
 };
 

@@ -5,7 +5,7 @@ import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatTime, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { contextShare, threadCost } from "../run/figures.ts";
-import { Rename, SessionMenu, mostUsed } from "../sessions/list.tsx";
+import { Rename, SessionMenu } from "../sessions/list.tsx";
 import { describeWait, titleOf } from "../sessions/status.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
@@ -51,8 +51,7 @@ const describe = (transcript: Transcript, lostAt: number | null, now: number): S
 
 /** The way to the run where it is not beside the conversation. */
 const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
-  const { panel, team, sessions } = useApp();
-  const row = useStore(sessions.list).rows.find(({ id }) => id === transcript.session?.id);
+  const { panel, team } = useApp();
   const agent = useStore(team)?.agents.find(({ name }) => name === transcript.session?.agent);
   const isOpen = useStore(panel);
   const isDrawer = useMedia("(max-width: 1179px)");
@@ -61,7 +60,7 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
   return (
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
       Run {share !== null && formatShare(share)}{" "}
-      <span class="quiet-text">{formatUsd(mostUsed(transcript.usage, row).cost_usd)}</span>
+      <span class="quiet-text">{formatUsd(transcript.usage.cost_usd)}</span>
     </button>
   );
 };

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
-import type { Transcript, TranscriptRun, TranscriptUsage } from "../../client/transcript.ts";
+import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
 import { memo, useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -10,7 +10,7 @@ import { nothing, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { describeMoneyLimit, readMoneyLimit } from "./money-limit.ts";
 import { runSpent } from "./spent.ts";
-import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf, unansweredCost } from "./timeline.ts";
+import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
 
 /** What the run costs, how full its context is, and where its time went. */
@@ -27,18 +27,16 @@ const Figure = ({ name, spent }: { readonly name: string; readonly spent: Spent 
 
 const Figures = ({
   transcript,
-  account,
   last,
   run,
   isNewest,
 }: {
   readonly transcript: Transcript;
-  readonly account: Account | null;
   readonly last: PlacedTurn | undefined;
   readonly run: TranscriptRun | undefined;
   readonly isNewest: boolean;
 }) => {
-  const usage = account?.usage ?? transcript.usage;
+  const { usage } = transcript;
   return (
     <dl class="figures">
       <Figure
@@ -51,25 +49,17 @@ const Figures = ({
   );
 };
 
-/** What the server says that a session has used and may use. */
-interface Account {
-  readonly usage: TranscriptUsage;
-  readonly budget: Json;
-}
-
-/**
- * Reads it again after each model call, decision or change: what attempts that failed used is in it, and raises and shares
- * of others are.
- */
-const useAccount = ({ session, usage, asks }: Transcript): Account | null => {
+/** Reads what a session may use, again after each model call, decision or change: raises and shares of others are in it. */
+const useBudget = ({ session, usage, asks }: Transcript): Json => {
   const { api } = useApp();
   const { id } = useSession();
   const state = [id, usage.calls, session?.active_run, asks.length, JSON.stringify(session?.budget)];
-  return useLoad(state.join(" "), (signal) => api.read<Account>(`/sessions/${id}`, { signal })).value;
+  const load = (signal: AbortSignal) => api.read<{ readonly budget: Json }>(`/sessions/${id}`, { signal });
+  return useLoad(state.join(" "), load).value?.budget ?? null;
 };
 
-const Budget = ({ transcript, account }: { readonly transcript: Transcript; readonly account: Account }) => {
-  const money = readMoneyLimit(account.budget);
+const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
+  const money = readMoneyLimit(useBudget(transcript));
   if (money === null) return null;
   const { scope, limit, spent, warnAt } = money;
   const isRunning = transcript.session?.active_run != null;
@@ -301,19 +291,6 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
   );
 };
 
-/** Without it the sum of the lanes is less than that of their run. */
-const Unanswered = ({
-  transcript,
-  run,
-}: {
-  readonly transcript: Transcript;
-  readonly run: TranscriptRun;
-}) => {
-  const cost = unansweredCost(transcript, run);
-  if (cost === null) return null;
-  return <p class="meta">Attempts that were stopped or failed cost {formatUsd(cost)} more.</p>;
-};
-
 /** The thread that the panel tells of, whether another one called it, and its agent as the team has it. */
 const useShownThread = (transcript: Transcript) => {
   const { route, team } = useApp();
@@ -330,7 +307,6 @@ export const Overview = memo<{ readonly transcript: Transcript }>(({ transcript 
   const runs = runsOf(transcript, id);
   const run = useShownRun(runs);
   const turns = turnsOf(transcript, id).filter((turn) => turn.run.started_at <= (run?.started_at ?? 0));
-  const account = useAccount(transcript);
   return (
     <>
       {called !== null && (
@@ -341,20 +317,16 @@ export const Overview = memo<{ readonly transcript: Transcript }>(({ transcript 
       {run !== undefined && runs.length > 1 && <RunChoice transcript={transcript} runs={runs} shown={run} />}
       <Figures
         transcript={transcript}
-        account={account}
         last={turns.findLast((turn) => turn.run === run)}
         run={run}
         isNewest={run === runs.at(-1)}
       />
-      {account !== null && called === null && <Budget transcript={transcript} account={account} />}
+      {called === null && <Budget transcript={transcript} />}
       <ContextBars turns={turns} window={agent?.context_window} threshold={agent?.shrinks_at ?? null} />
       {run === undefined ? (
         <p class="empty meta">Nothing ran yet. Costs, context and time stand here.</p>
       ) : (
-        <>
-          <Timeline transcript={transcript} run={run} />
-          <Unanswered transcript={transcript} run={run} />
-        </>
+        <Timeline transcript={transcript} run={run} />
       )}
     </>
   );

@@ -234,25 +234,6 @@ export const lanesOf = (transcript: Transcript, run: TranscriptRun, now: number)
   });
 };
 
-/** Less is an error of rounding. */
-const leastCost = 0.00001;
-
-/** What attempts of an ended run cost that were stopped or failed: no lane has it. Null if it is nothing, or not known. */
-export const unansweredCost = (transcript: Transcript, run: TranscriptRun): number | null => {
-  const { started_at: from, ended_at: to, result, timeline } = run;
-  const isWhole = (timeline[0]?.turn ?? 2) <= 1;
-  if (to === null || result === null || !isWhole) return null;
-  const hasFailed = transcript.runs
-    .filter(({ started_at: at }) => at >= from && at <= to)
-    .some((each) =>
-      each.timeline.some(({ model_calls: calls }) => calls.some(({ failure }) => failure !== null)),
-    );
-  const { cost } = addUp(lanesOf(transcript, run, to).map(({ spent }) => spent));
-  if (!hasFailed || cost === null || result.cost_usd === null) return null;
-  const rest = result.cost_usd - cost;
-  return rest < leastCost ? null : rest;
-};
-
 /** Time on the page: work keeps its scale, and waiting for a person is as short as a stub. */
 export interface Scale {
   readonly work: number;

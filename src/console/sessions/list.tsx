@@ -1,6 +1,6 @@
 import type { TargetedEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Transcript, TranscriptUsage } from "../../client/transcript.ts";
+import type { Transcript } from "../../client/transcript.ts";
 import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
@@ -186,10 +186,6 @@ const pressInList = (event: KeyboardEvent): void => {
 
 type KnownRows = Pick<SessionList, "rows" | "asks">;
 
-/** Only the server's account has what attempts cost that failed or were stopped. */
-export const mostUsed = (usage: TranscriptUsage, known: SessionRow | undefined): TranscriptUsage =>
-  (known?.usage.cost_usd ?? 0) > (usage.cost_usd ?? 0) ? (known?.usage ?? usage) : usage;
-
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
 const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
   if (session === null) return list;
@@ -200,7 +196,7 @@ const withShown = (list: SessionList, { session, status, asks, usage, runs }: Tr
   if (status !== "live" && (status !== "offline" || known !== undefined)) return list;
   const end =
     ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
-  const row: SessionRow = { ...session, usage: mostUsed(usage, known), last_end: end };
+  const row: SessionRow = { ...session, usage, last_end: end };
   const rows =
     known === undefined ? [row, ...list.rows] : list.rows.map((each) => (each === known ? row : each));
   const kind = asks.find((ask) => ask.kind !== "client_tool")?.kind;
