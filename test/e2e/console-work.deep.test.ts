@@ -432,6 +432,24 @@ test("AP-54: the log follows a stream only from its end; elsewhere it stays, cou
   await state("stopped");
 });
 
+test("AP-54: a session that one comes back to stands where it was left", async () => {
+  const { page, start, state, press } = site.shown;
+  const session = await start("flood");
+  const place = () => page.evaluate<number>("document.querySelector('.log').scrollTop");
+  await expect.poll(place).toBeGreaterThan(500);
+  await press("Escape");
+  await state("stopped");
+  await page.locator(".log").hover();
+  await page.mouse.wheel(0, -400);
+  await page.locator(".jump").waitFor();
+  const left = await place();
+  const open = (id: string) => page.evaluate(`location.hash = "#${id}"`);
+  await open(await site.api.create());
+  await expect.poll(place).toBe(0);
+  await open(session);
+  await expect.poll(place).toBe(left);
+});
+
 test("AP-54: Esc in a field leaves the field and never the run; from the composer it stops, and asks first where a call runs", async () => {
   const { page, start, state, press } = site.shown;
   await start("wait");

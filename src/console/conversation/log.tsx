@@ -96,21 +96,6 @@ const leftPlaces = new Map<string, number>();
 export const hasLeftPlace = (session: string, thread: string): boolean =>
   leftPlaces.has(`${session} ${thread}`);
 
-/** Begins where the log was left, and keeps where it is left. */
-const useLeftPlace = (
-  place: string,
-  log: RefObject<HTMLDivElement>,
-  follows: { readonly current: boolean },
-) =>
-  useLayoutEffect(() => {
-    const element = log.current;
-    element?.scrollTo({ top: leftPlaces.get(place) ?? element.scrollHeight });
-    return () => {
-      if (follows.current || element === null) leftPlaces.delete(place);
-      else leftPlaces.set(place, element.scrollTop);
-    };
-  }, []);
-
 /** Jumps once for each message that is sent. */
 const useSent = (sent: number, jump: () => void): void => {
   const known = useRef(sent);
@@ -126,30 +111,65 @@ const useOneStop = (log: RefObject<HTMLDivElement>, seq: number): void =>
     if (log.current !== null) keepOneStop(log.current);
   }, [seq]);
 
-/** Keeps the log at its end while one is there. */
+/** Where a log stands: at its end as long as one stays there, or where it was left. */
+const usePlace = (place: string) => {
+  const log = useRef<HTMLDivElement>(null);
+  /** Where the log was left, until enough is drawn to get there; null once it is there or a person scrolls. */
+  const wanted = useRef(leftPlaces.get(place) ?? null);
+  const follows = useRef(wanted.current === null);
+  const top = useRef(0);
+  useLayoutEffect(() => {
+    const element = log.current;
+    return () => {
+      if (follows.current || element === null) leftPlaces.delete(place);
+      else leftPlaces.set(place, wanted.current ?? element.scrollTop);
+    };
+  }, []);
+  return {
+    log,
+    /** Stays where it stands, or goes to the end. */
+    follow: (isFollowing: boolean): void => {
+      follows.current = isFollowing;
+      wanted.current = null;
+    },
+    /** Scrolls to where it has to stand by now. */
+    hold: (element: HTMLDivElement): void => {
+      const goal = follows.current ? element.scrollHeight : wanted.current;
+      if (goal === null) return;
+      element.scrollTop = goal;
+      top.current = element.scrollTop;
+      if (top.current === goal) wanted.current = null;
+    },
+    /** Takes note of where it was scrolled to; returns whether it follows its end. */
+    note: (element: HTMLDivElement, within?: number): boolean => {
+      if (wanted.current !== null && element.scrollTop === top.current) return false;
+      wanted.current = null;
+      // What grows below one who is at the end takes them nowhere: only a way up leaves it.
+      const goesUp = element.scrollTop < top.current;
+      top.current = element.scrollTop;
+      follows.current = isAtEnd(element, within) || (follows.current && !goesUp);
+      return follows.current;
+    },
+  };
+};
+
+/** Keeps the log in its place, and counts what came since its end was left. */
 const useFollowing = (session: string, { thread, transcript, sent }: LogProps) => {
-  const place = `${session} ${thread}`;
   const count = countEntries(transcript, thread);
   const open = useRef<Transcript["asks"]>([]);
   open.current = personsAsks(transcript);
-  const log = useRef<HTMLDivElement>(null);
-  const follows = useRef(!leftPlaces.has(place));
-  const top = useRef(0);
+  const { log, follow, hold, note } = usePlace(`${session} ${thread}`);
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
-  const follow = (): void => {
+  const keep = (): void => {
     if (log.current === null) return;
-    if (follows.current) {
-      log.current.scrollTop = log.current.scrollHeight;
-      top.current = log.current.scrollTop;
-    }
+    hold(log.current);
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
   };
-  useLayoutEffect(follow);
+  useLayoutEffect(keep);
   useOneStop(log, transcript.seq);
-  useLeftPlace(place, log, follows);
   useEffect(() => {
-    const watch = new ResizeObserver(follow);
+    const watch = new ResizeObserver(keep);
     for (const element of [log.current, log.current?.firstElementChild])
       if (element != null) watch.observe(element);
     return () => watch.disconnect();
@@ -157,18 +177,15 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   /** Returns whether one has left the end. */
   const look = (within?: number): boolean => {
     if (log.current === null) return false;
-    // What grows below one who is at the end takes them nowhere: only a way up leaves it.
-    const goesUp = log.current.scrollTop < top.current;
-    top.current = log.current.scrollTop;
-    follows.current = isAtEnd(log.current, within) || (follows.current && !goesUp);
-    setLeft((before) => (follows.current ? null : (before ?? count)));
+    const isFollowing = note(log.current, within);
+    setLeft((before) => (isFollowing ? null : (before ?? count)));
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
-    return !follows.current;
+    return !isFollowing;
   };
   const jump = (): void => {
-    follows.current = true;
+    follow(true);
     setLeft(null);
-    follow();
+    keep();
   };
   useSent(sent, jump);
   return {
@@ -180,7 +197,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     /** A row that is opened stays where it is, and what it shows may reach beyond the end. */
     clicked: ({ target }: Event): void => {
       if (!(target instanceof Element) || target.closest('[aria-expanded="false"]') === null) return;
-      follows.current = false;
+      follow(false);
       requestAnimationFrame(() => look(1));
     },
   };
