@@ -25,13 +25,17 @@ const askUser = async (path: string): Promise<string | null> => {
   }
 };
 
+const isTaken = (fault: unknown): boolean =>
+  fault instanceof Error && "code" in fault && fault.code === "EADDRINUSE";
+
+/** Listens unless another does; where no socket can be made, nobody is kept off. */
 const listen = async (server: Server, path: string): Promise<boolean> => {
   try {
     server.listen(path);
     await once(server, "listening");
     return true;
-  } catch {
-    return false;
+  } catch (fault) {
+    return !isTaken(fault);
   }
 };
 
@@ -42,11 +46,11 @@ const listen = async (server: Server, path: string): Promise<boolean> => {
 export const claimFolder = async (folder: string, url: string): Promise<string | null> => {
   const path = socketOf(folder);
   const server = createServer((socket) => socket.on("error", () => undefined).end(url)).unref();
-  if (await listen(server, path)) return null;
-  const user = await askUser(path);
-  if (user !== null) return user;
-  // A server that was killed left its socket behind.
-  rmSync(path, { force: true });
-  await listen(server, path);
-  return null;
+  for (;;) {
+    if (await listen(server, path)) return null;
+    const user = await askUser(path);
+    if (user !== null) return user;
+    // A server that was killed left its socket behind.
+    rmSync(path, { force: true });
+  }
 };
