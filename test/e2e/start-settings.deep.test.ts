@@ -108,7 +108,8 @@ test("AP-70: a secret that is missing since a change is told after it, once", as
   const from = group.output().length;
   const real = '  - { name: real, kind: anthropic, model: claude-sonnet-5, api_key: "${REAL_KEY}" }';
   writeFileSync(file, team.replace("providers:", `providers:\n${real}`));
-  const missing = "secrets       missing: REAL_KEY; write them into .dev.vars and start again\n";
+  const way = "add REAL_KEY to secrets in wrangler.toml, write them into .dev.vars and start again";
+  const missing = `secrets       missing: REAL_KEY; ${way}\n`;
   await awaitWords(from, missing);
   const after = group.output().length;
   writeFileSync(file, team);

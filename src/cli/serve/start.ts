@@ -7,6 +7,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { readDeclaredNames, readWranglerFile } from "../bindings.ts";
 import { claimFolder } from "./claim.ts";
 import { awaitFirstBuild } from "./first-build.ts";
 import { createFront } from "./front.ts";
@@ -176,15 +177,24 @@ const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): 
   return null;
 };
 
+/** Says where secrets have to be written: wrangler gives a Worker no value whose name its environment does not declare. */
+const explainMissing = (team: string, missing: readonly string[]): string => {
+  const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
+  const { secrets } = readDeclaredNames(readWranglerFile(root), team);
+  const undeclared = missing.filter((name) => secrets?.has(name) === false);
+  const first = undeclared.length === 0 ? "" : `add ${undeclared.join(", ")} to secrets in wrangler.toml, `;
+  return `missing: ${missing.join(", ")}; ${first}write them into ${variables} and start again`;
+};
+
 /** Creates a report of the secrets that are missing; it is silent while they are those that it told last. */
 const createSecretReport = (team: string): ((readiness: Readiness | null) => void) => {
-  const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
   let told = "";
   return (readiness) => {
-    const missing = readiness?.missing_secrets.join(", ") ?? told;
-    if (missing !== told && missing !== "")
-      print(`secrets       missing: ${missing}; write them into ${variables} and start again`);
-    told = missing;
+    if (readiness === null) return;
+    const { missing_secrets: missing } = readiness;
+    const words = missing.length === 0 ? "" : explainMissing(team, missing);
+    if (words !== told && words !== "") print(`secrets       ${words}`);
+    told = words;
   };
 };
 
