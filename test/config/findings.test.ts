@@ -10,6 +10,18 @@ const said = async (...given: Parameters<typeof complaints>): Promise<string[]> 
     (line) => line.replace("config/acme/", "").split(" error ")[1]?.split("\n")[0] ?? line,
   );
 
+test("CF-25: keys that are indented like the lines of the instructions are told, and a list of the text's own is not", async () => {
+  const guide = (...lines: readonly string[]) =>
+    complaints(team({ agent: ["    instructions: |", ...lines].join("\n") }));
+  expect(
+    await guide("      Help.", "      options:", "        max_iterations: 3", "      skills: [a]"),
+  ).toEqual([
+    "config/acme/team.yaml:9:19 warning key_ignored agents[0].instructions: the text ends with the key options\n" +
+      "  a key of the agent begins in the same column as instructions",
+  ]);
+  expect(await guide("      options: help.", "      And more.", "      notes: none")).toEqual([]);
+});
+
 test("CF-25 ★ CF-28: every missing key of a map is reported, though all share its first key", async () => {
   expect(
     await said(team().replace("  - name: main\n    kind: anthropic\n", "  - kind: anthropic\n")),

@@ -10,6 +10,7 @@ import { checkRuleGaps } from "../checks/rule-gaps.ts";
 import { checkSecrets } from "../checks/secrets.ts";
 import { checkServers } from "../checks/servers.ts";
 import { checkSettings } from "../checks/settings.ts";
+import { checkTexts } from "../checks/texts.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
 import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
@@ -103,6 +104,7 @@ const draftChecks = [
   checkModels,
   checkSettings,
   checkInert,
+  checkTexts,
   checkReferencesAndAddresses,
   checkSecrets,
   checkAnswers,

@@ -89,5 +89,10 @@ export const agentSchemaOf = (kinds: AgentKinds) =>
     ...sharedKeys(kinds),
   });
 
+const anyKind = { effect: z.custom<EffectConfig>(), middleware: z.custom<MiddlewareConfig>(), guards: [] };
+
+/** The keys of an agent. */
+export const agentKeys: ReadonlySet<string> = new Set(Object.keys(agentSchemaOf(anyKind).shape));
+
 /** The schema of `defaults`: any key of an agent but its name, description and instructions. */
 export const defaultsSchemaOf = (kinds: AgentKinds) => z.strictObject(sharedKeys(kinds)).partial();

@@ -1,0 +1,30 @@
+import { nodeAt } from "../document/located.ts";
+import type { TeamDraft } from "../draft.ts";
+import { agentKeys } from "../sections/agents.ts";
+
+/** This file finds keys of an agent that became lines of its instructions, since they are indented like these. */
+
+const keyLine = /^([a-z_]+):(?:\s|$)/;
+
+/** Returns the first of the keys with which a text ends; what is indented below them is theirs. */
+const endingKey = (text: string, isKey: (name: string) => boolean): string | null => {
+  let found: string | null = null;
+  for (const line of text.trimEnd().split("\n").toReversed()) {
+    const [, name] = keyLine.exec(line) ?? [];
+    if (name !== undefined && isKey(name)) found = name;
+    else if (!/^\s+\S/.test(line)) return found;
+  }
+  return found;
+};
+
+export const checkTexts = (draft: TeamDraft): void => {
+  for (const { index, value } of draft.agents) {
+    const isMissing = (name: string): boolean =>
+      agentKeys.has(name) && nodeAt(draft.written, ["agents", index, name]) === undefined;
+    const key = endingKey(value.instructions, isMissing);
+    if (key === null) continue;
+    draft.report("key_ignored", ["agents", index, "instructions"], `the text ends with the key ${key}`, {
+      hint: "a key of the agent begins in the same column as instructions",
+    });
+  }
+};
