@@ -181,8 +181,9 @@ test("AP-70: a change that changes nothing of the team is no news, unless someth
   expect(rebuilds).toBe(0);
 });
 
-test("AP-70: diagnostics are shown as they are, and so is that a change is built", () => {
+test("AP-70: diagnostics are shown as they are, and that a change is built once it is served", () => {
   const built = "[custom build] built acme into .limpet/acme/";
+  const served = "⎔ Local server updated and ready";
   let rebuilds = 0;
   expect(
     shown(
@@ -192,6 +193,9 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
         "[custom build]   did you mean y?",
         "[custom build] acme has errors; its last good build goes on serving",
         built,
+        "[limpet-acme] the old build still answers",
+        served,
+        served,
       ].join("\n"),
       { onRebuild: () => (rebuilds += 1) },
     ),
@@ -199,6 +203,7 @@ test("AP-70: diagnostics are shown as they are, and so is that a change is built
     "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
     "  did you mean y?",
     "acme has errors; its last good build goes on serving",
+    "the old build still answers",
     "acme is built anew; new sessions begin with it",
   ]);
   expect(rebuilds).toBe(1);

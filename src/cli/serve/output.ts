@@ -142,7 +142,7 @@ const createLogFormat = (): ((text: string) => string | null) => {
 
 /** What the output tells beside what is shown of it. */
 export interface OutputNews {
-  /** Is called for each new build but the first. */
+  /** Is called once a new build is served, but for the first. */
   readonly onRebuild: () => void;
   /** Is called when the server goes on with changed code or variables. */
   readonly onReload: () => void;
@@ -156,6 +156,8 @@ export const createOutputFilter = ({
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   let hasDiagnostics = false;
+  /** What to say of a new build once it is served. */
+  let rebuilt: string | null = null;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
     const team = built ?? unchanged;
@@ -169,9 +171,15 @@ export const createOutputFilter = ({
     const isValid = hasDiagnostics && !isFirst;
     hasDiagnostics = false;
     if (built === undefined) return isValid ? `${team} is valid and served as before` : null;
-    if (isFirst) return null;
-    onRebuild();
-    return describeRebuild(team);
+    if (!isFirst) rebuilt = describeRebuild(team);
+    return null;
+  };
+  const noticeReload = (): string | null => {
+    const told = rebuilt;
+    rebuilt = null;
+    onReload();
+    if (told !== null) onRebuild();
+    return told;
   };
   const formatLog = createLogFormat();
   const tellLookup = (): string | null => {
@@ -185,7 +193,7 @@ export const createOutputFilter = ({
   };
   return (given) => {
     const line = stripVTControlCharacters(given);
-    if (line.startsWith(reloaded)) onReload();
+    if (line.startsWith(reloaded)) return noticeReload();
     const [pattern, next] = beginnings.find(([known]) => known.test(line)) ?? [];
     if (pattern !== undefined && next !== undefined) mode = next;
     const text = pattern === undefined || mode === "hide" ? line : line.replace(pattern, "");
