@@ -114,15 +114,20 @@ describe("CF-1: a test that expects something else of a run that completed", () 
       expect.stringMatching(
         /^the run completed; calls that failed:\nfs_read \(\d+, error\): .*b\.md[^]*\n\d+ \S+ run_end completed/,
       ),
+      expect.stringMatching(/^the run completed:\n[^]*\n\d+ \S+ run_end completed/),
     ]);
   });
 
-  test.fails("fails, and prints what its failed call said, and the last events", async () => {
+  test.fails.each([
+    [
+      "fails, and prints what its failed call said, and the last events",
+      { call: "fs_read", args: { path: "b.md" } },
+    ],
+    ["fails, and prints the last events", { call: "fs_list", args: {} }],
+  ])("%s", async (_, call) => {
     vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
     const session = await openSession(folderOf(team()), {
-      script: {
-        replies: [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }, { reply: [{ text: "Done." }] }],
-      },
+      script: { replies: [{ reply: [call] }, { reply: [{ text: "Done." }] }] },
     });
     await session.send("Read.");
     expect(session.answerText()).toBe("Read.");

@@ -111,16 +111,15 @@ const optionNames = ["script", "agent", "files", "secrets", "fetch"] satisfies (
 const lastLines = (events: readonly StoredEvent[]): readonly string[] =>
   events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
 
-/** Says which calls came to no good, with the last events; null if all went well. */
-const explainCalls = (events: readonly StoredEvent[]): string | null => {
+/** Says of a run that completed which calls came to no good, with the last events. */
+const explainCalls = (events: readonly StoredEvent[]): string => {
   const failed = events.flatMap((event) =>
     event.type === "tool_call_end" && event.data.outcome !== "ok"
       ? [`${event.data.tool} (${event.seq}, ${event.data.outcome}): ${outputText(event.data.output)}`]
       : [],
   );
-  return failed.length === 0
-    ? null
-    : ["the run completed; calls that failed:", ...failed, ...lastLines(events)].join("\n");
+  const head = failed.length === 0 ? "the run completed:" : "the run completed; calls that failed:";
+  return [head, ...failed, ...lastLines(events)].join("\n");
 };
 
 /** Says why the newest run has not completed, with its last events; null if it has. */
@@ -139,12 +138,8 @@ const explainRun = (events: readonly StoredEvent[], asks: readonly OpenAsk[]): s
 };
 
 /** Prints, beside what a test expected in vain, what became of the run. */
-const explainOnFailure = (explain: () => string | null): void => {
-  if (TestRunner.getCurrentTest() === undefined) return;
-  onTestFailed(() => {
-    const reason = explain();
-    if (reason !== null) console.error(reason);
-  });
+const explainOnFailure = (explain: () => string): void => {
+  if (TestRunner.getCurrentTest() !== undefined) onTestFailed(() => console.error(explain()));
 };
 
 /** Opens a session of the team in `folder`, which is `import.meta.dirname` of a test beside `team.yaml`. */
