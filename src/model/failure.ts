@@ -67,5 +67,5 @@ export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: Abo
     const reason: unknown = signal.reason;
     return reason instanceof ModelError ? reason : modelError("cancelled", origin, "The call was cancelled.");
   }
-  return modelError("network", origin, "The connection to the provider failed.");
+  return modelError("network", origin, `The connection to the provider ${origin.provider} failed.`);
 };
