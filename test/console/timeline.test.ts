@@ -185,6 +185,20 @@ test.each([
   expect(lane?.failed).toBe(state === "failed");
 });
 
+test("AP-54: a call that waits for another of its turn takes no time", () => {
+  const asking = callEntry({ ask: { status: "open", opened_at: 10, closed_at: null, kind: "approval" } });
+  const behind = callEntry({ call: "d", state: "planned", started_at: null });
+  const entries = [asking, behind].map((entry) => ({ ...entry, id: entry.call }));
+  const run = runOf("run_1", "main", [turnOf(["c", "d"])]);
+  const transcript = {
+    ...emptyTranscript,
+    runs: [run],
+    threads: [{ id: "main", entries }],
+  } as unknown as Transcript;
+  const kinds = lanesOf(transcript, run, 50).flatMap(({ segments }) => segments.map(({ kind }) => kind));
+  expect(kinds).toEqual(["model", "asks"]);
+});
+
 test("AP-54: labels of the time axis never touch, and every run of a tenth of a second or more has two", () => {
   const width = 106;
   const character = 7.2;

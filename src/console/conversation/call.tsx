@@ -192,10 +192,11 @@ interface CallProps {
 const showsDiff = ({ outcome, changes }: CallEntry): boolean =>
   outcome === "ok" && changes.some(({ diff }) => diff !== undefined);
 
-/** The time of an answer, how long the call took, or for how long it has been running. */
+/** The time of an answer, how long the call took, or for how long it has been running; it may wait for others of its turn. */
 const CallTime = ({ call }: { readonly call: CallEntry }) => {
   const closedAt = call.ask?.status === "open" ? null : (call.ask?.closed_at ?? null);
   if (closedAt !== null) return <>{formatTime(closedAt, Date.now())}</>;
+  if (call.state === "planned") return <>waits</>;
   if (call.state !== "done") return <RunningTime since={call.started_at ?? call.at} />;
   return <>{call.duration_ms === null ? "" : formatDuration(call.duration_ms)}</>;
 };

@@ -54,8 +54,9 @@ const outcomeKind = (call: CallEntry): Segment["kind"] => {
   return call.outcome === null || call.outcome === "ok" || call.outcome === "error" ? "tool" : "unfinished";
 };
 
-/** A call that asked waits from its beginning to the answer, and works from then on. */
+/** A call that asked waits from its beginning to the answer, and works from then on; one that has not begun does nothing. */
 const callSegments = (call: CallEntry, now: number): readonly Segment[] => {
+  if (call.state === "planned") return [];
   const from = call.started_at ?? call.at;
   const to = call.ended_at ?? now;
   const kind = outcomeKind(call);
