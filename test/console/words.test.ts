@@ -75,6 +75,11 @@ const call = (fields: Partial<CallEntry>): CallEntry => ({
   ...fields,
 });
 
+test("marks where the lines of a script end", () => {
+  const script = "set -e\n\necho start\n";
+  expect(describeCall(call({ tool: "exec_shell", input: { script } })).subject).toBe("set -e ⏎ echo start");
+});
+
 test("AP-54: who denied a call, and which lines were read", () => {
   const ask = (decision: string) => ({ resolution: { decision, by: "ada" } }) as unknown as CallEntry["ask"];
   const denied = (fields: Partial<CallEntry>): string => resultOf(call({ outcome: "denied", ...fields }));

@@ -17,10 +17,10 @@ export interface CallWords {
   readonly isProse: boolean;
 }
 
-const firstText = (input: Json): string => {
-  const found = Object.values(fieldsOf(input)).find((value) => typeof value === "string");
-  return textOf(found) ?? "";
-};
+const firstText = (input: Json): string =>
+  Object.values(fieldsOf(input))
+    .map(textOf)
+    .find((text) => text !== null) ?? "";
 
 type DescribedCall = Pick<CallEntry, "tool" | "input" | "state" | "outcome"> &
   Partial<Pick<CallEntry, "started_at">>;
@@ -50,8 +50,9 @@ export const describeCall = (
     icon: verbs.icon,
     verb: verbs[tense ?? own],
     isName: false,
-    subject: escapeInLine(subject),
-    isProse: verbs.prose === true || subject === wholeWorkspace,
+    // The lines of a script must not read as one command.
+    subject: escapeInLine(subject.trim().replace(/\n+/g, " ⏎ ")),
+    isProse: verbs.prose || subject === wholeWorkspace,
   };
 };
 
