@@ -1,5 +1,6 @@
 import type { RunLogger } from "../agent/definition/agent.ts";
 import type { SessionEvent } from "../agent/state/events.ts";
+import { modelCallOf } from "../agent/state/model-call.ts";
 import type { Session } from "../agent/state/session.ts";
 import { textOf } from "../chat/text.ts";
 import type { LogLevel } from "../tools/log-line.ts";
@@ -83,12 +84,14 @@ interface EndedStep {
   readonly duration_ms?: number;
 }
 
-const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.${turn}.${attempt}`;
+/** Names an attempt; those of effects carry no number. */
+const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string =>
+  [run, turn, attempt].filter((part) => part !== undefined).join(".");
 
 /** Returns when a thread's attempt began. */
 const attemptStartedAt = (before: Session, thread: string, now: number): number => {
-  const phase = before.threads[thread]?.run?.phase;
-  return phase?.at === "thinking" ? phase.call.startedAt : now;
+  const run = before.threads[thread]?.run ?? null;
+  return modelCallOf(run)?.startedAt ?? now;
 };
 
 /** Returns the step that an event ends. A failed attempt is a warning; an error that nobody retries is an error. */

@@ -83,18 +83,25 @@ interface TryFailure extends Pick<ModelFailure, "retryable" | "retryAfterMs"> {
   readonly error: string;
 }
 
-/** The call got no usable reply: its effect runs again later, or learns that it failed. Returns whether it failed. */
-const retryEffectCall = (
+/** Says when a call that got no usable reply is made again; null if it is given up. */
+const retryTime = (
   draft: Draft,
-  threadId: string,
-  { key, target, call: { attempt } }: EffectTry,
-  { error, retryable, retryAfterMs = 0 }: TryFailure,
-): boolean => {
+  { target, call: { attempt } }: EffectTry,
+  { retryable, retryAfterMs = 0 }: TryFailure,
+): number | null => {
   const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempt - 1)));
   const failed = !retryable || attempt >= mostTries || wait > target.retry.maxWait;
-  keepMemo(draft, threadId, key, failed ? { ok: false, error, attempts: attempt } : attempt);
-  if (!failed) pauseStep(draft, threadId, { on: "retry", until: draft.context.now + wait });
-  return failed;
+  return failed ? null : draft.context.now + wait;
+};
+
+/** The call got no usable reply: its effect runs again later, or learns that it failed. Returns whether it failed. */
+const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failure: TryFailure): boolean => {
+  const { attempt } = each.call;
+  const until = retryTime(draft, each, failure);
+  const memo = until === null ? { ok: false as const, error: failure.error, attempts: attempt } : attempt;
+  keepMemo(draft, threadId, each.key, memo);
+  if (until !== null) pauseStep(draft, threadId, { on: "retry", until });
+  return until === null;
 };
 
 /** Returns whether the model target was given up. */
@@ -104,8 +111,9 @@ export const failEffectCall = (
   each: EffectTry,
   failure: ModelFailure,
 ): boolean => {
-  bookFailedCall(draft, threadId, each.call, failure);
-  return retryEffectCall(draft, threadId, each, { ...failure, error: failure.message });
+  const why = { ...failure, error: failure.message };
+  bookFailedCall(draft, threadId, each.call, failure, {}, retryTime(draft, each, why));
+  return retryEffectCall(draft, threadId, each, why);
 };
 
 /** A reply is kept, unless its effect refuses it with a reason: then it counts as a failed attempt. */

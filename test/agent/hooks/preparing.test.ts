@@ -116,6 +116,12 @@ describe("EF-20: model calls of an effect", () => {
     await settle(bench);
     expect(prompts(bench)).toEqual(["one", "one", "one"]);
     expect(bench.chat().map(textsOf).join()).toContain("after 3");
+    const told = dataOf(bench, "attempt_aborted").map(({ code, retry_at }) => [code, retry_at !== null]);
+    expect(told, "each try ends with when the next begins").toEqual([
+      ["overloaded", true],
+      ["overloaded", true],
+      ["overloaded", false],
+    ]);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 
