@@ -1,3 +1,4 @@
+import "../styles/run.css";
 import "../styles/context.css";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Transcript, TurnFacts } from "../../client/transcript.ts";

@@ -1,3 +1,4 @@
+import "../styles/run.css";
 import { IconButton, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
