@@ -203,7 +203,7 @@ test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
   person.type("ask");
   await says(person, "Type the answer");
   person.interrupt();
-  await says(person, "run cancelled");
+  await says(person, "stopped");
   expect(person.warned()).toContain("Ctrl-C once more leaves");
   person.interrupt();
   expect(await ended).toBe(0);
@@ -214,7 +214,7 @@ test("AP-53: what was shown of a reply that Ctrl-C cancels is not shown again", 
   person.type("slow");
   await says(person, "The tide comes in");
   person.interrupt();
-  await says(person, "run cancelled");
+  await says(person, "stopped");
   person.leave();
   await ended;
   const [, session = ""] = /session (\S+);/.exec(person.warned()) ?? [];
@@ -224,7 +224,7 @@ test("AP-53: what was shown of a reply that Ctrl-C cancels is not shown again", 
       : [],
   );
   expect(partial).toHaveLength(1);
-  expect(person.said()).toBe(`${partial.join("").trimEnd()}\nrun cancelled: cancelled\n`);
+  expect(person.said()).toBe(`${partial.join("").trimEnd()}\nstopped\n`);
 });
 
 test("AP-53: a pipe with nothing to send is told so, and makes no session", async () => {
@@ -274,6 +274,15 @@ test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people a
     code: 1,
     said: expect.stringContaining("max_cost_usd") as string,
   });
+});
+
+test("AP-53: sessions says why the last run of one failed", async () => {
+  const session = await api.create({ input: "budget" });
+  const failed = new RegExp(`^${session} {2}failed: budget_exceeded `, "m");
+  await until(
+    "it failed",
+    async () => failed.test((await limpet("sessions", "--limit", "200")).said) || null,
+  );
 });
 
 test("AP-53: sessions says that there are more, and by which command the next are shown", async () => {

@@ -79,9 +79,9 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
     page.data.length === 0
       ? ["There are no sessions; limpet chat begins one."]
       : tableLines(
-          page.data.map(({ id, status, agent: name, updated_at, usage, title }) => [
+          page.data.map(({ id, status, last_end: end, agent: name, updated_at, usage, title }) => [
             id,
-            status,
+            status === "idle" && end?.state === "failed" ? `failed: ${end.reason}` : status,
             toPlainText(name),
             ageOf(updated_at),
             money(usage.cost_usd),

@@ -72,7 +72,7 @@ const countProblem = (command: string, count: number): string | null => {
   if (count >= least && count <= most) return null;
   const wanted = least === most ? String(least) : `${least} to ${most}`;
   const [form = ""] = helpOf(command).split(/ {2,}|\n/);
-  return `limpet ${command} takes ${wanted} words after its name:\n  ${form}`;
+  return `limpet ${command} takes ${wanted} ${wanted === "1" ? "word" : "words"} after its name:\n  ${form}`;
 };
 
 const addressProblem = (url: string): string | null =>

@@ -126,13 +126,15 @@ const writeEntry = (
     writeLine(
       draft,
       0,
-      `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
+      event.data.state === "cancelled"
+        ? "stopped"
+        : `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
     );
   if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
     writeLine(
       draft,
       thread.depth,
-      `(the model call failed: ${toPlainText(event.data.code)}; it is tried again)`,
+      `(the model call failed: ${toPlainText(event.data.code)}${event.data.retry_at === null ? "" : "; it is tried again"})`,
     );
   return true;
 };
