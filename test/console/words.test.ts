@@ -168,6 +168,13 @@ test("AP-54: numbers as people read them", () => {
     "$0.00",
     "no price",
   ]);
+  // What stands in one column has as many digits as its least sum needs.
+  expect(costs.slice(0, 4).map((cost) => formatUsd(cost, costs.slice(0, 4)))).toEqual([
+    "$1.2000",
+    "$0.0207",
+    "$0.0100",
+    "$0.0042",
+  ]);
 });
 
 test("AP-54: a call says what it did, does, or was kept from", () => {

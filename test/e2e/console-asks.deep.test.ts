@@ -1,3 +1,4 @@
+import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { desk, phone, serveConsole, violationsOf } from "../support/console-page.ts";
 
@@ -38,6 +39,26 @@ test("AP-54: every view of an approval shows the version that would run, and Den
     await page.setViewportSize(viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
   }
+  // However long it is, what is asked and the answers stay in sight, and its length is told.
+  const long = Array.from({ length: 60 }, (_, at) => `verse ${at}`).join("\n");
+  await view("Edit").click();
+  await ask.getByRole("textbox").fill(JSON.stringify({ key: "poem", value: long }));
+  await view("Values").click();
+  await panel.getByText("60 lines").waitFor();
+  const within = async (seen: Locator): Promise<readonly number[]> => {
+    const box = await seen.boundingBox();
+    return box === null ? [] : [box.y, box.y + box.height];
+  };
+  await expect
+    .poll(async () => {
+      const [head] = await within(page.locator("header.head").last());
+      const [title] = await within(ask.locator("h2"));
+      return (title ?? 0) - (head ?? 0);
+    })
+    .toBeGreaterThan(50);
+  const [, buttons] = await within(ask.locator(".ask-buttons"));
+  const [composer] = await within(page.locator("#composer"));
+  expect(buttons).toBeLessThan(composer ?? 0);
   await page.setViewportSize(desk);
   await view("Edit").click();
   await ask.getByRole("textbox").fill("{");

@@ -11,7 +11,7 @@ import { listViews } from "./edits.ts";
 import type { Version, View } from "./edits.ts";
 import { rowsOf } from "./subject.ts";
 import type { EditedInput, Subject } from "./subject.ts";
-import { Values } from "./values.tsx";
+import { LineCount, Values } from "./values.tsx";
 
 /** What an approval is about, in views that all show what would run, changes of a person included. */
 
@@ -32,6 +32,14 @@ const useFileDiff = (subject: Subject): Diff | null => {
   }, [subject, found]);
 };
 
+/** The text that is shown as a whole; empty where none is. */
+const textOf = (subject: Subject): string => {
+  if (subject.kind === "command") return subject.command;
+  if (subject.kind === "plan") return subject.plan;
+  if (subject.kind === "patch") return subject.patch;
+  return subject.kind === "file" ? subject.after : "";
+};
+
 const Shown = ({ subject, diff }: { readonly subject: Subject; readonly diff: Diff | null }) => {
   if (subject.kind === "command")
     return (
@@ -43,8 +51,8 @@ const Shown = ({ subject, diff }: { readonly subject: Subject; readonly diff: Di
         <CopyButton text={subject.command} label="Copy the command" />
       </div>
     );
-  if (subject.kind === "plan") return <pre class="sheet">{escapeInLines(subject.plan)}</pre>;
-  if (subject.kind === "patch") return <pre class="sheet">{escapeInLines(subject.patch)}</pre>;
+  if (subject.kind === "plan" || subject.kind === "patch")
+    return <pre class="sheet">{escapeInLines(textOf(subject))}</pre>;
   if (subject.kind === "values") return null;
   if (diff !== null) return <DiffView diff={diff} bare label={`Changes of ${subject.path}`} />;
   return (
@@ -122,7 +130,7 @@ export const Proposal = (props: ProposalProps) => {
     <div class="proposal">
       <div class="proposal-bar">
         <span class="mono cut">{escapeUnseen(barTitle(subject, tool))}</span>
-        {diff !== null && <DiffCount {...diff} />}
+        {diff === null ? <LineCount text={textOf(subject)} /> : <DiffCount {...diff} />}
         <Tabs
           label="How it is shown"
           controls="proposal"

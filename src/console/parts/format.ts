@@ -31,13 +31,16 @@ const digitsOf = (usd: number): number =>
   usd >= leastUsd && usd < 0.00995 ? Math.min(5, 1 - Math.floor(Math.log10(usd))) : 2;
 
 /**
- * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. What is
- * left beside a sum that was spent gets the digits of that sum, so that both add up.
+ * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. Sums
+ * that stand beside each other get as many digits as the least of them needs, so that they can be compared and add up.
  */
-export const formatUsd = (usd: number | null | undefined, spent = 0): string => {
+export const formatUsd = (
+  usd: number | null | undefined,
+  beside: readonly (number | null)[] = [],
+): string => {
   if (usd === null || usd === undefined) return "no price";
   if (usd > 0 && usd < leastUsd) return `<$${leastUsd.toFixed(5)}`;
-  return `$${usd.toFixed(Math.max(digitsOf(usd), digitsOf(spent)))}`;
+  return `$${usd.toFixed(Math.max(...[usd, ...beside].map((each) => digitsOf(each ?? 0))))}`;
 };
 
 /** Formats a share of one: `36 %`. */

@@ -15,11 +15,19 @@ import type { Lane, Scale, Segment } from "./timeline.ts";
 
 /** What the run costs, how full its context is, and where its time went. */
 
-const Figure = ({ name, spent }: { readonly name: string; readonly spent: Spent }) => (
+const Figure = ({
+  name,
+  spent,
+  beside,
+}: {
+  readonly name: string;
+  readonly spent: Spent;
+  readonly beside: readonly (number | null)[];
+}) => (
   <div class="figure">
     <dt>{name}</dt>
     <dd>
-      <strong>{formatUsd(spent.cost)}</strong>
+      <strong>{formatUsd(spent.cost, beside)}</strong>
       <span class="meta">{formatTokens(spent.tokens)} tokens</span>
     </dd>
   </div>
@@ -37,14 +45,17 @@ const Figures = ({
   readonly isNewest: boolean;
 }) => {
   const { usage } = transcript;
+  const figures: readonly (readonly [string, Spent])[] = [
+    [isNewest ? "This turn" : "Its last turn", last === undefined ? nothing : turnSpent(last.facts)],
+    ["This run", run === undefined ? nothing : runSpent(transcript, run)],
+    ["Session", { cost: usage.cost_usd, tokens: usage.total }],
+  ];
+  const costs = figures.map(([, { cost }]) => cost);
   return (
     <dl class="figures">
-      <Figure
-        name={isNewest ? "This turn" : "Its last turn"}
-        spent={last === undefined ? nothing : turnSpent(last.facts)}
-      />
-      <Figure name="This run" spent={run === undefined ? nothing : runSpent(transcript, run)} />
-      <Figure name="Session" spent={{ cost: usage.cost_usd, tokens: usage.total }} />
+      {figures.map(([name, spent]) => (
+        <Figure key={name} name={name} spent={spent} beside={costs} />
+      ))}
     </dl>
   );
 };
@@ -177,11 +188,14 @@ const laneWords = ({ segments }: Lane): string => {
 const LaneRow = ({
   lane,
   scale,
+  costs,
   current,
   onOpen,
 }: {
   readonly lane: Lane;
   readonly scale: Scale;
+  /** Of all lanes. */
+  readonly costs: readonly (number | null)[];
   readonly current: boolean;
   /** Null where there is nothing to see. */
   readonly onOpen: (() => void) | null;
@@ -203,7 +217,7 @@ const LaneRow = ({
         ))}
       </span>
       <span class="hidden">{laneWords(lane)}</span>
-      <span class="lane-cost">{formatUsd(lane.spent.cost)}</span>
+      <span class="lane-cost">{formatUsd(lane.spent.cost, costs)}</span>
     </>
   );
   const kind = `lane depth-${Math.min(lane.depth, 3)} ${current ? "current" : ""}`;
@@ -243,6 +257,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
   const end = run.ended_at ?? now;
   const lanes = lanesOf(transcript, run, end);
   const scale = scaleOf(lanes, run.started_at, end);
+  const costs = lanes.map(({ spent }) => spent.cost);
   const kinds = new Set(lanes.flatMap(({ segments }) => segments.map(({ kind }) => kind)));
   const current = lanes.findLast(({ turn }) => turn !== null);
   if (lanes.length === 0) return null;
@@ -272,6 +287,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
             key={lane.id}
             lane={lane}
             scale={scale}
+            costs={costs}
             current={lane === current}
             onOpen={openerOf(lane)}
           />
