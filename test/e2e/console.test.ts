@@ -128,7 +128,8 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
   await page.getByRole("heading", { name: "What the model saw" }).waitFor();
   await page.locator("#context-rows").getByText("Count the steps at the harbour.").first().waitFor();
   await page.reload();
-  await page.getByRole("button", { name: "Back to the conversation" }).click();
+  await page.getByRole("heading", { name: "What the model saw" }).waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("heading", { name: "Count the steps at the harbour.", level: 1 }).waitFor();
   await page.getByRole("button", { name: "Back to the conversation" }).click();
   await choice.selectOption("run_1");
