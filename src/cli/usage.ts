@@ -43,7 +43,8 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
   keys [list | create --scopes a,b [--name n] [--tenant t] | revoke <id>]
                                            API keys; a new one is shown once
 
-Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached.`;
+Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached,
+4 the run waits for an answer or still goes on.`;
 
 /** Returns the lines of the help that describe a command, each of its forms with its name in front. */
 export const helpOf = (command: string): string =>
@@ -54,7 +55,7 @@ export const helpOf = (command: string): string =>
     .join("\n");
 
 /** Lists the exit codes of every command. */
-export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3 } as const;
+export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3, unfinished: 4 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** Defines what a command works with; tests supply their own. */

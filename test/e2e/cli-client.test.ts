@@ -143,6 +143,9 @@ test("AP-53: chat answers an approval in place, by its number a question, and in
   expect(await ended).toBe(0);
   expect(person.said()).toMatch(/^▸ spawn_agents/m);
   expect(person.said()).toMatch(/^ {2}\S.* completed {2}\$/m);
+  // Lines of agents at work stand among each other: each agent is named when it begins.
+  const [, scout = ""] = /^ {2}(\S+ scout\S*) begins\n/m.exec(person.said()) ?? [];
+  expect(person.said()).toMatch(new RegExp(`^ {2}${scout} begins$[^]*^ {2}${scout} {2}completed`, "m"));
 });
 
 test("AP-53: a piped line that comes while somebody is asked is the answer; an ask at the end is told", async () => {
@@ -151,14 +154,14 @@ test("AP-53: a piped line that comes while somebody is asked is the answer; an a
   expect(answered.said).toMatch(/· ask_user[^]*That was \*\*ask\*\*\. Your answer: It stays where it is/);
   expect(answered.warned).not.toContain("limpet answer");
   const open = await pipe("ask");
-  expect(open.code).toBe(1);
+  expect(open.code).toBe(4);
   expect(open.said).toContain("Type the answer");
   expect(open.warned).toMatch(/^the session waits for an answer: npx limpet answer s_\w+ \S+ …$/m);
 });
 
 test("AP-53: send --wait says what the run asks, and how it is answered", async () => {
   const { code, said, warned } = await limpet("send", "new", "ask", "--wait");
-  expect(code).toBe(1);
+  expect(code).toBe(4);
   const session = warned.trim();
   const [ask] = JSON.parse((await limpet("asks", session, "--json")).said) as readonly { id: string }[];
   expect(said).toMatch(/^the session waits for an answer:\n\? .+\n {2}1 {2}.+\n/);
@@ -274,6 +277,20 @@ test("AP-53: send, tail, sessions, asks, answer, cancel and export, for people a
     code: 1,
     said: expect.stringContaining("max_cost_usd") as string,
   });
+});
+
+test("AP-53: an empty word, as a script without its variable gives it, is refused with where ids stand", async () => {
+  for (const words of [
+    ["tail", ""],
+    ["send", "", "hello"],
+    ["cancel", ""],
+    ["export", ""],
+    ["asks", ""],
+  ]) {
+    const { code, warned } = await limpet(...words);
+    expect(code, words.join(" ")).toBe(2);
+    expect(warned).toMatch(/got an empty word; limpet sessions lists .*\n {2}limpet /);
+  }
 });
 
 test("AP-53: sessions says why the last run of one failed", async () => {

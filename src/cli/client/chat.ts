@@ -159,11 +159,10 @@ const endOf = (
   { asks, runs, status, problem }: Transcript,
   person: Person,
 ): ExitCode => {
-  const [ask] = asks;
+  const [ask] = status === "closed" ? [] : asks;
   if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
-  if (ask !== undefined && status !== "closed") person.warn(waitingLine(id, ask));
+  if (ask !== undefined) person.warn(waitingLine(id, ask));
   const isFailed = runs.findLast(({ thread }) => thread === "main")?.state === "failed";
-  return isFailed || (ask !== undefined && status !== "closed") || problem !== undefined
-    ? exitCodes.diagnostics
-    : exitCodes.fine;
+  if (isFailed || problem !== undefined) return exitCodes.diagnostics;
+  return ask === undefined ? exitCodes.fine : exitCodes.unfinished;
 };

@@ -247,8 +247,9 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
       ? [`${answer.input} ${answer.status} in ${session}`]
       : goingOnLines(session, asks);
   });
-  const isDone = !waits || ("state" in answer && answer.state === "completed");
-  return isDone ? exitCodes.fine : exitCodes.diagnostics;
+  if (!waits) return exitCodes.fine;
+  if (said === undefined) return exitCodes.unfinished;
+  return "state" in answer && answer.state === "completed" ? exitCodes.fine : exitCodes.diagnostics;
 };
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });

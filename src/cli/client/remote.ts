@@ -75,6 +75,13 @@ const countProblem = (command: string, count: number): string | null => {
   return `limpet ${command} takes ${wanted} ${wanted === "1" ? "word" : "words"} after its name:\n  ${form}`;
 };
 
+/** A variable of a script that is not set becomes an empty word. */
+const emptyProblem = (command: string, names: readonly string[]): string | null => {
+  if (!names.includes("")) return null;
+  const [form = ""] = helpOf(command).split(/ {2,}|\n/);
+  return `limpet ${command} got an empty word; limpet sessions lists the ids of sessions:\n  ${form}`;
+};
+
 const addressProblem = (url: string): string | null =>
   /^https?:\/\//.test(url) ? null : `${toPlainText(url)} is no address; write it with http:// or https://`;
 
@@ -90,7 +97,8 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
   const show: RemoteContext["show"] = (value, lines) =>
     person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
   try {
-    const problem = countProblem(command, names.length) ?? addressProblem(url);
+    const problem =
+      countProblem(command, names.length) ?? emptyProblem(command, names) ?? addressProblem(url);
     if (problem !== null) throw new UsageError(problem);
     const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;

@@ -86,10 +86,17 @@ const writeMessage = (
   return !entry.open;
 };
 
-const endLine = ({ prefix, agent, label, state, usage }: TranscriptThread): string =>
-  [`${toPlainText(prefix)} ${toPlainText(label ?? agent)}`.trim(), state, money(usage.cost_usd)]
-    .filter((part) => part !== "")
-    .join("  ");
+const nameOf = ({ prefix, agent, label }: TranscriptThread): string =>
+  `${toPlainText(prefix)} ${toPlainText(label ?? agent)}`.trim();
+
+const endLine = (thread: TranscriptThread): string =>
+  [nameOf(thread), thread.state, money(thread.usage.cost_usd)].filter((part) => part !== "").join("  ");
+
+/** Writes a line for what happens once to a called agent. */
+const writeOnce = (draft: ScreenDraft, key: string, depth: number, line: string): void => {
+  if (!draft.written.has(key)) writeLine(draft, depth, line);
+  draft.written.add(key);
+};
 
 /** Writes a call when it has ended; one that called agents when the first of them begins, with their lines under it. */
 const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, entry: CallEntry): boolean => {
@@ -98,17 +105,14 @@ const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, en
     if (isDone) writeLine(draft, thread.depth, `· ${callLine(entry)}`);
     return isDone;
   }
-  if (!draft.written.has(`${key} head`))
-    writeLine(draft, thread.depth, `▸ ${callLine({ ...entry, duration_ms: null })}`);
-  draft.written.add(`${key} head`);
+  writeOnce(draft, `${key} head`, thread.depth, `▸ ${callLine({ ...entry, duration_ms: null })}`);
   for (const id of entry.children) {
     const child = draft.threads.get(id);
     if (child === undefined) continue;
+    writeOnce(draft, `${key} begin of ${id}`, thread.depth + 1, `${nameOf(child)} begins`);
     writeThread(draft, child);
-    const end = `${key} end of ${id}`;
-    if (child.run !== null || child.ended_at === null || draft.written.has(end)) continue;
-    draft.written.add(end);
-    writeLine(draft, thread.depth + 1, endLine(child));
+    if (child.run === null && child.ended_at !== null)
+      writeOnce(draft, `${key} end of ${id}`, thread.depth + 1, endLine(child));
   }
   return isDone;
 };
