@@ -143,7 +143,7 @@ test("CF-8: anchors and << mean the same as written out", () => {
 test("CF-8: a mistake that was merged in is reported at the anchor's text", async () => {
   const yaml = team({ top: "x-base: &base { rpm: fast }\naccess: { rate_limit: { <<: *base } }" });
   expect(await complaints(yaml)).toEqual([
-    "config/acme/team.yaml:9:22 error wrong_type access.rate_limit.rpm: expected a number, found a text",
+    "config/acme/team.yaml:9:22 error wrong_type access.rate_limit.rpm: expected a number, found a text\n  write digits, without words or a unit",
   ]);
 });
 

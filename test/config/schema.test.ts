@@ -241,7 +241,7 @@ test("CF-17: a mistake in defaults is reported once, where it was written", asyn
     top: "defaults: { options: { max_iterations: many, x: 1 } }",
   });
   expect(await complaints(yaml)).toEqual([
-    "config/acme/team.yaml:10:40 error wrong_type defaults.options.max_iterations: expected a number, found a text",
+    "config/acme/team.yaml:10:40 error wrong_type defaults.options.max_iterations: expected a number, found a text\n  write digits, without words or a unit",
     'config/acme/team.yaml:10:46 error unknown_key defaults.options.x: unknown key "x"',
   ]);
 });

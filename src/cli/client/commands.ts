@@ -230,6 +230,12 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
   return id;
 };
 
+/** The exit code for who waited for a run and found it in this state. */
+const codeOf = (state: string): ExitCode => {
+  if (state === "completed") return exitCodes.fine;
+  return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
+};
+
 const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
   const { client, names, flags, show } = context;
   const [given = "", content = ""] = names;
@@ -248,8 +254,7 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
       : goingOnLines(session, asks);
   });
   if (!waits) return exitCodes.fine;
-  if (said === undefined) return exitCodes.unfinished;
-  return "state" in answer && answer.state === "completed" ? exitCodes.fine : exitCodes.diagnostics;
+  return "state" in answer ? codeOf(answer.state) : exitCodes.unfinished;
 };
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });

@@ -71,15 +71,16 @@ const countProblem = (command: string, count: number): string | null => {
   const [least, most] = remoteCommands[command]?.names ?? [0, 0];
   if (count >= least && count <= most) return null;
   const wanted = least === most ? String(least) : `${least} to ${most}`;
-  const [form = ""] = helpOf(command).split(/ {2,}|\n/);
-  return `limpet ${command} takes ${wanted} ${wanted === "1" ? "word" : "words"} after its name:\n  ${form}`;
+  return `takes ${wanted} ${wanted === "1" ? "word" : "words"} after its name`;
 };
 
-/** A variable of a script that is not set becomes an empty word. */
-const emptyProblem = (command: string, names: readonly string[]): string | null => {
-  if (!names.includes("")) return null;
+const namesProblem = (command: string, names: readonly string[]): string | null => {
+  // A variable of a script that is not set becomes an empty word.
+  const problem = names.includes("")
+    ? "got an empty word; limpet sessions lists the ids of sessions"
+    : countProblem(command, names.length);
   const [form = ""] = helpOf(command).split(/ {2,}|\n/);
-  return `limpet ${command} got an empty word; limpet sessions lists the ids of sessions:\n  ${form}`;
+  return problem === null ? null : `limpet ${command} ${problem}:\n  ${form}`;
 };
 
 const addressProblem = (url: string): string | null =>
@@ -98,7 +99,7 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
     person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
   try {
     const problem =
-      countProblem(command, names.length) ?? emptyProblem(command, names) ?? addressProblem(url);
+      namesProblem(command, names) ?? addressProblem(url);
     if (problem !== null) throw new UsageError(problem);
     const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;

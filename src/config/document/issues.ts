@@ -53,9 +53,8 @@ const typeHint = (expected: string, node: Located | undefined): string | undefin
   const word = booleanWords[node.value.toLowerCase()];
   if (expected === "boolean" && word !== undefined) return `write ${word}`;
   const digits = node.value.replaceAll("_", "");
-  if ((expected === "number" || expected === "int") && /^-?\d+(\.\d+)?$/.test(digits))
-    return `write ${digits}`;
-  return undefined;
+  if (expected !== "number" && expected !== "int") return undefined;
+  return /^-?\d+(\.\d+)?$/.test(digits) ? `write ${digits}` : "write digits, without words or a unit";
 };
 
 const missingIssue = (path: Path): ShapeIssue => ({
