@@ -33,8 +33,9 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
   tail <session> [--all] [--after n]       follow what happens, one line an event: tools, errors, checks, asks, ends of
                                            runs; --all shows every type, --after 0 begins with the first event
   sessions [--agent name] [--limit n] [--cursor c]
-                                           the newest sessions: id, status, agent, age, cost, title; 50 of them, or up
-                                           to 200 with --limit; where there are more, the last line has the cursor
+                                           the newest sessions: id, status, agent, last activity, model calls, cost,
+                                           title; 50 of them, or up to 200 with --limit; where there are more, the last
+                                           line has the cursor
   asks [session]                           what people are asked, in one session or in all, and how it is answered
   answer <session> <ask> <decision> [text] [--remember session|agent] [--limit n]
                                            approve, deny [reason], edit <json>, answer <text>, result <json>, cancel

@@ -8,7 +8,8 @@ import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import { awaitFirstLine } from "./person.ts";
 import type { Person } from "./person.ts";
-import { money, oneLine, toPlainText } from "./plain.ts";
+import { toPlainText } from "./plain.ts";
+import { sessionLines, tableLines } from "./session-rows.ts";
 
 /** This file holds the commands that speak with a running deployment. */
 
@@ -31,25 +32,6 @@ interface RemoteCommand {
   readonly names: readonly [number, number];
   readonly run: (context: RemoteContext) => Promise<ExitCode>;
 }
-
-const ageOf = (at: number): string => {
-  const minutes = Math.max(0, Math.round((Date.now() - at) / 60_000));
-  if (minutes < 60) return `${minutes} min`;
-  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} d`;
-};
-
-/** Lines with columns of the same width. */
-const tableLines = (rows: readonly (readonly string[])[]): readonly string[] => {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => [...(row[column] ?? "")].length)),
-  );
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-};
 
 /** A page of a list of the API has so many rows at most. */
 const pageLimit = 200;
@@ -78,16 +60,7 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
   show(page.data, () =>
     page.data.length === 0
       ? ["There are no sessions; limpet chat begins one."]
-      : tableLines(
-          page.data.map(({ id, status, last_end: end, agent: name, updated_at, usage, title }) => [
-            id,
-            status === "idle" && end?.state === "failed" ? `failed: ${end.reason}` : status,
-            toPlainText(name),
-            ageOf(updated_at),
-            money(usage.cost_usd),
-            oneLine(title ?? "", 60),
-          ]),
-        ),
+      : sessionLines(page.data, Date.now()),
   );
   if (page.next_cursor !== null) person.warn(moreLine(flags, page.next_cursor));
   return exitCodes.fine;

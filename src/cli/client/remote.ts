@@ -75,11 +75,14 @@ const countProblem = (command: string, count: number): string | null => {
 };
 
 const namesProblem = (command: string, names: readonly string[]): string | null => {
-  // A variable of a script that is not set becomes an empty word.
-  const problem = names.includes("")
-    ? "got an empty word; limpet sessions lists the ids of sessions"
-    : countProblem(command, names.length);
   const [form = ""] = helpOf(command).split(/ {2,}|\n/);
+  // A variable of a script that is not set becomes an empty word.
+  const empty = names.indexOf("");
+  const argument = form.match(/<[^>]+>|\[\w+\]/g)?.[empty] ?? "word";
+  const problem =
+    empty >= 0
+      ? `got an empty ${argument}; limpet sessions lists the ids of sessions`
+      : countProblem(command, names.length);
   return problem === null ? null : `limpet ${command} ${problem}:\n  ${form}`;
 };
 
@@ -98,8 +101,7 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
   const show: RemoteContext["show"] = (value, lines) =>
     person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
   try {
-    const problem =
-      namesProblem(command, names) ?? addressProblem(url);
+    const problem = namesProblem(command, names) ?? addressProblem(url);
     if (problem !== null) throw new UsageError(problem);
     const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;

@@ -1,0 +1,56 @@
+import type { LimpetClient } from "../../client/index.ts";
+import { money, oneLine } from "./plain.ts";
+
+/** This file writes sessions as rows of a list, by what tells them apart. */
+
+type SessionSummary = Awaited<ReturnType<LimpetClient["sessions"]["list"]>>["data"][number];
+
+/** A row has so many characters at most. */
+const longestRow = 100;
+
+/** Lines with columns of the same width. */
+export const tableLines = (rows: readonly (readonly string[])[]): readonly string[] => {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => [...(row[column] ?? "")].length)),
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+};
+
+const twoDigits = (number: number): string => String(number).padStart(2, "0");
+
+/** Writes a time of today to the second, one of this year to the minute, an older one as its date. */
+export const localTime = (at: number, now: number): string => {
+  const [time, today] = [new Date(at), new Date(now)];
+  const date = `${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`;
+  const minute = `${twoDigits(time.getHours())}:${twoDigits(time.getMinutes())}`;
+  if (time.getFullYear() !== today.getFullYear()) return `${time.getFullYear()}-${date}`;
+  return time.toDateString() === today.toDateString()
+    ? `${minute}:${twoDigits(time.getSeconds())}`
+    : `${date} ${minute}`;
+};
+
+const callCount = (calls: number): string => `${calls} ${calls === 1 ? "call" : "calls"}`;
+
+const cut = (line: string): string => {
+  const characters = [...line];
+  return characters.length <= longestRow ? line : `${characters.slice(0, longestRow - 1).join("")}…`;
+};
+
+/** Writes a row for each session. The title comes last, since it is what a narrow row can do without. */
+export const sessionLines = (sessions: readonly SessionSummary[], now: number): readonly string[] =>
+  tableLines(
+    sessions.map(({ id, status, last_end: end, agent, updated_at, usage, title }) => [
+      id,
+      status === "idle" && end?.state === "failed" ? `failed: ${end.reason}` : status,
+      oneLine(agent, 16),
+      localTime(updated_at, now),
+      callCount(usage.calls),
+      money(usage.cost_usd),
+      oneLine(title ?? "", longestRow),
+    ]),
+  ).map(cut);
