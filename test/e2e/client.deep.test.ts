@@ -15,7 +15,7 @@ import { contentOf, foldSince, whenTranscript } from "../support/transcripts.ts"
 /** Two clients on a wire that breaks at random bytes, to a server that is killed at random events (AP-52). */
 
 const wantedCuts = 200;
-const wantedKills = 8;
+const wantedKills = 4;
 const seed = 20261123;
 const dice = createDice(seed);
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
   api = createApi(server.url);
-  wire = await startCutter(server.port, () => 200 + dice.roll(dice.pick([1_000, 3_000, 12_000])));
+  wire = await startCutter(server.port, () => 200 + dice.roll(dice.pick([1_000, 4_000, 12_000])));
 });
 
 afterAll(async () => {

@@ -67,11 +67,6 @@ test("AP-70: a mistake in wrangler.toml is told with its line, and mending it br
   const mistakes: readonly (readonly [string, string, string])[] = [
     ['watch_dir = ["config"]', 'watch_dir = ["config"', "wrangler.toml:17:"],
     [
-      'compatibility_date = "',
-      'compatibility_date = 5 # "',
-      'Expected "compatibility_date" to be of type string',
-    ],
-    [
       'main = ".limpet/default',
       '# main = ".limpet/default',
       "wrangler.toml names no entry point: main is missing",

@@ -154,9 +154,14 @@ interface Violation {
 }
 
 /** What axe finds, as one line for each element. */
-export const violationsOf = async (page: Page): Promise<readonly string[]> => {
+export const violationsOf = async (
+  page: Page,
+  rules: readonly string[] | null = null,
+): Promise<readonly string[]> => {
   await page.evaluate(`if (!window.axe) { ${axe.source} }`);
-  const found = await page.evaluate<readonly Violation[]>("axe.run().then(({ violations }) => violations)");
+  const found = await page.evaluate<readonly Violation[]>(
+    `axe.run(${rules === null ? "" : JSON.stringify({ runOnly: rules })}).then(({ violations }) => violations)`,
+  );
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id} ${JSON.stringify(target)} ${failureSummary}`),
   );
