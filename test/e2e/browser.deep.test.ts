@@ -70,6 +70,11 @@ const attackOn = (target: string, host: string): string => `
 const uncut = `String.prototype.slice = function () { return String(this); };
   Map.prototype.values = () => Array.from({ length: 100 }, () => ({ title: "t".repeat(5_000), url: "u" }));`;
 
+/** A page that waits for an answer in its only thread is as lost as one that computes for ever, and costs no CPU. */
+const stuck = `const stick = () => {
+  for (;;) try { const never = new XMLHttpRequest(); never.open("GET", "/never", false); never.send(); } catch {}
+}`;
+
 /** Counts the datagrams that reach this machine. */
 const openStun = async () => {
   const socket = createSocket("udp4");
@@ -97,7 +102,7 @@ const pages: Readonly<Record<string, (url: URL) => string>> = {
     `<title>Form</title><p>q is ${url.searchParams.get("q")}, s is ${url.searchParams.get("s")}</p>`,
   "/long": () => `<title>Long</title><p>${"limpets hold on ".repeat(10_000)}</p>`,
   "/dialog": () => `<title>Dialog</title><script>alert("stop"); document.title = "Passed"</script>`,
-  "/busy": () => `<title>Busy</title><button id="go" onclick="for (;;);">Go</button>`,
+  "/busy": () => `<title>Busy</title><button id="go" onclick="stick()">Go</button><script>${stuck}</script>`,
   "/forbidden": () => `<title>Forbidden</title>`,
   "/attack": () => attackOn(inner.url, inner.host),
   "/own": () => "yes",
@@ -146,6 +151,7 @@ const answerSite: Answer = (request, response) => {
     );
     return;
   }
+  if (url.pathname === "/never") return;
   if (url.pathname in pages) response.setHeader("Set-Cookie", `visit=${url.pathname.slice(1)}; HttpOnly`);
   response.end(pages[url.pathname]?.(url) ?? "<title>Nothing</title>");
 };
