@@ -499,6 +499,21 @@ test.each([
   expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
 });
 
+test("AP-54: tries of one call that fail in the same way are one line, which counts them", () => {
+  const aborted = (code: string, attempt: number, turn = 1): NoteEntry => ({
+    kind: "note",
+    id: "n",
+    seq: 1,
+    at: 0,
+    event: { ...note("attempt_aborted", { items: [], code, retry_at: 5 }), attempt, turn },
+    ask: null,
+  });
+  const second = aborted("network", 2);
+  expect(describeNote(second.event)).toBe("The model could not be reached (try 2). Tried again by itself.");
+  const after = [aborted("network", 3), aborted("timeout", 3), aborted("network", 1, 2)];
+  expect(after.map((next) => isToldByNext(second, next))).toEqual([true, false, false]);
+});
+
 test("AP-54: a limit is warned of once: that it is reached is told by the ask or the end that follows", () => {
   const limit = { scope: "run", kind: "max_cost_usd", limit: 2 };
   expect(describeNote(note("budget_warning", { ...limit, spent: 1.6 }))).toBe(

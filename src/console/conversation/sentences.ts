@@ -102,10 +102,10 @@ type Sentences = { readonly [T in NoteEvent["type"]]?: (event: NoteOf<T>) => str
 /** The sentences of notes that are no more than one. */
 const sentences: Sentences = {
   // That a reply was stopped stands at its end.
-  attempt_aborted: ({ data: { code, retry_at: retryAt } }) =>
+  attempt_aborted: ({ data: { code, retry_at: retryAt }, attempt = 1 }) =>
     code === "cancelled"
       ? null
-      : `${attemptWords[code] ?? "The reply broke off"}.${retryAt === null ? "" : " Tried again by itself."}`,
+      : `${attemptWords[code] ?? "The reply broke off"}${attempt > 1 ? ` (try ${attempt})` : ""}.${retryAt === null ? "" : " Tried again by itself."}`,
   provider_failover: ({ data }) => `${data.from} could not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
@@ -137,10 +137,16 @@ export const describeNote = (event: NoteEvent): string | null =>
 export const endSentence = (text: string): string =>
   text === "" || /[.!?…]$/.test(text) ? text : `${text}.`;
 
-/** An error that ends the run is told by that end. */
-export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | undefined): boolean =>
-  entry.kind === "note" &&
-  entry.event.type === "error" &&
-  next?.kind === "note" &&
-  next.event.type === "run_end" &&
-  next.event.data.error?.detail === entry.event.data.message;
+/** An error that ends the run is told by that end, and a try of a call by the next one that fails in the same way. */
+export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | undefined): boolean => {
+  if (entry.kind !== "note" || next?.kind !== "note") return false;
+  const [event, after] = [entry.event, next.event];
+  if (event.type === "error")
+    return after.type === "run_end" && after.data.error?.detail === event.data.message;
+  return (
+    event.type === "attempt_aborted" &&
+    after.type === "attempt_aborted" &&
+    after.data.code === event.data.code &&
+    after.turn === event.turn
+  );
+};
