@@ -228,3 +228,12 @@ test("CF-25 AG-37: a guardrail that no answer can pass is an error at its place"
   for (const params of ["min_length: 10, max_length: 10", "min_length: 20", "max_length: 10"])
     expect(await said(guardrail(params))).toEqual([]);
 });
+
+test("CF-25: a text where a map is wanted is told with the keys that the map has", async () => {
+  const script = "script: 1\nscenes:\n  - { name: a, when: { input: tide }, reply: [{ text: hi }] }\n";
+  expect(await said({ "team.yaml": scripted("scripts/a.yaml"), "scripts/a.yaml": script })).toEqual([
+    "script_invalid scenes[0].when.input: expected a map, found a text",
+  ]);
+  const [told] = await complaints({ "team.yaml": scripted("scripts/a.yaml"), "scripts/a.yaml": script });
+  expect(told).toMatch(/\n {2}the map has the keys equals, starts_with, contains, words$/);
+});

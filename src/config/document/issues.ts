@@ -24,6 +24,8 @@ interface CheckedValue {
   readonly whole: z.ZodType | undefined;
 }
 
+const mostKeysShown = 6;
+
 const expectationTexts: Readonly<Record<string, string>> = {
   string: "a text",
   number: "a number",
@@ -190,10 +192,21 @@ const unionIssues = (
   return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };
 
-const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, node: Located | undefined): ShapeIssue => {
+/** Names the keys of a map that is wanted where a single value stands. */
+const keysHint = (path: Path, { root, whole }: CheckedValue): string | undefined => {
+  const keys = keysAt(root, path, whole);
+  const shown = keys.length > mostKeysShown ? [...keys.slice(0, mostKeysShown), "…"] : keys;
+  return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
+};
+
+const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: CheckedValue): ShapeIssue => {
+  const node = nodeAt(checked.root, path);
   if (node === undefined) return missingIssue(path);
   const own = codedIssue(issue, path, "wrong_type");
-  return own.message === issue.message ? wrongTypeIssue(path, issue.expected, node) : own;
+  if (own.message !== issue.message) return own;
+  const wrong = wrongTypeIssue(path, issue.expected, node);
+  const isText = issue.expected === "object" && node.kind === "scalar" && node.value !== null;
+  return isText ? { ...wrong, hint: keysHint(path, checked) } : wrong;
 };
 
 const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): ShapeIssue[] => {
@@ -202,7 +215,7 @@ const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): Shap
   if (issue.code === "unrecognized_keys") return unknownKeyIssues(issue, path, checked);
   if (issue.code === "invalid_union") return unionIssues(issue, path, checked);
   if (issue.code === "too_small" || issue.code === "too_big") return [sizeIssue(issue, path)];
-  if (issue.code === "invalid_type") return [typeIssue(issue, path, node)];
+  if (issue.code === "invalid_type") return [typeIssue(issue, path, checked)];
   if (issue.code !== "invalid_value") return [codedIssue(issue, path, "invalid_value")];
   return [node === undefined ? missingIssue(path) : notOneOfIssue(issue.values, path, node)];
 };
