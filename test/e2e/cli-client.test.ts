@@ -138,7 +138,7 @@ test("AP-53: chat answers an approval in place, by its number a question, and in
   person.type("2");
   await says(person, "· ask_user");
   person.type("team");
-  await until("the children", () => (/^ {2}· \S+/m.test(person.said()) ? true : null));
+  await until("the children", () => (/^ {2}\S+ · \S+/m.test(person.said()) ? true : null));
   person.leave();
   expect(await ended).toBe(0);
   expect(person.said()).toMatch(/^▸ spawn_agents/m);

@@ -41,6 +41,10 @@ const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
     .join("\n")}\n`;
 };
 
+/** Writes what a thread did; agents that work at the same time are told apart by the marks before their names. */
+const writeOf = (draft: ScreenDraft, { depth, prefix }: TranscriptThread, text: string): void =>
+  writeLine(draft, depth, depth === 0 ? text : `${toPlainText(prefix)} ${text}`.trimStart());
+
 const textOf = ({ parts }: MessageEntry): string =>
   toPlainText(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
 
@@ -78,11 +82,11 @@ const writeMessage = (
 ): boolean => {
   if (!isSaid(entry)) return true;
   if (entry.role === "user") {
-    if (draft.echo || thread.id !== "main") writeLine(draft, thread.depth, `> ${textOf(entry)}`);
+    if (draft.echo || thread.id !== "main") writeOf(draft, thread, `> ${textOf(entry)}`);
     return true;
   }
   if (thread.id === "main") writeReply(draft, key, entry);
-  else if (!entry.open && textOf(entry) !== "") writeLine(draft, thread.depth, textOf(entry));
+  else if (!entry.open && textOf(entry) !== "") writeOf(draft, thread, textOf(entry));
   return !entry.open;
 };
 
@@ -102,7 +106,7 @@ const writeOnce = (draft: ScreenDraft, key: string, depth: number, line: string)
 const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, entry: CallEntry): boolean => {
   const isDone = entry.state === "done";
   if (entry.children.length === 0) {
-    if (isDone) writeLine(draft, thread.depth, `· ${callLine(entry)}`);
+    if (isDone) writeOf(draft, thread, `· ${callLine(entry)}`);
     return isDone;
   }
   writeOnce(draft, `${key} head`, thread.depth, `▸ ${callLine({ ...entry, duration_ms: null })}`);
@@ -135,9 +139,9 @@ const writeEntry = (
         : `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
     );
   if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
-    writeLine(
+    writeOf(
       draft,
-      thread.depth,
+      thread,
       `(the model call failed: ${toPlainText(event.data.code)}${event.data.retry_at === null ? "" : "; it is tried again"})`,
     );
   return true;
