@@ -59,6 +59,31 @@ test("CF-6 CF-37: settings that the compiler refuses are a mistake, and so is a 
   expect(await place.call("validate", "acme")).toEqual({ code: 0, lines: ["acme is valid"] });
 });
 
+test("CF-6 CF-37: a tool that returns what no tool returns is told what to return", async () => {
+  symlinkSync(join(project, "node_modules"), join(place.root, "node_modules"));
+  place.write("tsconfig.json", settings(""));
+  const tool = (run: string) => `import * as z from "zod";
+import { defineTool } from "${project}/src/tools/define-tool.ts";
+const tide = defineTool({ name: "tide", description: "Tells.", params: z.strictObject({}),
+  run: ${run} });
+export const toolboxes = [{ name: "sea", description: "The sea.", tools: [tide] }];
+`;
+  for (const [run, found] of [
+    ['() => "high"', "string"],
+    ['async () => ({ text: "high" })', "{ text: string; }"],
+    ["() => {}", "void"],
+  ] as const) {
+    place.write("config/acme/extensions.ts", tool(run));
+    expect(await checkTypes(place.root, "acme")).toEqual([
+      expect.objectContaining({
+        line: 4,
+        column: 3,
+        message: `run has to return { content: "…" }, and returns ${found}`,
+      }),
+    ]);
+  }
+});
+
 test("CF-30: while the types are checked behind the server, one more check waits and no others", async () => {
   place.write("config/acme/extensions.ts", "export const checks = [];\n");
   place.write("tsconfig.json", settings(""));

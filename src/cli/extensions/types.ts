@@ -59,13 +59,21 @@ const compileExtensions = async (root: string, team: string): Promise<CompilerOu
 
 const about = { severity: "error", code: "extension_invalid", path: "" } as const;
 
+/** What a tool returns is told in a sentence: the compiler tells how two functions differ. */
+const resultProblem = (hint: string): string | null => {
+  const [, found] = /^Type '(.+)' is not assignable to type '.*\bToolOutput\b.*'\.$/.exec(hint) ?? [];
+  return found === undefined ? null : `run has to return { content: "…" }, and returns ${found}`;
+};
+
 /** Reads `FILE(LINE,COLUMN): error CODE: MESSAGE`, below which indented lines lead to what is wrong in particular. */
 const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   const [, file, line, column, message, more = ""] =
     /^(config\/.+?)\((\d+),(\d+)\): error TS\d+: (.+)((?:\n +.+)*)/.exec(entry) ?? [];
   if (file === undefined || message === undefined) return [];
   const hint = more.trim().split("\n").at(-1)?.trim() ?? "";
+  const result = resultProblem(hint);
   const place = { file, line: Number(line), column: Number(column) };
+  if (result !== null) return [{ ...place, ...about, message: result }];
   return [{ ...place, ...about, message, ...(hint === "" ? {} : { hint }) }];
 };
 
