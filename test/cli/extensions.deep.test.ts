@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -178,19 +178,21 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
 
   test("a key that nobody knows is told with the one that was meant", () => {
     const misspelt = tool().replace("params:", "param:");
-    expect(validate([box(misspelt)])[0]).toContain(
-      'tool tide_table: unknown key "param"; did you mean "params"?',
-    );
+    const [told = ""] = validate([box(misspelt)]);
+    expect(told).toContain('tool tide_table: unknown key "param"; did you mean "params"?');
+    const [, line, column] = /:(\d+):(\d+) error/.exec(told) ?? [];
+    const lines = readFileSync(join(root, "config/acme/extensions.ts"), "utf8").split("\n");
+    expect(lines[Number(line) - 1]?.slice(Number(column) - 1)).toMatch(/^param:/);
     expect(
       found([
         'export const effects = [defineEffect({ kind: "remind", phase: "before_complete", order: "inject",',
         "  param: z.strictObject({}), run: () => ({}) })];",
       ]),
     ).toEqual([
-      '4:25 error extension_invalid effects[0]: the effect remind: unknown key "param"; did you mean "params"?',
+      '5:3 error extension_invalid effects[0]: the effect remind: unknown key "param"; did you mean "params"?',
     ]);
     expect(found(['export const toolboxes = [{ name: "tides", tool: [] }];'])).toEqual([
-      '4:27 error extension_invalid toolboxes[0]: a toolbox: unknown key "tool"; did you mean "tools"?',
+      '4:44 error extension_invalid toolboxes[0]: a toolbox: unknown key "tool"; did you mean "tools"?',
     ]);
   });
 

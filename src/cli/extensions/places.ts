@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { Diagnostic } from "../../config/document/diagnostics.ts";
+import type { Diagnostic, SourcePlace } from "../../config/document/diagnostics.ts";
 import { arrangeDiagnostics } from "../../config/document/diagnostics.ts";
 import { createPlacer } from "../../config/document/place.ts";
 import type { Node } from "../syntax.ts";
-import { isNode, nameOf, nodesIn } from "../syntax.ts";
+import { findIn, isNode, nameOf, nodesIn } from "../syntax.ts";
 
 /** This file finds where in `extensions.ts` the definition stands that a diagnostic is about. */
 
@@ -43,36 +43,41 @@ const valueOf = (node: Node, constants: Named): Node => {
   return isNode(value) && value !== node ? valueOf(value, constants) : node;
 };
 
-/** The entry of a list, or the field of an object or of what a call is given. */
+/** The field of an object or of what a call is given, its name and its value. */
+const fieldOf = (node: Node, name: string, constants: Named): Node | null => {
+  if (node.type === "CallExpression") {
+    const [given] = nodesIn(node["arguments"]);
+    return given === undefined ? null : fieldOf(valueOf(given, constants), name, constants);
+  }
+  return nodesIn(node["properties"]).find((each) => nameOf(each["key"]) === name) ?? null;
+};
+
+/** The entry of a list, or the value of a field. */
 const memberOf = (node: Node, key: string | number, constants: Named): Node | null => {
+  if (typeof key === "string") return nodesIn(fieldOf(node, key, constants)?.["value"])[0] ?? null;
   if (node.type === "CallExpression") {
     const [given] = nodesIn(node["arguments"]);
     return given === undefined ? null : memberOf(valueOf(given, constants), key, constants);
   }
-  if (typeof key === "number") {
-    const entries = node.type === "ArrayExpression" ? nodesIn(node["elements"]).slice(0, key + 1) : [];
-    return entries.some(({ type }) => type === "SpreadElement") ? null : (entries[key] ?? null);
-  }
-  const field = nodesIn(node["properties"]).find((each) => nameOf(each["key"]) === key);
-  return nodesIn(field?.["value"])[0] ?? null;
+  const entries = node.type === "ArrayExpression" ? nodesIn(node["elements"]).slice(0, key + 1) : [];
+  return entries.some(({ type }) => type === "SpreadElement") ? null : (entries[key] ?? null);
 };
 
 const keysOf = (path: string): (string | number)[] =>
   path.match(/[^.[\]]+/g)?.map((key) => (/^\d+$/.test(key) ? Number(key) : key)) ?? [];
 
-/** The offset of what a path like `effects[0].params` leads to, or of the nearest around it. */
-const offsetOf = (statements: readonly Node[], path: string): number => {
-  const constants = constantsIn(statements);
+/** What a path like `effects[0].params` leads to, or the nearest around it. */
+const nodeAt = (statements: readonly Node[], path: string, constants: Named): Node | null => {
   const [name, ...keys] = keysOf(path);
   const start = exportsIn(statements).get(String(name));
-  if (start === undefined) return 0;
+  if (start === undefined) return null;
   let found = valueOf(start, constants);
   for (const key of keys) {
     const member = memberOf(found, key, constants);
     if (member === null) break;
     found = valueOf(member, constants);
   }
-  return found.start;
+  return found;
 };
 
 /** A path of the merged agents counts those of the team file, which stand before those of the extensions. */
@@ -81,25 +86,39 @@ const pathInFile = ({ code, path }: Diagnostic, agentsBefore: number): string =>
     ? path
     : path.replace(/^(?:config\.)?agents\[(\d+)\]/, (_, index) => `agents[${Number(index) - agentsBefore}]`);
 
-/** Gives the diagnostics of a team's `extensions.ts` their places; one that was placed before keeps its place. */
+/** Gives places to what is told of a definition: a key that it does not have has its own. */
+const createFinder = (text: string, program: Node, agentsBefore: number) => {
+  const statements = nodesIn(program["body"]);
+  const constants = constantsIn(statements);
+  return (each: Diagnostic): SourcePlace => {
+    const placeOf = createPlacer(each.file, text);
+    const isThere = ({ start }: Node): boolean => {
+      const { line, column } = placeOf(start);
+      return line === each.line && column === each.column;
+    };
+    const node =
+      each.path === ""
+        ? findIn(program).calls.find(isThere)
+        : nodeAt(statements, pathInFile(each, agentsBefore), constants);
+    if (node == null) return each.path === "" ? each : placeOf(0);
+    const [, key = ""] = /unknown key "([^"]+)"/.exec(each.message) ?? [];
+    return placeOf((fieldOf(node, key, constants) ?? node).start);
+  };
+};
+
+/** Gives the diagnostics of a team's `extensions.ts` their places; the call that threw is one of those already. */
 export const placeInExtensions = async (
   diagnostics: readonly Diagnostic[],
   file: string,
   agentsBefore: number,
 ): Promise<readonly Diagnostic[]> => {
-  const isHere = (each: Diagnostic): boolean => each.file.endsWith("/extensions.ts") && each.path !== "";
+  const isHere = ({ file: name, path, message }: Diagnostic): boolean =>
+    name.endsWith("/extensions.ts") && (path !== "" || message.includes("unknown key"));
   if (!diagnostics.some(isHere)) return diagnostics;
   // The parser is loaded only where there is something to find.
   const { parseAst } = await import("vite");
   const text = readFileSync(file, "utf8");
   const program = parseAst(text, { lang: "ts" }) as unknown as Node;
-  const statements = nodesIn(program["body"]);
-  const placed = diagnostics.map((each) => {
-    if (!isHere(each)) return each;
-    return {
-      ...each,
-      ...createPlacer(each.file, text)(offsetOf(statements, pathInFile(each, agentsBefore))),
-    };
-  });
-  return arrangeDiagnostics(placed);
+  const find = createFinder(text, program, agentsBefore);
+  return arrangeDiagnostics(diagnostics.map((each) => (isHere(each) ? { ...each, ...find(each) } : each)));
 };
