@@ -24,12 +24,15 @@ const fromNode = (row: object): object =>
 
 const isWrite = (query: string): boolean => /^\s*(INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)/i.test(query);
 
+/** Compiled once each, as by the platform, however often an isolate is lost; SQLite itself notices when tables change. */
+const statementsOf = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
 export const createStorage = (
   database: DatabaseSync,
   beforeWrite: () => void = () => undefined,
 ): FakeStorage => {
-  // Compiled once each, as by the platform; SQLite itself notices when tables change.
-  const statements = new Map<string, StatementSync>();
+  const statements = statementsOf.get(database) ?? new Map<string, StatementSync>();
+  statementsOf.set(database, statements);
   const compiled = (query: string): StatementSync => {
     const statement = statements.get(query) ?? database.prepare(query);
     statements.set(query, statement);

@@ -31,8 +31,29 @@ export interface TeamExtras {
   readonly files?: Readonly<Record<string, string>>;
 }
 
+/** Teams that were compiled before: cuts at every write begin with the same team a hundred times. */
+const compiled = new Map<string, Team>();
+
+/** What a team's data follow from; null where extensions bring parameters of their own. */
+const keyOf = (yaml: string, { files, toolboxes: extra = [], ...others }: TeamExtras): string | null => {
+  const { profiles, protocols, effects, guards, checks, middleware } = others;
+  if ([profiles, protocols, effects, guards, checks, middleware].some((each) => each !== undefined))
+    return null;
+  const tools = extra.map(({ name, tools: own }) => [name, own.map((tool) => [tool.name, tool.safety])]);
+  return JSON.stringify([yaml, files, tools]);
+};
+
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */
-export const teamOf = async (
+export const teamOf = async (yaml: string, extras: TeamExtras = {}): Promise<Team> => {
+  const key = keyOf(yaml, extras);
+  const known = key === null ? undefined : compiled.get(key);
+  if (known !== undefined) return known;
+  const team = compile(yaml, extras);
+  if (key !== null) compiled.set(key, team);
+  return team;
+};
+
+const compile = (
   yaml: string,
   {
     toolboxes: extra = [],
@@ -43,8 +64,8 @@ export const teamOf = async (
     checks = [],
     middleware = [],
     files = {},
-  }: TeamExtras = {},
-): Promise<Team> => {
+  }: TeamExtras,
+): Team => {
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
     isServed: true,
