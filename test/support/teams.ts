@@ -34,22 +34,29 @@ export interface TeamExtras {
 /** Teams that were compiled before: cuts at every write begin with the same team a hundred times. */
 const compiled = new Map<string, Team>();
 
-/** What a team's data follow from; null where extensions bring parameters of their own. */
-const keyOf = (yaml: string, { files, toolboxes: extra = [], ...others }: TeamExtras): string | null => {
+const numbers = new WeakMap<object, number>();
+let count = 0;
+
+/** Numbers a definition that brings parameters of its own. */
+const numberOf = (definition: object): number => {
+  const number = numbers.get(definition) ?? (count += 1);
+  numbers.set(definition, number);
+  return number;
+};
+
+/** What a team's data follow from. */
+const keyOf = (yaml: string, { files, toolboxes: extra = [], ...others }: TeamExtras): string => {
   const { profiles, protocols, effects, guards, checks, middleware } = others;
-  if ([profiles, protocols, effects, guards, checks, middleware].some((each) => each !== undefined))
-    return null;
   const tools = extra.map(({ name, tools: own }) => [name, own.map((tool) => [tool.name, tool.safety])]);
-  return JSON.stringify([yaml, files, tools]);
+  const more = [profiles, protocols, effects, guards, checks, middleware].map((each) => each?.map(numberOf));
+  return JSON.stringify([yaml, files, tools, more]);
 };
 
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */
 export const teamOf = async (yaml: string, extras: TeamExtras = {}): Promise<Team> => {
   const key = keyOf(yaml, extras);
-  const known = key === null ? undefined : compiled.get(key);
-  if (known !== undefined) return known;
-  const team = compile(yaml, extras);
-  if (key !== null) compiled.set(key, team);
+  const team = compiled.get(key) ?? compile(yaml, extras);
+  compiled.set(key, team);
   return team;
 };
 
