@@ -40,7 +40,8 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
     envDir: false,
     publicDir: false,
     logLevel: "warn",
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    // Elements do not name their places in the source, whatever NODE_ENV says of the process that builds.
+    oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
     build: {
       write: false,
       target: "es2024",
