@@ -81,7 +81,7 @@ const namesProblem = (command: string, names: readonly string[]): string | null 
   const argument = form.match(/<[^>]+>|\[\w+\]/g)?.[empty] ?? "word";
   const problem =
     empty >= 0
-      ? `got an empty ${argument}; limpet sessions lists the ids of sessions`
+      ? `got an empty ${argument}${argument.includes("session") ? "; limpet sessions lists the ids of sessions" : ""}`
       : countProblem(command, names.length);
   return problem === null ? null : `limpet ${command} ${problem}:\n  ${form}`;
 };
