@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { noUsage } from "../../src/agent/state/usage.ts";
 import { localTime, sessionLines } from "../../src/cli/client/session-rows.ts";
 
 type Summary = Parameters<typeof sessionLines>[0][number];
@@ -16,16 +17,7 @@ const summary = (id: string, at: Date, calls: number, more: Partial<Summary> = {
   head_seq: 9,
   created_at: 0,
   updated_at: at.getTime(),
-  usage: {
-    input: 0,
-    output: 0,
-    cacheRead: 0,
-    cacheWrite: 0,
-    total: 0,
-    calls,
-    cost_usd: 0.00012,
-    estimated: false,
-  },
+  usage: { ...noUsage, calls, cost_usd: 0.00012, estimated: false },
   last_end: null,
   ...more,
 });

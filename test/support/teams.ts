@@ -44,12 +44,12 @@ const numberOf = (definition: object): number => {
   return number;
 };
 
-/** What a team's data follow from. */
+/** What a team's data follow from; the schema of a tool stands for its parameters. */
 const keyOf = (yaml: string, { files, toolboxes: extra = [], ...others }: TeamExtras): string => {
   const { profiles, protocols, effects, guards, checks, middleware } = others;
-  const tools = extra.map(({ name, tools: own }) => [name, own.map((tool) => [tool.name, tool.safety])]);
+  const boxes = extra.map((box) => ({ ...box, tools: box.tools.map((tool) => ({ ...tool, params: null })) }));
   const more = [profiles, protocols, effects, guards, checks, middleware].map((each) => each?.map(numberOf));
-  return JSON.stringify([yaml, files, tools, more]);
+  return JSON.stringify([yaml, files, boxes, more]);
 };
 
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */

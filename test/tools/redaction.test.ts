@@ -125,7 +125,7 @@ test("RE-9, RE-15: whatever is asked for and however it is cut, a stream is a pr
       expect(own.value({ text }).text).toBe(filtered);
       expect(own.holds(text)).toBe(filtered !== text);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 5_000 },
   );
 });
 

@@ -203,7 +203,7 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
   return id;
 };
 
-/** The exit code for who waited for a run and found it in this state. */
+/** The exit code of a command that waited for a run and found it in this state. */
 const codeOf = (state: string): ExitCode => {
   if (state === "completed") return exitCodes.fine;
   return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;

@@ -43,23 +43,21 @@ const valueOf = (node: Node, constants: Named): Node => {
   return isNode(value) && value !== node ? valueOf(value, constants) : node;
 };
 
-/** The field of an object or of what a call is given, its name and its value. */
-const fieldOf = (node: Node, name: string, constants: Named): Node | null => {
-  if (node.type === "CallExpression") {
-    const [given] = nodesIn(node["arguments"]);
-    return given === undefined ? null : fieldOf(valueOf(given, constants), name, constants);
-  }
-  return nodesIn(node["properties"]).find((each) => nameOf(each["key"]) === name) ?? null;
+/** What a call is given, such as the definition in `defineTool({ … })`; anything else is itself. */
+const givenTo = (node: Node, constants: Named): Node => {
+  const [given] = node.type === "CallExpression" ? nodesIn(node["arguments"]) : [];
+  return given === undefined ? node : givenTo(valueOf(given, constants), constants);
 };
+
+/** The field of an object, its name and its value. */
+const fieldOf = (node: Node, name: string, constants: Named): Node | null =>
+  nodesIn(givenTo(node, constants)["properties"]).find((each) => nameOf(each["key"]) === name) ?? null;
 
 /** The entry of a list, or the value of a field. */
 const memberOf = (node: Node, key: string | number, constants: Named): Node | null => {
   if (typeof key === "string") return nodesIn(fieldOf(node, key, constants)?.["value"])[0] ?? null;
-  if (node.type === "CallExpression") {
-    const [given] = nodesIn(node["arguments"]);
-    return given === undefined ? null : memberOf(valueOf(given, constants), key, constants);
-  }
-  const entries = node.type === "ArrayExpression" ? nodesIn(node["elements"]).slice(0, key + 1) : [];
+  const list = givenTo(node, constants);
+  const entries = list.type === "ArrayExpression" ? nodesIn(list["elements"]).slice(0, key + 1) : [];
   return entries.some(({ type }) => type === "SpreadElement") ? null : (entries[key] ?? null);
 };
 

@@ -18,17 +18,19 @@ const wordsOf = (value: Json): string =>
 /** Every field of an input, by its name. */
 export const Values = ({ values }: Pick<Subject, "values">) => (
   <dl class="values">
-    {values.map(([name, value]) => (
-      <div key={name}>
-        <dt>
-          <span class="mono">{escapeUnseen(name)}</span>
-          <LineCount text={wordsOf(value)} />
-        </dt>
-        <dd>
-          <pre>{wordsOf(value)}</pre>
-        </dd>
-      </div>
-    ))}
+    {values
+      .map(([name, value]) => [name, wordsOf(value)] as const)
+      .map(([name, words]) => (
+        <div key={name}>
+          <dt>
+            <span class="mono">{escapeUnseen(name)}</span>
+            <LineCount text={words} />
+          </dt>
+          <dd>
+            <pre>{words}</pre>
+          </dd>
+        </div>
+      ))}
     {values.length === 0 && <dd class="meta">It takes no input.</dd>}
   </dl>
 );

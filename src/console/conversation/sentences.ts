@@ -147,6 +147,6 @@ export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | und
     event.type === "attempt_aborted" &&
     after.type === "attempt_aborted" &&
     after.data.code === event.data.code &&
-    after.turn === event.turn
+    after.attempt === (event.attempt ?? 1) + 1
   );
 };

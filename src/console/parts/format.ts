@@ -31,17 +31,21 @@ const digitsOf = (usd: number): number =>
   usd >= leastUsd && usd < 0.00995 ? Math.min(5, 1 - Math.floor(Math.log10(usd))) : 2;
 
 /**
- * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. Sums
- * that stand beside each other get as many digits as the least of them needs, so that they can be compared and add up.
+ * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. A sum
+ * that stands beside a lesser one gets as many digits as that one needs, so that they can be compared and add up.
  */
-export const formatUsd = (
-  usd: number | null | undefined,
-  beside: readonly (number | null)[] = [],
-): string => {
+export const formatUsd = (usd: number | null | undefined, lesser = 0): string => {
   if (usd === null || usd === undefined) return "no price";
   if (usd > 0 && usd < leastUsd) return `<$${leastUsd.toFixed(5)}`;
-  return `$${usd.toFixed(Math.max(...[usd, ...beside].map((each) => digitsOf(each ?? 0))))}`;
+  return `$${usd.toFixed(Math.max(digitsOf(usd), digitsOf(lesser)))}`;
 };
+
+/** Finds the least of sums that needs digits; infinite if none does. */
+export const findLeastUsd = (sums: readonly (number | null)[]): number =>
+  sums.reduce<number>(
+    (least, sum) => (sum !== null && sum >= leastUsd ? Math.min(least, sum) : least),
+    Infinity,
+  );
 
 /** Formats a share of one: `36 %`. */
 export const formatShare = (share: number): string => `${Math.round(share * 100)} %`;

@@ -29,7 +29,7 @@ export const describeMoneyLimit = ({ scope, limit, spent }: MoneyLimit, isRunnin
   if (scope === "run" && !isRunning) return `The next run may spend ${formatUsd(limit)}`;
   const left =
     spent > limit
-      ? `${formatUsd(spent - limit, [spent])} over the ${formatUsd(limit)}`
-      : `${formatUsd(limit - spent, [spent])} left of ${formatUsd(limit)}`;
+      ? `${formatUsd(spent - limit, spent)} over the ${formatUsd(limit)}`
+      : `${formatUsd(limit - spent, spent)} left of ${formatUsd(limit)}`;
   return `${left} for ${{ run: "this run", session: "this session", tenant: "today" }[scope]}`;
 };

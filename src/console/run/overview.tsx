@@ -1,7 +1,14 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import type { Transcript, TranscriptRun } from "../../client/transcript.ts";
-import { formatCount, formatDuration, formatShare, formatTokens, formatUsd } from "../parts/format.ts";
+import {
+  findLeastUsd,
+  formatCount,
+  formatDuration,
+  formatShare,
+  formatTokens,
+  formatUsd,
+} from "../parts/format.ts";
 import { memo, useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
@@ -18,16 +25,17 @@ import type { Lane, Scale, Segment } from "./timeline.ts";
 const Figure = ({
   name,
   spent,
-  beside,
+  leastCost,
 }: {
   readonly name: string;
   readonly spent: Spent;
-  readonly beside: readonly (number | null)[];
+  /** Of all figures. */
+  readonly leastCost: number;
 }) => (
   <div class="figure">
     <dt>{name}</dt>
     <dd>
-      <strong>{formatUsd(spent.cost, beside)}</strong>
+      <strong>{formatUsd(spent.cost, leastCost)}</strong>
       <span class="meta">{formatTokens(spent.tokens)} tokens</span>
     </dd>
   </div>
@@ -50,11 +58,11 @@ const Figures = ({
     ["This run", run === undefined ? nothing : runSpent(transcript, run)],
     ["Session", { cost: usage.cost_usd, tokens: usage.total }],
   ];
-  const costs = figures.map(([, { cost }]) => cost);
+  const leastCost = findLeastUsd(figures.map(([, { cost }]) => cost));
   return (
     <dl class="figures">
       {figures.map(([name, spent]) => (
-        <Figure key={name} name={name} spent={spent} beside={costs} />
+        <Figure key={name} name={name} spent={spent} leastCost={leastCost} />
       ))}
     </dl>
   );
@@ -188,14 +196,14 @@ const laneWords = ({ segments }: Lane): string => {
 const LaneRow = ({
   lane,
   scale,
-  costs,
+  leastCost,
   current,
   onOpen,
 }: {
   readonly lane: Lane;
   readonly scale: Scale;
   /** Of all lanes. */
-  readonly costs: readonly (number | null)[];
+  readonly leastCost: number;
   readonly current: boolean;
   /** Null where there is nothing to see. */
   readonly onOpen: (() => void) | null;
@@ -217,7 +225,7 @@ const LaneRow = ({
         ))}
       </span>
       <span class="hidden">{laneWords(lane)}</span>
-      <span class="lane-cost">{formatUsd(lane.spent.cost, costs)}</span>
+      <span class="lane-cost">{formatUsd(lane.spent.cost, leastCost)}</span>
     </>
   );
   const kind = `lane depth-${Math.min(lane.depth, 3)} ${current ? "current" : ""}`;
@@ -257,7 +265,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
   const end = run.ended_at ?? now;
   const lanes = lanesOf(transcript, run, end);
   const scale = scaleOf(lanes, run.started_at, end);
-  const costs = lanes.map(({ spent }) => spent.cost);
+  const leastCost = findLeastUsd(lanes.map(({ spent }) => spent.cost));
   const kinds = new Set(lanes.flatMap(({ segments }) => segments.map(({ kind }) => kind)));
   const current = lanes.findLast(({ turn }) => turn !== null);
   if (lanes.length === 0) return null;
@@ -287,7 +295,7 @@ const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readon
             key={lane.id}
             lane={lane}
             scale={scale}
-            costs={costs}
+            leastCost={leastCost}
             current={lane === current}
             onOpen={openerOf(lane)}
           />
