@@ -47,12 +47,18 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
 Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached,
 4 the run waits for an answer or still goes on.`;
 
-/** Returns the lines of the help that describe a command, each of its forms with its name in front. */
+/** Writes what a form of a command does below it, where the help of all has it beside it. */
+const formatForm = (form: string): string => {
+  const [usage = "", ...words] = form.trim().split(/ {2,}|\n +/);
+  return [`limpet ${usage}`, ...words.map((line) => `  ${line}`)].join("\n");
+};
+
+/** Returns the help of a command: each of its forms with what it does. */
 export const helpOf = (command: string): string =>
   usageText
     .split(/\n(?= {2}\S|\S)/)
     .filter((entry) => new RegExp(`^ {2}${command}( |$)`, "m").test(entry.split("\n")[0] ?? ""))
-    .map((entry) => `limpet ${entry.trim()}`)
+    .map(formatForm)
     .join("\n");
 
 /** Lists the exit codes of every command. */

@@ -68,18 +68,21 @@ const tide = defineTool({ name: "tide", description: "Tells.", params: z.strictO
   run: ${run} });
 export const toolboxes = [{ name: "sea", description: "The sea.", tools: [tide] }];
 `;
-  for (const [run, found] of [
-    ['() => "high"', "string"],
-    ['async () => ({ text: "high" })', "{ text: string; }"],
-    ["() => {}", "void"],
+  for (const [run, found, hint] of [
+    ['() => "high"', "string", undefined],
+    ['async () => ({ text: "high" })', "{ text: string; }", undefined],
+    ["() => {}", "void", undefined],
+    [
+      "async () => ({ content: 5 })",
+      "{ content: number; }",
+      "Type 'number' is not assignable to type 'string | readonly ContentPart[]'.",
+    ],
   ] as const) {
     place.write("config/acme/extensions.ts", tool(run));
-    expect(await checkTypes(place.root, "acme")).toEqual([
-      expect.objectContaining({
-        line: 4,
-        column: 3,
-        message: `run has to return { content: "…" }, and returns ${found}`,
-      }),
+    const message = `run has to return { content: "…" }, and returns ${found}`;
+    const told = await checkTypes(place.root, "acme");
+    expect(told.map(({ line, column, ...rest }) => [line, column, rest.message, rest.hint])).toEqual([
+      [4, 3, message, hint],
     ]);
   }
 });

@@ -69,7 +69,7 @@ test.each([
   ["default", ".dev.vars"],
 ])("CF-20: on a local server an unset reference of team %s names %s", (name, file) => {
   expect(missingReferenceText("providers[0].api_key", "KEY", name, true)).toBe(
-    `providers[0].api_key: secret KEY is not set (write it into ${file})`,
+    `providers[0].api_key: secret KEY is not set (name it under secrets in wrangler.toml, write it into ${file} and start again)`,
   );
 });
 

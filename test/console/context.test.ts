@@ -101,7 +101,7 @@ const say = (view: ContextView): string =>
 
 test("AP-54: the sentence says what effects left out and how, and counts nothing that is not in the request", () => {
   expect(say(compacted)).toBe(
-    "Turn 6 sent 10.6k tokens, 1.5k more than the call before, and left out 2.4k tokens: 3 messages became one summary.",
+    "Turn 6 sent 10.6k tokens, 1.5k more than the call before, and left out 2.4k of 13.0k tokens: 3 messages became one summary.",
   );
   expect(sizesOf(compacted)).toEqual({
     previous: 9_086,
@@ -114,7 +114,7 @@ test("AP-54: the sentence says what effects left out and how, and counts nothing
 test("AP-54: the sentence counts what is shortened among the messages that were sent", () => {
   const messages = [seen("1", { state: "overlaid" }), seen("2", { state: "overlaid" }), seen("3")];
   const overlay = change("overlay", ["1", "2", "3"], 900, "observation_mask", "mask");
-  const lead = "Turn 6 sent 10.0k tokens, 900 fewer than the call before, and left out 900 tokens: ";
+  const lead = "Turn 6 sent 10.0k tokens, 900 fewer than the call before, and left out 900 of 10.9k tokens: ";
   expect(say(viewOf({ messages, changes: [overlay] }))).toBe(`${lead}2 results were shortened.`);
   const prose = messages.map((message) => ({ ...message, role: "assistant" as const }));
   expect(say(viewOf({ messages: prose.slice(1), changes: [overlay] }))).toBe(
@@ -196,7 +196,7 @@ test("AP-54: what the sentence says was left out stands under that filter: what 
   const messages = [seen("1", { state: "overlaid", tokens: 25, original_tokens: 1_024 }), seen("2")];
   const trim = change("overlay", ["1"], 999, "trim_tool_results", "after_complete");
   const view = viewOf({ messages, changes: [trim], size: 9_086 });
-  expect(say(view)).toContain("left out 999 tokens: 1 result was shortened.");
+  expect(say(view)).toContain("left out 999 of 10.1k tokens: 1 result was shortened.");
   expect(
     rowsOf(view, null)
       .filter(isLeftOut)

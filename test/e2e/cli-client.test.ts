@@ -159,15 +159,16 @@ test("AP-53: a piped line that comes while somebody is asked is the answer; an a
   expect(open.warned).toMatch(/^the session waits for an answer: npx limpet answer s_\w+ \S+ …$/m);
 });
 
-test("AP-53: send --wait says what the run asks, and how it is answered", async () => {
+test("AP-53: send --wait says beside the result what the run asks, and how it is answered", async () => {
   const { code, said, warned } = await limpet("send", "new", "ask", "--wait");
-  expect(code).toBe(4);
-  const session = warned.trim();
+  expect([code, said]).toEqual([4, ""]);
+  const [session = "", ...lines] = warned.split("\n");
+  const words = lines.join("\n");
   const [ask] = JSON.parse((await limpet("asks", session, "--json")).said) as readonly { id: string }[];
-  expect(said).toMatch(/^the session waits for an answer:\n\? .+\n {2}1 {2}.+\n/);
-  expect(said).toContain(`  npx limpet answer ${session} ${ask?.id} answer <text or number>\n`);
-  expect(said).not.toContain("Type the");
-  expect((await limpet("asks", session)).said).toBe(said.replace("the session waits for an answer:\n", ""));
+  expect(words).toMatch(/^the session waits for an answer:\n\? .+\n {2}1 {2}.+\n/);
+  expect(words).toContain(`  npx limpet answer ${session} ${ask?.id} answer <text or number>\n`);
+  expect(words).not.toContain("Type the");
+  expect((await limpet("asks", session)).said).toBe(words.replace("the session waits for an answer:\n", ""));
 });
 
 test("AP-53: asks does not say that nobody is asked to a key that may not decide what a session waits for", async () => {
@@ -342,6 +343,19 @@ test("AP-53: tail prints one line an event, at most 120 characters, inputs reduc
   ).toBe(true);
   expect(lines.every((line) => [...line].length <= 140)).toBe(true);
   expect(lines.every((line) => !line.includes("llm_text"))).toBe(true);
+});
+
+test("AP-53: tail says at once how the session stands, and how what came before is shown", async () => {
+  const session = await api.create();
+  const person = playPerson({ LIMPET_URL: server.url, LIMPET_KEY: adminKey });
+  const ended = run(["tail", session], terminalOf(person));
+  await until("it speaks", () => person.warned() || null);
+  person.interrupt();
+  expect(await ended).toBe(0);
+  expect([person.said(), person.warned()]).toEqual([
+    "",
+    "the session is idle; events are shown as they come, --after 0 shows those before, too\n",
+  ]);
 });
 
 test("AP-53 AP-12: keys are made, listed and revoked", async () => {

@@ -105,10 +105,11 @@ test("AP-70: a secret that is missing since a change is told after it, once", as
   writeFileSync(file, team.replace("providers:", `providers:\n${real}`));
   const way = "add REAL_KEY to secrets in wrangler.toml, write them into .dev.vars and start again";
   const missing = `secrets       missing: REAL_KEY; ${way}\n`;
-  await awaitWords(from, missing);
+  const built = "default is built anew; its agents that need REAL_KEY begin no session until that is set\n";
+  expect(await awaitWords(from, missing)).toContain(built + missing);
   const after = group.output().length;
   writeFileSync(file, team);
-  expect(await awaitWords(after, "default is built anew")).not.toContain(missing);
+  expect(await awaitWords(after, "default is built anew; new sessions begin with it")).not.toContain(missing);
 });
 
 test("AP-70: a port that is no port is one sentence with the way out", async () => {

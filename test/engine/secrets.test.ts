@@ -56,7 +56,10 @@ test("CF-20: a session whose key is not set is refused with the way out, whose n
 test("CF-20: a local server names the file in which the unset key belongs", async () => {
   const bench = await benchOf(team(), { env: { LIMPET_DEV: "1" } });
   expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create")).toMatchObject({
-    problem: { detail: "providers[1].api_key: secret KEY is not set (write it into .dev.vars.test)" },
+    problem: {
+      detail:
+        "providers[1].api_key: secret KEY is not set (name it under secrets in wrangler.toml, write it into .dev.vars.test and start again)",
+    },
   });
 });
 

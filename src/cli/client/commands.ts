@@ -203,10 +203,30 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
   return id;
 };
 
-/** The exit code of a command that waited for a run and found it in this state. */
-const codeOf = (state: string): ExitCode => {
+/** The exit code of a command that waited for a run: where it has not ended, the answer is a receipt without a state. */
+const codeOf = (answer: object): ExitCode => {
+  const state = "state" in answer ? answer.state : null;
   if (state === "completed") return exitCodes.fine;
   return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
+};
+
+type Input = ParamsOf<"send">;
+
+/** Sends an input and prints the answer of its run; where the run goes on, what it waits for is told beside it. */
+const awaitAnswer = async (
+  { client, flags, show, person }: RemoteContext,
+  input: Input,
+): Promise<ExitCode> => {
+  const { session } = input;
+  // The answer to who waits is the run where it has ended in time, otherwise the receipt.
+  const answer = await client.call("send", { ...input, wait: 300 });
+  const said = "result" in answer ? endText(answer.result) : undefined;
+  const asks = said === undefined ? await openAsks(client, session) : [];
+  show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () =>
+    said === undefined ? [] : [toPlainText(said)],
+  );
+  if (said === undefined && flags.json !== true) goingOnLines(session, asks).forEach(person.warn);
+  return codeOf(answer);
 };
 
 const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
@@ -215,19 +235,12 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
   const mode = modeOf(flags);
   const session = await sessionFor(context, given);
   const input = { session, content, ...(mode === undefined ? {} : { on_busy: mode }) };
-  const waits = flags.wait === true;
-  // The answer to who waits is the run where it has ended in time, otherwise the receipt.
-  const answer = await client.call("send", waits ? { ...input, wait: 300 } : input);
-  const said = "result" in answer ? endText(answer.result) : undefined;
-  const asks = waits && said === undefined ? await openAsks(client, session) : [];
-  show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () => {
-    if (said !== undefined) return [toPlainText(said)];
-    return "input" in answer && !waits
-      ? [`${answer.input} ${answer.status} in ${session}`]
-      : goingOnLines(session, asks);
-  });
-  if (!waits) return exitCodes.fine;
-  return "state" in answer ? codeOf(answer.state) : exitCodes.unfinished;
+  if (flags.wait === true) return awaitAnswer(context, input);
+  const receipt = await client.call("send", input);
+  show({ session, ...receipt }, () =>
+    "input" in receipt ? [`${receipt.input} ${receipt.status} in ${session}`] : [],
+  );
+  return exitCodes.fine;
 };
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
@@ -248,9 +261,11 @@ const talk = async ({ client, names, flags, person: caller }: RemoteContext): Pr
 
 const tail = async ({ client, names, flags, person }: RemoteContext): Promise<ExitCode> => {
   const [session = ""] = names;
-  const { head_seq } = await client.call("get", { session });
+  const { head_seq, status } = await client.call("get", { session });
   const stopped = new AbortController();
   const stop = person.onInterrupt(() => stopped.abort());
+  if (flags.after === undefined)
+    person.warn(`the session is ${status}; events are shown as they come, --after 0 shows those before, too`);
   const after = flags.after === undefined ? head_seq : Number(flags.after);
   try {
     for await (const event of client.sessions.get(session).events({ after, signal: stopped.signal })) {

@@ -98,8 +98,9 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
     key: flags.key ?? person.env["LIMPET_KEY"],
   };
   const { url, key } = deployment;
-  const show: RemoteContext["show"] = (value, lines) =>
-    person.write(`${flags.json === true ? JSON.stringify(value) : lines().join("\n")}\n`);
+  const show: RemoteContext["show"] = (value, lines) => {
+    for (const line of flags.json === true ? [JSON.stringify(value)] : lines()) person.write(`${line}\n`);
+  };
   try {
     const problem = namesProblem(command, names) ?? addressProblem(url);
     if (problem !== null) throw new UsageError(problem);

@@ -114,7 +114,7 @@ export const runDeploy = async (
   const variables = readDeclaredNames(toml, team).variables;
   const needed = ["LIMPET_ADMIN_KEY", ...Object.keys(secrets)].filter((name) => !variables.has(name));
   if (flags["dry-run"] === true) {
-    terminal.print(`${team} needs the secrets ${needed.join(", ")}`);
+    terminal.print(`${team} needs the secret${needed.length === 1 ? "" : "s"} ${needed.join(", ")}`);
     return deployTeam(terminal, team, readSandboxName(toml, team), ["--dry-run"]);
   }
   if (!(await checkSecrets(terminal, team, needed))) return exitCodes.diagnostics;

@@ -28,7 +28,8 @@ export const runWrangler = async (
   const path = [process.env["PATH"], join(root, "node_modules/.bin")].join(delimiter);
   const child = spawn("wrangler", args, {
     cwd: root,
-    env: { ...process.env, ...env, PATH: path },
+    // Its banner tells of newer versions, and the project has the one that its tests ran with.
+    env: { ...process.env, WRANGLER_HIDE_BANNER: "true", ...env, PATH: path },
     stdio: captures ? ["ignore", "pipe", "pipe"] : "inherit",
     // Only a shell finds the scripts that packages bring to Windows.
     shell: process.platform === "win32",

@@ -60,8 +60,10 @@ const compileExtensions = async (root: string, team: string): Promise<CompilerOu
 const about = { severity: "error", code: "extension_invalid", path: "" } as const;
 
 /** What a tool returns is told in a sentence: the compiler tells how two functions differ. */
-const resultProblem = (hint: string): string | null => {
-  const [, found] = /^Type '(.+)' is not assignable to type '.*\bToolOutput\b.*'\.$/.exec(hint) ?? [];
+const resultProblem = (reasons: readonly string[]): string | null => {
+  const found = reasons
+    .map((line) => /^Type '(.+)' is not assignable to type '.*\bToolOutput\b.*'\.$/.exec(line)?.[1])
+    .findLast((type) => type !== undefined);
   return found === undefined ? null : `run has to return { content: "…" }, and returns ${found}`;
 };
 
@@ -70,11 +72,13 @@ const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   const [, file, line, column, message, more = ""] =
     /^(config\/.+?)\((\d+),(\d+)\): error TS\d+: (.+)((?:\n +.+)*)/.exec(entry) ?? [];
   if (file === undefined || message === undefined) return [];
-  const hint = more.trim().split("\n").at(-1)?.trim() ?? "";
-  const result = resultProblem(hint);
+  const reasons = more.split(/\n +/).filter((reason) => reason !== "");
+  const result = resultProblem(reasons);
+  const hint = reasons.at(-1);
+  // The type that is returned stands in the sentence already, unless one of its values is wrong.
+  const isTold = hint === undefined || (result !== null && hint.includes("ToolOutput"));
   const place = { file, line: Number(line), column: Number(column) };
-  if (result !== null) return [{ ...place, ...about, message: result }];
-  return [{ ...place, ...about, message, ...(hint === "" ? {} : { hint }) }];
+  return [{ ...place, ...about, message: result ?? message, ...(isTold ? {} : { hint }) }];
 };
 
 /** Says that the compiler failed for another reason than a mistake in the team's own files. */

@@ -45,8 +45,6 @@ const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
 /** What it means that the runtime does not find a host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
 
-const describeRebuild = (team: string): string => `${team} is built anew; new sessions begin with it`;
-
 const ownTraceId = "11".repeat(16);
 
 /** The header by which the log of the Worker tells what the start itself asks. */
@@ -142,21 +140,16 @@ const createLogFormat = (): ((text: string) => string | null) => {
 
 /** What the output tells beside what is shown of it. */
 export interface OutputNews {
-  /** Is called once a new build is served, but for the first. */
-  readonly onRebuild: () => void;
-  /** Is called when the server goes on with changed code or variables. */
-  readonly onReload: () => void;
+  /** Is called when the server goes on with changed code or variables; `rebuilt` is the team whose new build it serves. */
+  readonly onReload: (rebuilt: string | null) => void;
 }
 
 /** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
-export const createOutputFilter = ({
-  onRebuild,
-  onReload,
-}: OutputNews): ((line: string) => string | null) => {
+export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   let hasDiagnostics = false;
-  /** What to say of a new build once it is served. */
+  /** The team whose new build is not served yet; the first build is no news. */
   let rebuilt: string | null = null;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
@@ -171,15 +164,13 @@ export const createOutputFilter = ({
     const isValid = hasDiagnostics && !isFirst;
     hasDiagnostics = false;
     if (built === undefined) return isValid ? `${team} is valid and served as before` : null;
-    if (!isFirst) rebuilt = describeRebuild(team);
+    if (!isFirst) rebuilt = team;
     return null;
   };
-  const noticeReload = (): string | null => {
-    const told = rebuilt;
+  const noticeReload = (): null => {
+    onReload(rebuilt);
     rebuilt = null;
-    onReload();
-    if (told !== null) onRebuild();
-    return told;
+    return null;
   };
   const formatLog = createLogFormat();
   const tellLookup = (): string | null => {

@@ -198,6 +198,13 @@ const createSecretReport = (team: string): ((readiness: Readiness | null) => voi
   };
 };
 
+/** Says that a new build is served, and whether sessions can begin with it. */
+const describeRebuild = (team: string, readiness: Readiness | null): string => {
+  const missing = readiness?.missing_secrets ?? [];
+  if (missing.length === 0) return `${team} is built anew; new sessions begin with it`;
+  return `${team} is built anew; its agents that need ${missing.join(", ")} begin no session until that is set`;
+};
+
 /** Prints where the server is, and how it ends. */
 const printReady = (
   team: string,
@@ -251,11 +258,13 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const reportTypes = createTypeReport(root, team, print);
   const reportSecrets = createSecretReport(team);
   const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
-  const news = {
-    onRebuild: () => void reportTypes(),
-    onReload: () =>
-      void askServer("/readyz", options).then((answer) => reportSecrets(answer as Readiness | null)),
+  const tellReload = async (rebuilt: string | null): Promise<void> => {
+    const readiness = (await askServer("/readyz", options)) as Readiness | null;
+    if (rebuilt !== null) print(describeRebuild(rebuilt, readiness));
+    reportSecrets(readiness);
+    if (rebuilt !== null) void reportTypes();
   };
+  const news = { onReload: (rebuilt: string | null) => void tellReload(rebuilt) };
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),

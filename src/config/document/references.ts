@@ -65,7 +65,9 @@ const localSecretsFile = (team: string): string => `.dev.vars${team === "default
  */
 export const missingReferenceText = (field: string, name: string, team: string, isLocal: boolean): string => {
   if (isReserved(name)) return `${field}: ${name} belongs to the runtime; refer to a secret of another name`;
-  const remedy = isLocal ? `write it into ${localSecretsFile(team)}` : secretCommand(name, team);
+  const remedy = isLocal
+    ? `name it under secrets in wrangler.toml, write it into ${localSecretsFile(team)} and start again`
+    : secretCommand(name, team);
   return `${field}: secret ${name} is not set (${remedy})`;
 };
 

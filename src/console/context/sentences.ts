@@ -105,7 +105,11 @@ export const describeView = (view: ContextView): readonly Saying[] => {
   const leftOut = beforeEffects - now;
   return [
     ...begin,
-    plain(leftOut > 0 ? `, and left out ${formatTokens(leftOut)} tokens: ` : "; "),
+    plain(
+      leftOut > 0
+        ? `, and left out ${formatTokens(leftOut)} of ${formatTokens(beforeEffects)} tokens: `
+        : "; ",
+    ),
     { text: first, strong: true },
     plain(more.length === 0 ? "." : ` and ${joinList(more)}.`),
   ];

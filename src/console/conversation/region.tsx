@@ -59,8 +59,8 @@ const RunButton = ({ transcript }: { readonly transcript: Transcript }) => {
   if ((isOpen && !isDrawer) || transcript.session === null) return null;
   return (
     <button type="button" class="plain figures-button" title="The run" onClick={() => panel.set(true)}>
-      Run {share !== null && formatShare(share)}{" "}
-      <span class="quiet-text">{formatUsd(transcript.usage.cost_usd)}</span>
+      <span>{share === null ? "The run" : `Context ${formatShare(share)}`}</span>
+      <span class="quiet-text">Session {formatUsd(transcript.usage.cost_usd)}</span>
     </button>
   );
 };

@@ -8,8 +8,9 @@ import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { root, runCommand, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { pages } from "../support/readme.ts";
 
-/** The example of `src/client/README.md` in a real browser, with React as it is in development. */
+/** The pages of the documents in a real browser: the client's example, with React as it is in development, and the guide's. */
 
 let folder: string;
 let team: BuiltTeam;
@@ -21,14 +22,18 @@ const complaints: string[] = [];
 const [, example = ""] =
   /^```tsx react\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, "src/client/README.md"), "utf8")) ?? [];
 
-/** Writes the example where the packages of this project are found. */
-const writeExample = (): void => {
+const { text: guidePage = "" } = pages.guide.blocks.find(({ role }) => role === "page/index.html") ?? {};
+const [script = "", guideCode = ""] = /<script type="module">([^]*)<\/script>/.exec(guidePage) ?? [];
+
+/** Writes the programs of the pages where the packages of this project are found. */
+const writePages = (): void => {
   mkdirSync(join(root, ".limpet"), { recursive: true });
-  folder = mkdtempSync(join(root, ".limpet", "react-"));
+  folder = mkdtempSync(join(root, ".limpet", "pages-"));
   writeFileSync(join(folder, "page.tsx"), example);
+  writeFileSync(join(folder, "guide.js"), guideCode);
 };
 
-const bundleExample = async (): Promise<string> => {
+const bundle = async (file: string): Promise<string> => {
   const result = await build({
     root: folder,
     mode: "development",
@@ -40,17 +45,26 @@ const bundleExample = async (): Promise<string> => {
       write: false,
       minify: false,
       target: "es2024",
-      rolldownOptions: { input: join(folder, "page.tsx") },
+      rolldownOptions: { input: join(folder, file) },
     },
   });
   const [chunk] = [result].flat().flatMap((made) => ("output" in made ? made.output : []));
-  if (chunk?.type !== "chunk") throw new Error("the example gives no program");
+  if (chunk?.type !== "chunk") throw new Error(`${file} gives no program`);
   return chunk.code;
 };
 
 beforeAll(async () => {
-  writeExample();
-  const code = await bundleExample();
+  writePages();
+  const served = {
+    example: [
+      await bundle("page.tsx"),
+      '<!doctype html><body><script type="module" src="/example.js"></script>',
+    ],
+    guide: [
+      await bundle("guide.js"),
+      guidePage.replace(script, '<script type="module" src="/guide.js"></script>'),
+    ],
+  };
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
@@ -62,13 +76,12 @@ beforeAll(async () => {
     if (message.type() === "error" && !/net::ERR|WebSocket/.test(message.text()))
       complaints.push(message.text());
   });
-  await page.route("**/example", (route) =>
-    route.fulfill({
-      contentType: "text/html",
-      body: '<!doctype html><body><script type="module" src="/example.js"></script>',
-    }),
-  );
-  await page.route("**/example.js", (route) => route.fulfill({ contentType: "text/javascript", body: code }));
+  for (const [name, [code = "", body = ""]] of Object.entries(served)) {
+    await page.route(`**/${name}`, (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.route(`**/${name}.js`, (route) =>
+      route.fulfill({ contentType: "text/javascript", body: code }),
+    );
+  }
 });
 
 afterAll(async () => {
@@ -133,5 +146,23 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval 
   await page.locator("li.call", { hasText: "fs_write: ok" }).waitFor();
   await page.locator("output", { hasText: "live, idle" }).waitFor();
   expect(await page.locator("li.user", { hasText: "files" }).count()).toBe(1);
+  expect(complaints).toEqual([]);
+});
+
+test("AP-51: the guide's page shows what an approval is about, takes yes and no alone, and queues what is sent meanwhile", async () => {
+  await page.goto(`${server.url}/guide`);
+  const shows = (text: string): Promise<void> => page.locator("pre", { hasText: text }).waitFor();
+  await say("approve");
+  await shows("Dear sea, please be gentle.");
+  const alerted = page.waitForEvent("dialog");
+  page.once("dialog", (dialog) => void dialog.accept());
+  await say("perhaps");
+  expect((await alerted).message()).toBe("Write yes or no.");
+  await say("Yes");
+  await shows("That was **approve**");
+  await say("slow");
+  await shows("slow");
+  await say("hello");
+  await shows("hello (waits)");
   expect(complaints).toEqual([]);
 });
