@@ -25,6 +25,8 @@ export interface CollectOptions {
   /** The attempt's own signal, which ends the collection at once; a reason that is no `ModelError` is `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
+  /** All of the reply is there at once, whatever its batches are. */
+  readonly isInstant?: boolean;
   /** The result of `readHoldUntil(headers, now)` in rate-headers.ts. */
   readonly holdUntil?: number | undefined;
 }
@@ -77,6 +79,7 @@ const pump = async (
   attempt: CollectAttempt,
 ): Promise<void> => {
   const { reply, options } = attempt;
+  const { isInstant = false } = options;
   let open = true;
   try {
     for (;;) {
@@ -86,7 +89,7 @@ const pump = async (
       attempt.firstAt ??= options.now();
       for (const event of read.value) takeEvent(reply, event);
       const deltas = takeDeltas(reply);
-      if (deltas.length > 0) options.onDelta?.(deltas);
+      if (deltas.length > 0) options.onDelta?.(deltas, isInstant || reply.finish !== undefined);
     }
   } finally {
     if (open) batches.return?.().catch(() => undefined);

@@ -135,8 +135,11 @@ export interface CompleteOptions {
   readonly signal: AbortSignal;
   /** The caller's timers; if absent, the platform's. */
   readonly timers?: Timers;
-  /** Called once per provider read with all deltas of that read, and never after the promise has settled. */
-  readonly onDelta?: (deltas: readonly ItemDelta[]) => void;
+  /**
+   * Called once per provider read with all deltas of that read, and never after the promise has settled; `isWhole` says that
+   * the end of the reply came with them.
+   */
+  readonly onDelta?: (deltas: readonly ItemDelta[], isWhole: boolean) => void;
   /** Called once per provider read with the data of all its frames, as they came; only where somebody may see them. */
   readonly onRaw?: (frames: readonly string[]) => void;
 }

@@ -3,11 +3,12 @@ import type { Run } from "../../src/agent/state/run.ts";
 import type { Host } from "../../src/driver/host.ts";
 import { openLiveText } from "../../src/driver/live-text.ts";
 
-/** A host whose clock is moved by hand; it tells when which texts were shown. */
-const openHost = () => {
+/** A host whose clock is moved by hand; it tells when which texts were shown, and what failed. */
+const openHost = (update: () => void = () => undefined) => {
   let time = 1_000;
   let due: { at: number; run: () => void } | null = null;
   const shown: [number, string][] = [];
+  const failures: unknown[] = [];
   const host = {
     now: () => time,
     after: (ms: number, run: () => void) => {
@@ -15,7 +16,8 @@ const openHost = () => {
       due = timer;
       return { cancel: () => void (due === timer && (due = null)) };
     },
-    update: () => undefined,
+    update,
+    failed: (error: unknown) => void failures.push(error),
     itemGrew: () => undefined,
     itemsClosed: () => undefined,
     show: (deltas: readonly { readonly data: string }[]) =>
@@ -35,50 +37,69 @@ const openHost = () => {
     time = 1_000 + at;
     moveTo(at);
   };
-  return { host: host as unknown as Host, moveTo, skipTo, shown };
+  return { host: host as unknown as Host, moveTo, skipTo, shown, failures };
 };
 
 const piece = (index: number, data: string) => ({ index, kind: "text", off: 0, data }) as const;
 
-test("AP-20: the first piece of an item is shown at once, what follows it every 16 ms, the end by its event", () => {
+test("AP-20: the first piece of an item is shown at once, what follows it every 14 ms, the end by its event", () => {
   const { host, moveTo, shown } = openHost();
   const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
   for (let at = 0; at <= 40; at += 2) {
     moveTo(at);
-    stream.take([piece(0, "x")]);
+    stream.take([piece(0, "x")], false);
   }
   moveTo(41);
-  stream.take([piece(1, "new")]);
+  stream.take([piece(1, "new")], false);
   moveTo(42);
-  stream.take([piece(1, "lost")]);
+  stream.take([piece(1, "lost")], false);
   stream.close();
   moveTo(100);
   expect(shown).toEqual([
     [0, "x"],
-    [16, "x".repeat(7)],
-    [32, "x".repeat(8)],
-    [41, "xxxxx|new"],
+    [14, "x".repeat(6)],
+    [28, "x".repeat(7)],
+    [41, "xxxxxxx|new"],
   ]);
 });
 
 test("AP-20: a timer that fires late makes the frames after it no later", () => {
   const { host, moveTo, skipTo, shown } = openHost();
   const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
-  stream.take([piece(0, "first")]);
+  stream.take([piece(0, "first")], false);
   moveTo(1);
-  stream.take([piece(0, "a")]);
+  stream.take([piece(0, "a")], false);
   skipTo(19);
-  stream.take([piece(0, "b")]);
+  stream.take([piece(0, "b")], false);
   moveTo(70);
-  stream.take([piece(0, "after a pause")]);
+  stream.take([piece(0, "after a pause")], false);
   moveTo(71);
-  stream.take([piece(0, "c")]);
+  stream.take([piece(0, "c")], false);
   moveTo(100);
   expect(shown).toEqual([
     [0, "first"],
     [19, "a"],
-    [32, "b"],
+    [28, "b"],
     [70, "after a pause"],
-    [86, "c"],
+    [84, "c"],
   ]);
+});
+
+test("AP-20: a first piece that cannot be stored fails the session, and not the model that sent it", () => {
+  const full = new Error("full");
+  const { host, shown, failures } = openHost(() => {
+    throw full;
+  });
+  const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
+  stream.take([piece(0, "x")], false);
+  expect([shown, failures]).toEqual([[], [full]]);
+});
+
+test("AP-20: of a reply that is there at once nothing is shown before its event", () => {
+  const { host, moveTo, shown } = openHost();
+  const stream = openLiveText(host, "main", { id: "run_1", turn: 1 } as Run, 1);
+  stream.take([piece(0, "x")], true);
+  stream.close();
+  moveTo(100);
+  expect(shown).toEqual([]);
 });

@@ -370,6 +370,24 @@ test("MO-2: the deltas of one read go out in one call, adjacent ones merged", as
   ]);
 });
 
+test("MO-2: deltas that come with the reply's end are told as the last, and so are all of a reply that is there at once", async () => {
+  const lastOf = async (batches: readonly (readonly ModelEvent[])[], isInstant: boolean) => {
+    const told: boolean[] = [];
+    await collected(batches, { isInstant, onDelta: (_, isWhole) => told.push(isWhole) });
+    return told;
+  };
+  expect(
+    await lastOf(
+      [
+        [start, text("He")],
+        [text("llo"), end()],
+      ],
+      false,
+    ),
+  ).toEqual([false, true]);
+  expect(await lastOf([[start, text("He")], [text("llo")], [end()]], true)).toEqual([true, true]);
+});
+
 test("MO-2: a call is named with the first delta of its item only, arguments or not", async () => {
   const calls: ItemDelta[] = [];
   const batches = [[start, call(0, "t", "c1")], [input(0, "{")], [input(0, "}")], [end()]];

@@ -86,7 +86,9 @@ export const redactCompleter = (completer: Completer, redactor: Redactor): Compl
     const shown = onRaw && createFrameFilter(redactor);
     const options = {
       ...rest,
-      ...(onDelta && { onDelta: (deltas: readonly ItemDelta[]) => onDelta(told(deltas)) }),
+      ...(onDelta && {
+        onDelta: (deltas: readonly ItemDelta[], isWhole: boolean) => onDelta(told(deltas), isWhole),
+      }),
       ...(onRaw && shown && { onRaw: (frames: readonly string[]) => onRaw(frames.map(shown)) }),
     };
     try {

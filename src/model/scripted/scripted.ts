@@ -228,6 +228,7 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
         startedAt,
         now,
         signal,
+        isInstant: delay === 0,
         ...(onDelta !== undefined && { onDelta }),
       });
       return { ...completion, requestHash: sha256Hex(bodyOf(request)) };
