@@ -61,6 +61,15 @@ const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
   preview: kind === "tool_input" ? "" : preview(text),
 });
 
+/** A failure to store is the session's, and none of the model whose reply is being read. */
+const runForSession = (host: Host, work: () => void): void => {
+  try {
+    work();
+  } catch (error) {
+    host.failed(error);
+  }
+};
+
 export const openLiveText = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
   const items = new Map<number, StreamItem>();
   let timer: { cancel(): void } | null = null;
@@ -98,23 +107,15 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
     host.show([...items.values()].flatMap(unsent));
   };
 
-  /** A failure to store is the session's, and none of the model whose reply is being read. */
-  const flushNow = (): void => {
-    timer?.cancel();
-    try {
-      flush();
-    } catch (error) {
-      host.failed(error);
-    }
-  };
-
   return {
     take: (deltas, isWhole) => {
       if (closed) return;
       const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
       // Of a reply that is there already its event brings the text as soon.
-      if (hasNew && !isWhole) flushNow();
-      else timer ??= host.after(Math.max(0, dueAt - host.now()), flush);
+      if (hasNew && !isWhole) {
+        timer?.cancel();
+        runForSession(host, flush);
+      } else timer ??= host.after(Math.max(0, dueAt - host.now()), flush);
     },
     close: () => {
       closed = true;

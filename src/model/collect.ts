@@ -74,12 +74,14 @@ const raceAbort = (work: Promise<void>, origin: AttemptOrigin, signal?: AbortSig
   });
 };
 
+const isWhole = ({ reply, options }: CollectAttempt): boolean =>
+  options.isInstant === true || reply.finish !== undefined;
+
 const pump = async (
   batches: AsyncIterator<readonly ModelEvent[]>,
   attempt: CollectAttempt,
 ): Promise<void> => {
   const { reply, options } = attempt;
-  const { isInstant = false } = options;
   let open = true;
   try {
     for (;;) {
@@ -89,7 +91,7 @@ const pump = async (
       attempt.firstAt ??= options.now();
       for (const event of read.value) takeEvent(reply, event);
       const deltas = takeDeltas(reply);
-      if (deltas.length > 0) options.onDelta?.(deltas, isInstant || reply.finish !== undefined);
+      if (deltas.length > 0) options.onDelta?.(deltas, isWhole(attempt));
     }
   } finally {
     if (open) batches.return?.().catch(() => undefined);

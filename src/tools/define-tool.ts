@@ -227,7 +227,7 @@ function schemaOf(params: z.ZodObject): Json {
 function checkDescriptions(name: string, { shape }: z.ZodObject): void {
   for (const [field, type] of Object.entries(shape)) {
     if (!(type as z.ZodType).meta()?.description) {
-      throw new Error(`tool ${name}: the parameter ${field} has no description`);
+      throw new Error(`tool ${name}: the parameter ${field} has no description; add .describe("…") to it`);
     }
   }
 }

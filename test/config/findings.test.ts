@@ -162,6 +162,13 @@ test("TB-19 CF-20: headers are bound to origins, and secrets in them stand in no
   ]);
 });
 
+test("CF-25: a toolbox like no other is told with where toolboxes of a team's own come from", async () => {
+  const [said = ""] = await complaints(team().replace("[filesystem]", "[sea]"));
+  expect(said).toMatch(
+    /no toolbox "sea"\n {2}known: ask, .*; toolboxes of your own are what extensions\.ts exports as toolboxes$/,
+  );
+});
+
 test("CF-14: a compaction_threshold that nothing uses is said to be ignored", async () => {
   const threshold = "options: { compaction_threshold: 0.5 }";
   expect(await complaints(team({ agent: `    ${threshold}` }))).toEqual([

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/cli/client/person.ts";
 import { run } from "../../src/cli/run.ts";
@@ -66,6 +68,7 @@ const playPerson = (env: Person["env"] = {}, isTerminal = true): PlayedPerson =>
         news = Promise.withResolvers();
       }
     },
+    stopReading: () => undefined,
     onInterrupt: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -131,7 +134,7 @@ test("AP-53: chat answers an approval in place, by its number a question, and in
   expect(person.said()).toMatch(/\? Allow shared_state_set\?/);
   person.type("maybe");
   await until("the refusal", () => (person.warned().includes("type y, n, s or e") ? true : null));
-  person.type("y");
+  person.type("approve");
   await says(person, "· shared_state_set");
   person.type("ask");
   await says(person, "Type the answer");
@@ -211,6 +214,25 @@ test("AP-53: Ctrl-C cancels the run, once more leaves", async () => {
   expect(person.warned()).toContain("Ctrl-C once more leaves");
   person.interrupt();
   expect(await ended).toBe(0);
+});
+
+test("AP-53: chat says that a message waits for the run, and that it was not taken up when the run was cancelled", async () => {
+  const { person, ended } = chat();
+  person.type("slow");
+  await says(person, "The tide comes in");
+  person.type("And then?");
+  await until("it waits", () => person.warned().includes("(it waits for the end of the run)") || null);
+  person.interrupt();
+  await says(person, "(not taken up: And then?)");
+  person.leave();
+  await ended;
+});
+
+test("AP-53: /quit leaves although the input stays open, as that of a terminal does", async () => {
+  const env = { ...process.env, LIMPET_URL: server.url, LIMPET_KEY: adminKey };
+  const child = spawn(process.execPath, ["src/cli/main.ts", "chat"], { cwd: root, env });
+  child.stdin.write("hello\n/quit\n");
+  expect(await once(child, "exit")).toEqual([0, null]);
 });
 
 test("AP-53: what was shown of a reply that Ctrl-C cancels is not shown again", async () => {

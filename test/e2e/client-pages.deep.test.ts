@@ -146,6 +146,8 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval 
   await page.locator("li.call", { hasText: "fs_write: ok" }).waitFor();
   await page.locator("output", { hasText: "live, idle" }).waitFor();
   expect(await page.locator("li.user", { hasText: "files" }).count()).toBe(1);
+  await page.reload();
+  await page.locator("li.user", { hasText: "files" }).waitFor();
   expect(complaints).toEqual([]);
 });
 

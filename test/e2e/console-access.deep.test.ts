@@ -142,6 +142,25 @@ test("AP-54: on a phone the first page shows the field, what to try and the firs
   await close();
 });
 
+test("AP-54: on a phone the menu of the last session in view is whole in view, too", async () => {
+  const { post } = createApi(server.url);
+  await Promise.all(Array.from({ length: 10 }, (_, at) => post("/v1/sessions", { title: `Row ${at}` })));
+  const { page, close } = await openConsole(browser, server.url, { viewport: phone });
+  await page.goto(`${server.url}/console`);
+  const rows = page.locator(".session");
+  await expect.poll(() => rows.count()).toBeGreaterThan(10);
+  const tops = await rows.evaluateAll((all) => all.map((row) => row.getBoundingClientRect().top));
+  await rows
+    .nth(tops.findLastIndex((top) => top < phone.height - 130))
+    .getByRole("button")
+    .last()
+    .click();
+  const box = await page.getByRole("menu").boundingBox();
+  expect((box?.y ?? phone.height) + (box?.height ?? 0)).toBeLessThanOrEqual(phone.height - 60);
+  expect(box?.y).toBeGreaterThan(0);
+  await close();
+});
+
 test("AP-54: a budget that ended the run is told once in the log, and its cost stands beside it", async () => {
   const { page, close, logText } = await openConsole(browser, server.url);
   await show(page, sessions.budget, "The run stopped: budget used up");
@@ -190,6 +209,11 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   await page
     .getByText("It stands for 9 messages, which are no longer sent because the context was over 70 % full")
     .waitFor();
+  const search = page.getByRole("searchbox", { name: "Find in this request" });
+  await search.fill("seq 1 450");
+  await expect.poll(() => rows.allTextContents()).toEqual([expect.stringContaining("9 messages")]);
+  await page.getByRole("tab", { name: "Sent 4" }).click();
+  await page.getByText("Nothing here; All has 9.").waitFor();
   await page.locator('[data-key="["]:enabled').waitFor();
   await press("[");
   await page.getByText("Turn 5 sent").waitFor();
@@ -353,8 +377,9 @@ test("AP-54: sessions are renamed, filtered and deleted from the list, which ask
   await page.getByRole("tab", { name: "Needs you 2" }).click();
   await expect.poll(() => page.locator(".session").count()).toBe(2);
   await page.getByRole("tab", { name: "All" }).click();
-  await row.getByRole("button", { name: "What to do with this session" }).click();
+  await row.getByRole("button", { name: "What to do with Renamed" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
+  await page.getByRole("heading", { name: "Delete “Renamed”?" }).waitFor();
   await page.getByRole("button", { name: "Delete it" }).click();
   await expect.poll(() => page.locator(".session", { hasText: "Renamed" }).count()).toBe(0);
   await close();

@@ -238,7 +238,7 @@ test("AP-70 AP-51: the README's page talks through its Vite line, and another or
     await page.locator("pre", { hasText: "Is anybody there?" }).waitFor();
     const direct = await fetch(`http://localhost:${port}/v1/agents`, { headers: { Origin: origin } });
     const { detail } = await direct.json<{ detail: string }>();
-    const { text = "" } = guide.blocks.find(({ role }) => role === "page/vite.config.js") ?? {};
+    const { text = "" } = guide.blocks.find(({ role }) => role === "page/vite.config.mjs") ?? {};
     const [line = "none"] = /server: .*(?= };)/.exec(here(text)) ?? [];
     expect([direct.status, detail]).toEqual([403, expect.stringContaining(line)]);
   } finally {

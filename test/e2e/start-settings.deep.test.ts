@@ -103,9 +103,9 @@ test("AP-70: a secret that is missing since a change is told after it, once", as
   const from = group.output().length;
   const real = '  - { name: real, kind: anthropic, model: claude-sonnet-5, api_key: "${REAL_KEY}" }';
   writeFileSync(file, team.replace("providers:", `providers:\n${real}`));
-  const way = "add REAL_KEY to secrets in wrangler.toml, write them into .dev.vars and start again";
+  const way = "add REAL_KEY to secrets in wrangler.toml, write it into .dev.vars and start again";
   const missing = `secrets       missing: REAL_KEY; ${way}\n`;
-  const built = "default is built anew; its agents that need REAL_KEY begin no session until that is set\n";
+  const built = "default is built anew; what needs REAL_KEY is refused until it is set\n";
   expect(await awaitWords(from, missing)).toContain(built + missing);
   const after = group.output().length;
   writeFileSync(file, team);

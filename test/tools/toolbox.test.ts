@@ -69,7 +69,9 @@ test("TB-1: definitions get their defaults; bad names and undescribed parameters
     expect(() => define(name, z.strictObject({}))).toThrow(
       `"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`,
     );
-  expect(() => define("x", z.strictObject({ a: z.string() }))).toThrow("parameter a has no description");
+  expect(() => define("x", z.strictObject({ a: z.string() }))).toThrow(
+    'parameter a has no description; add .describe("…") to it',
+  );
 });
 
 test("toolboxes §3: every built-in schema is an object of JSON Schema 2020-12 with all fields described", () => {

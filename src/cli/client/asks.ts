@@ -16,6 +16,9 @@ const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): str
     ? `${toPlainText(server)}, which needs a key that may decide`
     : `${toPlainText(server)}: ${toPlainText(url)}`;
 
+const rememberLine = ({ tool, pattern }: { readonly tool: string; readonly pattern: string }): string =>
+  `  remembered, it allows ${pattern === "*" ? `every ${toPlainText(tool)}` : `${toPlainText(tool)} ${toPlainText(pattern)}`}`;
+
 /** Says what is asked. */
 const subjectLines = ({
   kind,
@@ -35,9 +38,7 @@ const subjectLines = ({
       ...toPlainText(JSON.stringify(approval.input, null, 2))
         .split("\n")
         .map((line) => `  ${line}`),
-      ...(approval.remember === undefined
-        ? []
-        : [`  remembers ${toPlainText(approval.remember.tool)} ${toPlainText(approval.remember.pattern)}`]),
+      ...(approval.remember === undefined ? [] : [rememberLine(approval.remember)]),
     ];
   if (budget !== undefined)
     return [`? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`];
@@ -92,17 +93,25 @@ const parseInput = (text: string): AskAnswer["input"] | undefined => {
   }
 };
 
+/** Words that say the same as the letters, those of the command `answer` among them. */
+const lettersOf: ReadonlyMap<string, string> = new Map([
+  ["yes", "y"],
+  ["approve", "y"],
+  ["no", "n"],
+  ["deny", "n"],
+  ["edit", "e"],
+]);
+
 const readApproval = (line: string): AskAnswer | string => {
   const [word = "", ...rest] = line.split(" ");
   const more = rest.join(" ").trim();
-  switch (word.toLowerCase()) {
+  const given = word.toLowerCase();
+  switch (lettersOf.get(given) ?? given) {
     case "y":
-    case "yes":
       return { decision: "approve" };
     case "s":
       return { decision: "approve", remember: "session" };
     case "n":
-    case "no":
       return { decision: "deny", ...(more === "" ? {} : { message: more }) };
     case "e": {
       const input = parseInput(more);
@@ -111,7 +120,7 @@ const readApproval = (line: string): AskAnswer | string => {
         : { decision: "edit", input };
     }
     default:
-      return "type y, n, s or e";
+      return "type y, n, s or e; Ctrl-D leaves, and the session waits";
   }
 };
 

@@ -83,8 +83,10 @@ const takeLine = async (
   const answer = ask === undefined ? null : readAnswer(ask, line);
   if (typeof answer === "string") return person.warn(answer);
   try {
-    if (ask === undefined || answer === null) await session.send({ content: line, on_busy: "queue" });
-    else {
+    if (ask === undefined || answer === null) {
+      const { status } = await session.send({ content: line, on_busy: "queue" });
+      if (status === "accepted") person.warn("(it waits for the end of the run)");
+    } else {
       await session.answer(ask.id, answer);
       await waitFor(open, (now) => now.status === "closed" || now.asks.every(({ id }) => id !== ask.id));
     }
@@ -150,6 +152,7 @@ export const chat = async (session: SessionClient, person: Person, json: boolean
   } finally {
     stop();
     stopInterrupt();
+    person.stopReading();
     open.close();
   }
 };

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import type { Interface } from "node:readline";
 
 /** Somebody at a terminal, or a script in their place: what they type, and where text for them goes. */
 export interface Person {
@@ -8,6 +9,8 @@ export interface Person {
   readonly warn: (line: string) => void;
   /** Gives what is typed line by line, until there is no more. */
   readonly lines: () => AsyncIterable<string>;
+  /** Reads no more: an input that stays open, as a terminal's does, would keep the process. */
+  readonly stopReading: () => void;
   /** Calls back at each Ctrl-C, which then ends nothing by itself; returns how to stop that. */
   readonly onInterrupt: (listener: () => void) => () => void;
   readonly isTerminal: boolean;
@@ -30,11 +33,17 @@ export const awaitFirstLine = async (person: Person): Promise<Person | null> => 
   }
 };
 
+let reader: Interface | null = null;
+
 /** The one who called this process. */
 export const processPerson: Person = {
   write: (text) => void process.stdout.write(text),
   warn: (line) => void process.stderr.write(`${line}\n`),
-  lines: () => createInterface({ input: process.stdin, terminal: false }),
+  lines: () => {
+    reader = createInterface({ input: process.stdin, terminal: false });
+    return reader;
+  },
+  stopReading: () => reader?.close(),
   onInterrupt: (listener) => {
     process.on("SIGINT", listener);
     return () => void process.off("SIGINT", listener);

@@ -5,7 +5,7 @@ import type {
   TranscriptEntry,
   TranscriptThread,
 } from "../../client/index.ts";
-import { callLine, money, oneLine, toPlainText } from "./plain.ts";
+import { callLine, money, oneLine, outputText, toPlainText } from "./plain.ts";
 
 /** This file writes a transcript to a terminal as it grows: what was written stays, and only what is new follows. */
 
@@ -27,6 +27,10 @@ interface ScreenDraft {
   /** Messages of the person are written, too. */
   readonly echo: boolean;
 }
+
+type NoteEvent = Extract<TranscriptEntry, { readonly kind: "note" }>["event"];
+
+type RunEnd = Extract<NoteEvent, { readonly type: "run_end" }>["data"];
 
 const keyOf = (thread: TranscriptThread, entry: TranscriptEntry): string => `${thread.id} ${entry.id}`;
 
@@ -121,6 +125,20 @@ const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, en
   return isDone;
 };
 
+const endWords = ({ state, reason, error }: RunEnd): string =>
+  state === "cancelled" ? "stopped" : `run ${state}: ${oneLine(error?.detail ?? reason, 400)}`;
+
+/** Says what else a person has to know of a thread; null if it is nothing. */
+const noteLine = ({ id }: TranscriptThread, event: NoteEvent): string | null => {
+  if (event.type === "run_end" && id === "main" && event.data.state !== "completed")
+    return endWords(event.data);
+  if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
+    return `(the model call failed: ${toPlainText(event.data.code)}${event.data.retry_at === null ? "" : "; it is tried again"})`;
+  return event.type === "input_returned"
+    ? `(not taken up: ${oneLine(outputText(event.data.content))})`
+    : null;
+};
+
 const writeEntry = (
   draft: ScreenDraft,
   thread: TranscriptThread,
@@ -129,21 +147,8 @@ const writeEntry = (
 ): boolean => {
   if (entry.kind === "message") return writeMessage(draft, thread, key, entry);
   if (entry.kind === "call") return writeCall(draft, thread, key, entry);
-  const { event } = entry;
-  if (event.type === "run_end" && thread.id === "main" && event.data.state !== "completed")
-    writeLine(
-      draft,
-      0,
-      event.data.state === "cancelled"
-        ? "stopped"
-        : `run ${event.data.state}: ${oneLine(event.data.error?.detail ?? event.data.reason, 400)}`,
-    );
-  if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
-    writeOf(
-      draft,
-      thread,
-      `(the model call failed: ${toPlainText(event.data.code)}${event.data.retry_at === null ? "" : "; it is tried again"})`,
-    );
+  const line = noteLine(thread, entry.event);
+  if (line !== null) writeOf(draft, thread, line);
   return true;
 };
 

@@ -183,7 +183,8 @@ const explainMissing = (team: string, missing: readonly string[]): string => {
   const { secrets } = readDeclaredNames(readWranglerFile(root), team);
   const undeclared = missing.filter((name) => secrets?.has(name) === false);
   const first = undeclared.length === 0 ? "" : `add ${undeclared.join(", ")} to secrets in wrangler.toml, `;
-  return `missing: ${missing.join(", ")}; ${first}write them into ${variables} and start again`;
+  const them = missing.length === 1 ? "it" : "them";
+  return `missing: ${missing.join(", ")}; ${first}write ${them} into ${variables} and start again`;
 };
 
 /** Creates a report of the secrets that are missing; it is silent while they are those that it told last. */
@@ -198,11 +199,11 @@ const createSecretReport = (team: string): ((readiness: Readiness | null) => voi
   };
 };
 
-/** Says that a new build is served, and whether sessions can begin with it. */
+/** Says that a new build is served, and what does not work yet: sessions of agents, or calls of tools. */
 const describeRebuild = (team: string, readiness: Readiness | null): string => {
   const missing = readiness?.missing_secrets ?? [];
   if (missing.length === 0) return `${team} is built anew; new sessions begin with it`;
-  return `${team} is built anew; its agents that need ${missing.join(", ")} begin no session until that is set`;
+  return `${team} is built anew; what needs ${missing.join(", ")} is refused until it is set`;
 };
 
 /** Prints where the server is, and how it ends. */
@@ -230,15 +231,21 @@ const readPort = (wanted: string): number | null => {
   return null;
 };
 
+/** Writes the command that serves a team at a port that is free now. */
+const commandFor = async (team: string): Promise<string> => {
+  const environment = team === "default" ? "" : ` --env ${team}`;
+  return `npm start --${environment} --port ${await freePort()}`;
+};
+
 /** Claims the folder of sessions and returns whether it and the port are free; a sentence says what is not. */
-const isFree = async (sessions: string, port: number): Promise<boolean> => {
+const isFree = async (team: string, sessions: string, port: number): Promise<boolean> => {
   const user = await claimFolder(resolve(root, sessions), `http://localhost:${port}`);
   if (user !== null)
     print(
-      `The server at ${user} uses the sessions in ${sessions}: stop it first, or keep others with npm start -- --port 9000 --persist-to ${sessions}-2`,
+      `The server at ${user} uses the sessions in ${sessions}: stop it first, or keep others with ${await commandFor(team)} --persist-to ${sessions}-2`,
     );
   else if (await isListening(port))
-    print(`Port ${port} is taken; npm start -- --port 9000 serves at another.`);
+    print(`Port ${port} is taken; ${await commandFor(team)} serves at another.`);
   else return true;
   return false;
 };
@@ -252,7 +259,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? configuredPort());
-  if (port === null || !(await isFree(sessions, port))) process.exit(1);
+  if (port === null || !(await isFree(team, sessions, port))) process.exit(1);
   if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
@@ -280,7 +287,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
     printReady(team, opened, readiness, reportSecrets);
     void reportTypes();
   } catch (fault) {
-    print(`${String(fault)}\nnpm start -- --port 9000 serves at another port.`);
+    print(`${String(fault)}\n${await commandFor(team)} serves at another port.`);
     process.kill(process.pid, "SIGTERM");
   }
 };

@@ -36,6 +36,16 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
   };
 };
 
+/** Where toolboxes come from that are not built in. */
+const ownToolboxes = "toolboxes of your own are what extensions.ts exports as toolboxes";
+
+/** Suggests a toolbox: the nearest, or all and where others come from. */
+const suggestToolbox = (known: KnownTools, name: string): string => {
+  const hint = known.suggestToolbox(name) ?? "";
+  if (hint.startsWith("did you mean")) return hint;
+  return hint === "" ? ownToolboxes : `${hint}; ${ownToolboxes}`;
+};
+
 const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: KnownTools): void => {
   const object = nodeAt(draft.root, draft.writtenPath([...path, "name"])) !== undefined;
   const tools = draft.toolboxes.get(entry.name);
@@ -44,9 +54,7 @@ const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: Kn
       "unknown_toolbox",
       object ? [...path, "name"] : path,
       `there is no toolbox "${entry.name}"`,
-      {
-        hint: known.suggestToolbox(entry.name),
-      },
+      { hint: suggestToolbox(known, entry.name) },
     );
   }
   if (tools === undefined) return;

@@ -6,31 +6,38 @@ import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { countLines, countOf, formatCount } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { blocksOf, joinBlocks, originalText } from "./originals.ts";
+import { blocksOf, joinBlocks, originalText, readOriginals } from "./originals.ts";
 import type { OriginalBlock, WireMessage } from "./originals.ts";
 import { describeRow } from "./reasons.ts";
+import { isLeftOut } from "./row-list.ts";
 import type { ContextRow, ContextView } from "./view.ts";
 
 /** What an opened row shows: why it is as it is, the text or the originals, and what can be done. */
-
-/** So many messages come in one answer of the API. */
-const most = 200;
 
 /** Loads the originals of what a row stands for, the newest first where there are too many. */
 const useOriginals = (row: ContextRow, thread: string, wanted: boolean): readonly WireMessage[] | null => {
   const { api } = useApp();
   const { id } = useSession();
-  const [first = 0] = row.places;
-  const last = row.places.at(-1);
-  const loaded = useLoad(`${id} ${row.id} ${String(wanted)}`, async (signal) => {
-    if (!wanted || last === undefined) return null;
-    const limit = Math.min(most, last - first + 1);
-    const query = `thread=${thread}&retired=true&before=${last + 1}&limit=${limit}`;
-    const { data } = await api.read<{ readonly data: readonly WireMessage[] }>(
-      `/sessions/${id}/messages?${query}`,
-      { signal },
-    );
-    return data.filter((message) => row.messages.includes(message.id));
+  const loaded = useLoad(`${id} ${row.id} ${String(wanted)}`, (signal) =>
+    wanted ? readOriginals(api, id, thread, [row], signal) : Promise.resolve(null),
+  );
+  return loaded.value;
+};
+
+/** Loads the texts of rows that are not in the request as they were, by row, once somebody looks for one. */
+export const useOriginalTexts = (
+  rows: readonly ContextRow[],
+  thread: string,
+  wanted: boolean,
+): ReadonlyMap<string, string> | null => {
+  const { api } = useApp();
+  const { id } = useSession();
+  const left = rows.filter(isLeftOut);
+  const key = `${id} ${thread} ${left.map((row) => row.id).join(" ")} ${String(wanted)}`;
+  const loaded = useLoad(key, async (signal) => {
+    const originals = wanted ? await readOriginals(api, id, thread, left, signal) : [];
+    const texts = new Map(originals.map((message) => [message.id, originalText(message)]));
+    return new Map(left.map((row) => [row.id, row.messages.map((each) => texts.get(each) ?? "").join("\n")]));
   });
   return loaded.value;
 };

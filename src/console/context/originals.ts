@@ -1,6 +1,7 @@
 import type { KnownCalls } from "./names.ts";
 import { callsById, nameCall, nameMessage } from "./names.ts";
-import type { SeenMessage } from "./view.ts";
+import type { Api } from "../state/api.ts";
+import type { ContextRow, SeenMessage } from "./view.ts";
 
 /** Messages that are no longer sent, as the session keeps them. */
 
@@ -47,6 +48,29 @@ const partText = (part: WirePart): string => {
 
 /** The whole text of a message, as it compares with what was sent of it. */
 export const originalText = ({ parts }: WireMessage): string => parts.map(partText).join("\n");
+
+/** So many messages come in one answer of the API. */
+const most = 200;
+
+/** Reads the originals of what rows of a thread stand for, the newest where there are too many. */
+export const readOriginals = async (
+  api: Pick<Api, "read">,
+  session: string,
+  thread: string,
+  rows: readonly ContextRow[],
+  signal: AbortSignal,
+): Promise<readonly WireMessage[]> => {
+  const places = rows.flatMap((row) => row.places);
+  if (places.length === 0) return [];
+  const before = Math.max(...places) + 1;
+  const limit = Math.min(most, before - Math.min(...places));
+  const { data } = await api.read<{ readonly data: readonly WireMessage[] }>(
+    `/sessions/${session}/messages?thread=${thread}&retired=true&before=${before}&limit=${limit}`,
+    { signal },
+  );
+  const ids = new Set(rows.flatMap((row) => row.messages));
+  return data.filter(({ id }) => ids.has(id));
+};
 
 /** A message with what a person is told of it. */
 export interface OriginalBlock {

@@ -12,6 +12,7 @@ import type { ContextPlace } from "../state/route.ts";
 import { findSteps } from "./calls.ts";
 import type { Steps } from "./calls.ts";
 import { Changes } from "./changes.tsx";
+import { useOriginalTexts } from "./opened.tsx";
 import { Rows } from "./rows.tsx";
 import { countMessages, isChanged, isLeftOut, isSent, rowsOf } from "./row-list.ts";
 import { describeView } from "./sentences.ts";
@@ -124,6 +125,23 @@ const AsSent = ({ address }: { readonly address: string }) => {
   );
 };
 
+const Search = ({ onSearch }: { readonly onSearch: (text: string) => void }) => (
+  <label class="search">
+    <Icon name="search" />
+    <input
+      class="field"
+      type="search"
+      placeholder="Find in this request"
+      aria-label="Find in this request"
+      onInput={({ currentTarget }) => onSearch(currentTarget.value)}
+    />
+  </label>
+);
+
+/** Says that a filter shows nothing, and whether what is looked for stands elsewhere. */
+const describeNothing = (found: readonly ContextRow[]): string =>
+  found.length === 0 ? "Nothing here." : `Nothing here; All has ${countMessages(found)}.`;
+
 interface BodyProps {
   readonly view: ContextView;
   /** The share of the window where effects make the context smaller; null if nobody knows. */
@@ -137,8 +155,10 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
   const rows = useMemo(() => rowsOf(view, shrinksAt), [view, shrinksAt]);
   const wanted = search.trim().toLowerCase();
   const keeps = filters.find(({ id }) => id === filter)?.keeps ?? (() => true);
+  const originals = useOriginalTexts(rows, view.thread, wanted !== "");
   const found = (row: ContextRow): boolean =>
-    wanted === "" || `${row.name} ${row.text} ${row.by ?? ""}`.toLowerCase().includes(wanted);
+    wanted === "" ||
+    [row.name, row.text, row.by, originals?.get(row.id)].join(" ").toLowerCase().includes(wanted);
   // Unchanged rows stay as one line beside the changes, so that these stand where they were sent.
   const folds = filter === "changed" && wanted === "";
   const shown = rows.filter((row) => found(row) && (folds || keeps(row)));
@@ -158,16 +178,7 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
             label: `${label} ${countMessages(rows.filter(counts))}`,
           }))}
         />
-        <label class="search">
-          <Icon name="search" />
-          <input
-            class="field"
-            type="search"
-            placeholder="Find in this request"
-            aria-label="Find in this request"
-            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-          />
-        </label>
+        <Search onSearch={setSearch} />
       </div>
       <div id="context-rows" role="tabpanel" aria-label="Messages">
         <div class="context-columns meta" aria-hidden="true">
@@ -184,7 +195,7 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
           chosen={chosen}
           onChoose={setChosen}
         />
-        {shown.length === 0 && <p class="empty meta">Nothing here.</p>}
+        {shown.length === 0 && <p class="empty meta">{describeNothing(rows.filter(found))}</p>}
       </div>
     </>
   );

@@ -123,6 +123,7 @@ const ActionList = ({ actions, onRun, onClose }: ListProps) => {
         <input
           class="field"
           role="combobox"
+          placeholder="Find what to do"
           aria-label="What to do"
           aria-expanded="true"
           aria-controls="palette-list"

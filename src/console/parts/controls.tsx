@@ -121,6 +121,16 @@ const ItemButton = ({ item, onPick }: { readonly item: MenuItem; readonly onPick
   </button>
 );
 
+/** The height of an item for a finger, and that of what may stand at the foot of the page, in pixels. */
+const [itemHeight, footHeight] = [44, 60];
+
+/** Turns a menu upwards that would not fit below its button. */
+const wayOf = (root: HTMLElement | null, wanted: "down" | "up", items: number): "down" | "up" => {
+  const { bottom = 0, top = 0 } = root?.getBoundingClientRect() ?? {};
+  const below = innerHeight - bottom - footHeight;
+  return below < items * itemHeight && below < top ? "up" : wanted;
+};
+
 /** A button that opens a list of things to do, or of choices. */
 export const Menu = ({
   label,
@@ -130,8 +140,10 @@ export const Menu = ({
   side = "right",
   class: kind = "",
 }: MenuProps) => {
-  const [open, setOpen] = useState(false);
+  const [way, setWay] = useState<"down" | "up" | null>(null);
   const root = useRef<HTMLDivElement>(null);
+  const open = way !== null;
+  const setOpen = (isOpen: boolean): void => setWay(isOpen ? wayOf(root.current, opens, items.length) : null);
   const id = useId();
   useOpenMenu(root, open, () => setOpen(false));
   const close = (): void => {
@@ -164,7 +176,7 @@ export const Menu = ({
         {!isIcon && <Icon name="down" />}
       </button>
       {open && (
-        <div role="menu" id={id} aria-label={label} class={`${opens} ${side}`}>
+        <div role="menu" id={id} aria-label={label} class={`${way} ${side}`}>
           {items.map((item) => (
             <ItemButton key={item.label} item={item} onPick={close} />
           ))}

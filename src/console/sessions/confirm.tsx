@@ -1,17 +1,18 @@
 import { Confirm } from "../parts/dialog.tsx";
 import { useApp } from "../state/app.ts";
+import { titleOf } from "./status.ts";
 
 /** What is asked once before something is taken away from a session, or all of it. */
 
 const questions = {
   clear: {
-    title: "Clear this session?",
+    title: "Clear",
     text: "The agent no longer sees its conversation, your view of it is emptied, too, and a new count of costs begins. The originals stay in the Events tab.",
     verb: "Clear it",
   },
   delete: {
-    title: "Delete this session?",
-    text: "Its conversation, files and costs are removed for good.",
+    title: "Delete",
+    text: "Its conversation and files are removed for good; what it cost stays counted.",
     verb: "Delete it",
   },
 } as const;
@@ -32,5 +33,8 @@ export const SessionConfirm = ({ id, question, onClose }: SessionConfirmProps) =
     if (route.get().session === id) go({ session: null, context: null });
     report(sessions.remove(id));
   };
-  return <Confirm {...questions[question]} onDo={act} onClose={onClose} />;
+  const row = sessions.list.get().rows.find((each) => each.id === id);
+  const name = row === undefined ? "this session" : `“${titleOf(row)}”`;
+  const { title, ...words } = questions[question];
+  return <Confirm {...words} title={`${title} ${name}?`} onDo={act} onClose={onClose} />;
 };

@@ -65,9 +65,11 @@ export const Rename = ({ row, onDone }: RenameProps) => {
 /** What can be done with a session; both places that offer it ask once before they take something away. */
 export const SessionMenu = ({
   row,
+  name = "this session",
   onRename,
 }: {
   readonly row: Pick<SessionRow, "id">;
+  readonly name?: string;
   readonly onRename: () => void;
 }) => {
   const { showPermissions } = useApp();
@@ -75,7 +77,7 @@ export const SessionMenu = ({
   return (
     <>
       <Menu
-        label="What to do with this session"
+        label={`What to do with ${name}`}
         items={[
           { label: "Rename", run: onRename },
           { label: "Permissions…", run: showPermissions },
@@ -124,7 +126,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           </span>
         </a>
       )}
-      <SessionMenu row={row} onRename={() => setRenaming(true)} />
+      <SessionMenu row={row} name={titleOf(row)} onRename={() => setRenaming(true)} />
     </li>
   );
 });
