@@ -30,6 +30,10 @@ export const readBindings = (
   return Object.fromEntries(found.map((name) => [name, bound]));
 };
 
+/** Lists the classes of the Worker's Durable Objects; all teams have the same. */
+export const readObjectNames = (toml: string): readonly string[] =>
+  Array.from(toml.matchAll(/^\[exports\.(\w+)\]$/gm), ([, name = ""]) => name);
+
 /** Returns the name of the Worker that is bound as the team's sandbox; null if none is. */
 export const readSandboxName = (toml: string, team: string): string | null => {
   // A binding is a table of its own, or stands in braces.

@@ -149,6 +149,7 @@ test("AP-71: a dry run asks nobody, and leaves nothing but what wrangler's own d
     code: 0,
     lines: [
       "acme needs the secrets LIMPET_ADMIN_KEY, ANTHROPIC_API_KEY",
+      "its Durable Objects, which wrangler does not list: SessionObject, TeamObject, TenantObject, ProviderGate",
       "nothing was uploaded; once its secrets are set, this deploys it: npx limpet deploy acme",
     ],
   });

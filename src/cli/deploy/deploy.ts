@@ -5,6 +5,7 @@ import {
   findEntryProblem,
   findEnvironment,
   readDeclaredNames,
+  readObjectNames,
   readSandboxName,
   readWranglerFile,
 } from "../bindings.ts";
@@ -78,10 +79,13 @@ const deployTeam = async (
   const targets = await deployWorker([environmentFlag(team), ...dryRun], root);
   if (targets === null) return exitCodes.diagnostics;
   if (dryRun.length === 0) printNextCall(terminal, team, targets);
-  else
+  else {
+    const objects = readObjectNames(readWranglerFile(root)).join(", ");
+    terminal.print(`its Durable Objects, which wrangler does not list: ${objects}`);
     terminal.print(
       `nothing was uploaded; once its secrets are set, this deploys it: npx limpet deploy ${team}`,
     );
+  }
   return exitCodes.fine;
 };
 
