@@ -323,13 +323,16 @@ test("AP-54: a run that waits for something else than the person says what, and 
 });
 
 test.each([
-  ["max_cost_usd: 1.074 of 1 USD are spent", "The run spent its limit of $1.00"],
+  ["max_cost_usd: 1.074 of 1 USD are spent", "The run spent $1.07; its limit is $1.00"],
   [
     "max_cost_usd of the session: 0.9 of 1 USD are spent; the next call needs at least 0.2",
     "The next step needs more than is left of the session’s limit of $1.00",
   ],
-  ["max_tokens of the tenant's day: 900 of 800 tokens are spent", "The day spent its limit of 800 tokens"],
-  ["max_duration: 61 of 60 s of model time are spent", "The run spent its limit of 1 min"],
+  [
+    "max_tokens of the tenant's day: 900 of 800 tokens are spent",
+    "The day spent 900 tokens; its limit is 800 tokens",
+  ],
+  ["max_duration: 61 of 60 s of model time are spent", "The run spent 1 min 1 s; its limit is 1 min"],
   ["max_tool_calls: 5 of 5 calls are spent", "The run spent its limit of 5 tool calls"],
   ["max_iterations: 50 turns are used up", "The run took all of its 50 turns"],
   ["the sea is too far away", "the sea is too far away"],

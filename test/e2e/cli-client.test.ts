@@ -228,6 +228,14 @@ test("AP-53: chat says that a message waits for the run, and that it was not tak
   await ended;
 });
 
+test("AP-53: a person who leaves without a message leaves no session behind", async () => {
+  const { person, ended } = chat();
+  person.type("/help");
+  person.type("/quit");
+  expect(await ended).toBe(0);
+  expect(person.warned()).toMatch(/^Type a message, which begins a session; .*\nType a message, or .*\n$/);
+});
+
 test("AP-53: /quit leaves although the input stays open, as that of a terminal does", async () => {
   const env = { ...process.env, LIMPET_URL: server.url, LIMPET_KEY: adminKey };
   const child = spawn(process.execPath, ["src/cli/main.ts", "chat"], { cwd: root, env });

@@ -165,7 +165,7 @@ test("AP-54: a budget that ended the run is told once in the log, and its cost s
   const { page, close, logText } = await openConsole(browser, server.url);
   await show(page, sessions.budget, "The run stopped: budget used up");
   expect(await page.locator(".log .mark").count()).toBe(0);
-  expect((await logText()).match(/The run spent its limit of \$1\.00/g)).toHaveLength(1);
+  expect((await logText()).match(/The run spent \$1\.07; its limit is \$1\.00/g)).toHaveLength(1);
   await page.locator(".figure", { hasText: "This run" }).getByText("$1.07").waitFor();
   await page.getByText("The next run may spend $1.00").waitFor();
   await close();

@@ -3,6 +3,7 @@ import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { askLines, readAnswer, waitingLine } from "./asks.ts";
+import { helpLine, isAskingHelp, isLeaving } from "./person.ts";
 import type { Person } from "./person.ts";
 import { toPlainText } from "./plain.ts";
 import type { ScreenState } from "./screen.ts";
@@ -107,9 +108,6 @@ const createInterrupt = (session: SessionClient, open: OpenSession, person: Pers
   };
 };
 
-const helpLine =
-  "Type a message, or the answer to what is asked. Ctrl-C cancels a run; /quit and Ctrl-D leave once it has ended.";
-
 /** Waits until a run has ended or somebody is asked. */
 const waitForTurn = (open: OpenSession): Promise<Transcript> =>
   waitFor(open, (now) => isResting(now) || now.asks.length > 0);
@@ -124,8 +122,8 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
   for (;;) {
     if (!person.isTerminal) await waitForTurn(open);
     const next = await Promise.race([lines.next(), closed]);
-    if (next === null || next.done === true || next.value.trim() === "/quit") return;
-    if (next.value.trim() === "/help") person.warn(helpLine);
+    if (next === null || next.done === true || isLeaving(next.value)) return;
+    if (isAskingHelp(next.value)) person.warn(helpLine);
     else await takeLine(session, open, person, next.value);
   }
 };

@@ -245,12 +245,21 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
 
+/** Waits for the message that begins a session, since one without a message would say nothing; null if there comes none. */
+const awaitBeginning = async (client: LimpetClient, caller: Person): Promise<Person | null> => {
+  // That there is no server is told at once, and not after a message was typed.
+  await client.call("agents", {});
+  if (caller.isTerminal) caller.warn("Type a message, which begins a session; Ctrl-D leaves.");
+  const person = await awaitFirstLine(caller);
+  if (person === null && !caller.isTerminal)
+    throw new UsageError("There is nothing to send: the input is empty, and no session was made.");
+  return person;
+};
+
 const talk = async ({ client, names, flags, person: caller }: RemoteContext): Promise<ExitCode> => {
   const [given] = names;
-  const person = given !== undefined || caller.isTerminal ? caller : await awaitFirstLine(caller);
-  if (person === null)
-    throw new UsageError("There is nothing to send: the input is empty, and no session was made.");
-  // A session that is not there, or a server that is not, is told at once instead of being waited for.
+  const person = given === undefined ? await awaitBeginning(client, caller) : caller;
+  if (person === null) return exitCodes.fine;
   const id =
     given === undefined
       ? (await client.call("create", agentOf(flags))).id

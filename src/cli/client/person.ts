@@ -23,13 +23,24 @@ async function* startWith(first: string, rest: AsyncIterator<string>): AsyncGene
   yield* { [Symbol.asyncIterator]: () => rest };
 }
 
+/** What is typed in a conversation to leave it, or to learn what else there is. */
+export const isLeaving = (line: string): boolean => line.trim() === "/quit";
+export const isAskingHelp = (line: string): boolean => line.trim() === "/help";
+
+export const helpLine =
+  "Type a message, or the answer to what is asked. Ctrl-C cancels a run; /quit and Ctrl-D leave once it has ended.";
+
 /** Waits for a line that says something; returns the person who still says it, or null if there is none. */
 export const awaitFirstLine = async (person: Person): Promise<Person | null> => {
   const lines = person.lines()[Symbol.asyncIterator]();
   for (;;) {
     const next = await lines.next();
-    if (next.done === true) return null;
-    if (next.value.trim() !== "") return { ...person, lines: () => startWith(next.value, lines) };
+    if (next.done === true || isLeaving(next.value)) {
+      person.stopReading();
+      return null;
+    }
+    if (isAskingHelp(next.value)) person.warn(helpLine);
+    else if (next.value.trim() !== "") return { ...person, lines: () => startWith(next.value, lines) };
   }
 };
 

@@ -69,7 +69,8 @@ export const FirstPage = () => {
         <h1>What should {agent?.name ?? "the agent"} do?</h1>
         <p class="quiet-text">
           Your first message starts a session.
-          {known?.isScripted === true && " This team runs on a script and needs no key."}
+          {known?.isScripted === true &&
+            " This team runs on a script: it needs no key, and its costs are made up."}
         </p>
         <Composer
           place="new"

@@ -73,7 +73,7 @@ const loopWords = ({ detector, tool, count }: NoteOf<"loop_detected">["data"]): 
 };
 
 const spentPattern =
-  /^(max_\w+)(?: of the (session|tenant's day))?: [\d.e+-]+ of ([\d.e+-]+)(?: s)? .*are (?:spent|used up)(;.*)?$/;
+  /^(max_\w+)(?: of the (session|tenant's day))?: ([\d.e+-]+) of ([\d.e+-]+)(?: s)? .*are (?:spent|used up)(;.*)?$/;
 
 const ownersOf: Readonly<Record<string, string>> = { session: "session", "tenant's day": "day" };
 
@@ -81,13 +81,15 @@ const ownersOf: Readonly<Record<string, string>> = { session: "session", "tenant
 export const describeFailure = (detail: string): string => {
   const turns = /^max_iterations: (\d+) turns are used up/.exec(detail)?.[1];
   if (turns !== undefined) return `The run took all of its ${countOf(Number(turns), "turn")}`;
-  const [, kind = "", owner = "", amount = "", more] = spentPattern.exec(detail) ?? [];
+  const [, kind = "", owner = "", used = "", amount = "", more] = spentPattern.exec(detail) ?? [];
   if (kind === "") return detail;
   const { one, show } = limitUnit(kind);
-  const limit = show(Number(amount) * one);
+  const [spent, limit] = [used, amount].map((each) => show(Number(each) * one));
   const whose = ownersOf[owner] ?? "run";
   if (more !== undefined) return `The next step needs more than is left of the ${whose}’s limit of ${limit}`;
-  return `The ${whose} spent its limit of ${limit}`;
+  return spent === limit
+    ? `The ${whose} spent its limit of ${limit}`
+    : `The ${whose} spent ${spent}; its limit is ${limit}`;
 };
 
 const mcpWords = {

@@ -295,7 +295,7 @@ const Foot = () => {
   return (
     <footer>
       <span class="meta cut">
-        {hasKey ? `${name} · key in memory` : isOpen ? "This machine · no key needed" : name}
+        {hasKey ? `${name} · key in memory` : isOpen ? "This machine · open without a key" : name}
       </span>
       <Menu
         label="More"
