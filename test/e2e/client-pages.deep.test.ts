@@ -16,7 +16,6 @@ let folder: string;
 let team: BuiltTeam;
 let server: DevServer;
 let browser: Browser;
-let page: Page;
 const complaints: string[] = [];
 
 const [, example = ""] =
@@ -53,9 +52,32 @@ const bundle = async (file: string): Promise<string> => {
   return chunk.code;
 };
 
+/** The program and the HTML of each page, by its address. */
+let served: Readonly<Record<string, readonly [string, string]>> = {};
+
+/** Opens a page of the documents in a tab of its own; what it complains of is kept. */
+const openPage = async (address: string): Promise<Page> => {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", ({ message }) => complaints.push(message));
+  // React complains on the console; of what cannot be reached the browser does.
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/net::ERR|WebSocket/.test(message.text()))
+      complaints.push(message.text());
+  });
+  for (const [name, [code, body]] of Object.entries(served)) {
+    await page.route(`**/${name}`, (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.route(`**/${name}.js`, (route) =>
+      route.fulfill({ contentType: "text/javascript", body: code }),
+    );
+  }
+  await page.goto(`${server.url}/${address}`);
+  return page;
+};
+
 beforeAll(async () => {
   writePages();
-  const served = {
+  served = {
     example: [
       await bundle("page.tsx"),
       '<!doctype html><body><script type="module" src="/example.js"></script>',
@@ -68,20 +90,6 @@ beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
-  page = await browser.newPage();
-  page.setDefaultTimeout(60_000);
-  page.on("pageerror", ({ message }) => complaints.push(message));
-  // React complains on the console; of what cannot be reached the browser does.
-  page.on("console", (message) => {
-    if (message.type() === "error" && !/net::ERR|WebSocket/.test(message.text()))
-      complaints.push(message.text());
-  });
-  for (const [name, [code = "", body = ""]] of Object.entries(served)) {
-    await page.route(`**/${name}`, (route) => route.fulfill({ contentType: "text/html", body }));
-    await page.route(`**/${name}.js`, (route) =>
-      route.fulfill({ contentType: "text/javascript", body: code }),
-    );
-  }
 });
 
 afterAll(async () => {
@@ -91,7 +99,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const say = async (text: string): Promise<void> => {
+const say = async (page: Page, text: string): Promise<void> => {
   await page.locator("input").fill(text);
   await page.locator("input").press("Enter");
 };
@@ -118,21 +126,21 @@ test("AP-51: it compiles with React's types", { timeout: 120_000 }, async () => 
 });
 
 test("AP-51: in strict mode it streams a reply, shows a call, takes an approval and answers, and goes on after the server was gone", async () => {
-  await page.goto(`${server.url}/example`);
+  const page = await openPage("example");
   await page.locator("output", { hasText: "live, idle" }).waitFor();
-  await say("hello");
+  await say(page, "hello");
   await page.locator("li.user", { hasText: "hello" }).waitFor();
   await page.locator("li.assistant").first().waitFor();
   await page.locator("output", { hasText: "live, idle" }).waitFor();
-  await say("approve");
+  await say(page, "approve");
   await page.locator("p", { hasText: "Allow shared_state_set" }).getByText("Allow", { exact: true }).click();
   await page.locator("li.call", { hasText: "shared_state_set: ok" }).waitFor();
   await page.locator("output", { hasText: "live, idle" }).waitFor();
   for (const answer of [
     () => page.getByRole("button", { name: "It stays where it is" }).click(),
-    () => say("It stays where it is"),
+    () => say(page, "It stays where it is"),
   ]) {
-    await say("ask");
+    await say(page, "ask");
     await page.locator("p", { hasText: "Where does a limpet go" }).waitFor();
     await answer();
     await page.locator("li.assistant", { hasText: "Your answer: It stays" }).last().waitFor();
@@ -140,7 +148,7 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval 
   }
   await server.kill();
   await page.locator("output", { hasText: "offline" }).waitFor();
-  await say("files");
+  await say(page, "files");
   await page.locator("p", { hasText: "One message is pending." }).waitFor();
   await server.start();
   await page.locator("li.call", { hasText: "fs_write: ok" }).waitFor();
@@ -152,19 +160,19 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval 
 });
 
 test("AP-51: the guide's page shows what an approval is about, takes yes and no alone, and queues what is sent meanwhile", async () => {
-  await page.goto(`${server.url}/guide`);
+  const page = await openPage("guide");
   const shows = (text: string): Promise<void> => page.locator("pre", { hasText: text }).waitFor();
-  await say("approve");
+  await say(page, "approve");
   await shows("Dear sea, please be gentle.");
   const alerted = page.waitForEvent("dialog");
   page.once("dialog", (dialog) => void dialog.accept());
-  await say("perhaps");
+  await say(page, "perhaps");
   expect((await alerted).message()).toBe("Write yes or no.");
-  await say("Yes");
+  await say(page, "Yes");
   await shows("That was **approve**");
-  await say("slow");
+  await say(page, "slow");
   await shows("slow");
-  await say("hello");
+  await say(page, "hello");
   await shows("hello (waits)");
   expect(complaints).toEqual([]);
 });

@@ -163,7 +163,7 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
     case "yaml":
       return checkTeam(block);
     default:
-      if (!/^[\w/.-]+\.(ts|js|html)$/.test(role))
+      if (!/^[\w/.-]+\.(ts|m?js|html)$/.test(role))
         throw new Error(`${block.place}: nobody knows how to run "${language} ${role}"`);
       mkdirSync(dirname(join(copy, role)), { recursive: true });
       writeFileSync(join(copy, role), here(text));
