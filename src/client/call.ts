@@ -38,7 +38,7 @@ const fillPath = (pattern: string, params: object): readonly [string, Readonly<R
     const value = rest.get(name);
     if (value === undefined) throw new TypeError(`${name}: ${pattern} needs it`);
     rest.delete(name);
-    return parameterText(value).split("/").map(encodeURIComponent).join("/");
+    return encodeURIComponent(parameterText(value));
   });
   return [path, Object.fromEntries(rest)];
 };
@@ -57,11 +57,7 @@ export const requestOf = (operation: ClientOperationName, params: object = {}, o
       ...(method === "GET" ? {} : { "Idempotency-Key": key }),
       ...(ifMatch === undefined ? {} : { "If-Match": `"${ifMatch}"` }),
     },
-    ...(method === "GET"
-      ? { query: rest }
-      : method === "DELETE" && Object.keys(rest).length === 0
-        ? {}
-        : { body: rest }),
+    ...(method === "GET" || method === "DELETE" ? { query: rest } : { body: rest }),
   };
 };
 

@@ -31,7 +31,7 @@ export const clientProblem = (
   rest: Partial<ProblemBody> = {},
 ): ProblemBody => ({
   type: `urn:limpet:problem:${code}`,
-  title: `${code.charAt(0).toUpperCase()}${code.slice(1).replaceAll("_", " ")}`,
+  title: code.replaceAll("_", " "),
   status: 0,
   detail,
   code,
@@ -101,7 +101,7 @@ const parseJson = (text: string): unknown => {
 const readProblem = async (response: Response): Promise<ProblemBody> => {
   const body = parseJson(await readText(response));
   if (isProblem(body)) return body;
-  const detail = `the server answered ${response.status} without saying why; is there a Limpet at this address?`;
+  const detail = `the server answered ${response.status} without saying why; is it a Limpet?`;
   return clientProblem("unreadable_answer", detail, {
     status: response.status,
     retryable: response.status >= 502,
@@ -137,7 +137,10 @@ export const createHttp = (options: ClientOptions): Http => {
   const url = readUrl(options.url);
   let known: Promise<string> | null = given === undefined ? null : Promise.resolve(given);
   const token = async (): Promise<string | null> => {
-    if (known === null && getToken !== undefined) known = Promise.resolve(getToken());
+    if (known === null && getToken !== undefined) {
+      known = Promise.resolve(getToken());
+      known.catch(renewToken);
+    }
     return known;
   };
   const renewToken = (): boolean => {
@@ -170,7 +173,7 @@ export const createHttp = (options: ClientOptions): Http => {
       });
     } catch (fault) {
       if (signal?.aborted === true) throw fault;
-      throw unreachable(`${url.origin} cannot be reached; is the server running, and is this its address?`);
+      throw unreachable(`${url.origin} cannot be reached; is a server running there?`);
     }
   };
   const fetch = async (request: ClientRequest): Promise<Response> => {

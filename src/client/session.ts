@@ -81,15 +81,21 @@ export interface SessionSource {
   readonly WebSocket: typeof globalThis.WebSocket | undefined;
 }
 
-/** Sends messages and takes them back; what is on its way is shown until the log has it. */
+/** Sends messages in their order and takes them back; what is on its way is shown until the log has it. */
 const createSender = (commands: SessionCommands, pending: PendingInputs, refresh: () => void) => {
+  /** Resolves once the messages so far were answered or given up. */
+  let before: Promise<unknown> = Promise.resolve();
   const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
     const sent = pending.add(pendingInputOf(body));
+    const { signal } = sent.stop;
+    const turn = Promise.race([before, new Promise((end) => (signal.onabort = end))]);
+    before = Promise.all([before, sent.ended.promise]);
     let seq: number | null = null;
     refresh();
     try {
+      await turn;
+      if (signal.aborted) throw new LimpetError(withdrawn);
       const key = options.key ?? body.id;
-      const { signal } = sent.stop;
       // Only who waits is answered with a run.
       const receipt = (await commands.perform(
         "send",
@@ -100,7 +106,7 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
       ({ seq } = receipt);
       return receipt;
     } catch (fault) {
-      throw sent.stop.signal.aborted && isPassing(fault) ? new LimpetError(withdrawn) : fault;
+      throw signal.aborted && isPassing(fault) ? new LimpetError(withdrawn) : fault;
     } finally {
       pending.settle(sent, seq);
       refresh();

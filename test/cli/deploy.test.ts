@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createKeySchema } from "../../src/engine/access/key-store.ts";
 import { awaitFirstBuild } from "../../src/cli/serve/first-build.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import type { ShippedPlace } from "../support/shipped-place.ts";
@@ -78,7 +79,11 @@ test("AP-71: deploy brings up the sandbox, then the team, and prints the address
   expect(lines[0]).toBe(
     "acme is at https://limpet-acme.example.workers.dev; make a key for its first customer:",
   );
-  expect(lines[1]).toMatch(/^ {2}curl -s https:\/\/limpet-acme\.example\.workers\.dev\/v1\/keys .*tenant/);
+  const [, body = ""] =
+    /^ {2}curl -s https:\/\/limpet-acme\.example\.workers\.dev\/v1\/keys .* -d '(.*)'$/.exec(
+      lines[1] ?? "",
+    ) ?? [];
+  expect(createKeySchema.parse(JSON.parse(body)).tenant).toBe("first-customer");
 });
 
 test("AP-71: a secret that is not set stops the deploy with the command that sets it", async () => {

@@ -39,3 +39,45 @@ test("AP-51: every option that there is is taken, and a path in the url is kept"
   await client.call("agents");
   expect(asked).toEqual([`${url}/limpet/v1/agents`]);
 });
+
+test("AP-52: a token that could not be got is asked for again with the next request", async () => {
+  let asked = 0;
+  const client = createClient({
+    url,
+    getToken: async () => {
+      asked += 1;
+      if (asked === 1) throw new Error("the server of tokens is away");
+      return "lt_x";
+    },
+    fetch: async (_, init) => Response.json(new Headers(init?.headers).get("Authorization")),
+  });
+  await expect(client.call("agents")).rejects.toThrow("the server of tokens is away");
+  expect(await client.call("agents")).toBe("Bearer lt_x");
+});
+
+test.each([
+  [
+    "what a deletion takes stands in the query",
+    "delete_file",
+    { session: "s_1", path: "tours/old", recursive: true },
+    "DELETE /v1/sessions/s_1/workspace/tours%2Fold?recursive=true",
+  ],
+  [
+    "a name with a slash is one piece of the path",
+    "forget_subject",
+    { subject: "org/42" },
+    "DELETE /v1/memory/org%2F42",
+  ],
+] as const)("AP-51: %s", async (_, operation, params, expected) => {
+  const asked: string[] = [];
+  const client = createClient({
+    url,
+    fetch: async (address, init) => {
+      asked.push(`${init?.method} ${String(address).slice(url.length)}`);
+      expect(init?.body ?? null).toBe(null);
+      return Response.json({});
+    },
+  });
+  await client.call(operation, params as never);
+  expect(asked).toEqual([expected]);
+});

@@ -103,3 +103,38 @@ test("AP-52 SE-23: a withdrawal that is made again, by another page too, is the 
   request.answer(Response.json({ input: "m1", status: "withdrawn", seq: 4 }));
   await made;
 });
+
+test("AP-52: messages reach the session in the order in which they were written, whatever becomes of each", async () => {
+  const { session, next, waiting } = play();
+  const sent = ["m1", "m2", "m3"].map((id) => session.send({ id, content: id }));
+  const outcome = expect(sent[1]).rejects.toMatchObject({ problem: { code: "thread_gone" } });
+  (await next()).answer(new TypeError("no network"));
+  await rest();
+  expect(waiting).toEqual([]);
+  for (const [id, answer] of [
+    ["m1", Response.json(receipt, { status: 202 })],
+    ["m2", refusal(404, "thread_gone")],
+    ["m3", Response.json(receipt, { status: 202 })],
+  ] as const) {
+    const request = await next();
+    expect([request.key, waiting]).toEqual([id, []]);
+    request.answer(answer);
+  }
+  await Promise.all([sent[0], outcome, sent[2]]);
+});
+
+test("AP-52 SE-23: a message that waits for the one before it is withdrawn at once, and those behind it do not notice", async () => {
+  const { session, next } = play();
+  const [first, second, third] = ["m1", "m2", "m3"].map((id) => session.send({ id, content: id }));
+  const outcome = expect(second).rejects.toMatchObject({ problem: { code: "withdrawn" } });
+  const post = await next();
+  const withdrawn = session.withdraw("m2");
+  await outcome;
+  const request = await next();
+  expect([request.method, request.key]).toEqual(["DELETE", "m2"]);
+  request.answer(Response.json({ input: "m2", status: "withdrawn", seq: 1 }));
+  await withdrawn;
+  post.answer(Response.json(receipt, { status: 202 }));
+  (await next()).answer(Response.json(receipt, { status: 202 }));
+  await Promise.all([first, third]);
+});

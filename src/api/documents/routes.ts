@@ -109,16 +109,16 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     200: capabilitiesSchema,
   }),
   "GET /v1/agents": entry(
-    "list_agents",
+    "agents",
     "Lists the agents with their tools.",
     { 200: pageOf(agentSchema) },
     {
       query: listQuery,
     },
   ),
-  "GET /v1/agents/:agent": entry("get_agent", "Shows an agent with its tools.", { 200: agentSchema }),
+  "GET /v1/agents/:agent": entry("agent", "Shows an agent with its tools.", { 200: agentSchema }),
   "GET /v1/models": entry(
-    "list_models",
+    "models",
     "Lists the models that turns may go to, with their health.",
     { 200: pageOf(modelSchema) },
     {
@@ -133,7 +133,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     },
   ),
   "DELETE /v1/models/cooldowns/:provider": entry(
-    "reset_provider_cooldowns",
+    "reset_cooldown",
     "Lets a provider's models be asked again that failed lately.",
     { 204: null },
   ),

@@ -102,11 +102,11 @@ export const tasks: readonly TaskGroup[] = [
     says: "What it is, which agents and models it has, and how it decides.",
     routes: [
       "capabilities",
-      "list_agents",
-      "get_agent",
-      "list_models",
+      "agents",
+      "agent",
+      "models",
       "reset_cooldowns",
-      "reset_provider_cooldowns",
+      "reset_cooldown",
       "explain_permission",
       "list_audit",
       "list_mcp_servers",
@@ -121,6 +121,6 @@ export const tasks: readonly TaskGroup[] = [
       "asyncapi",
       "llms",
     ],
-    calls: [{ route: "list_agents" }],
+    calls: [{ route: "agents" }],
   },
 ];

@@ -9,6 +9,7 @@ import {
   readSandboxName,
   readWranglerFile,
 } from "../bindings.ts";
+import type { CreateKey } from "../../engine/access/key-store.ts";
 import { compileTypedFolder, printDiagnostics } from "../compile.ts";
 import { environmentText } from "../new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
@@ -51,6 +52,19 @@ const checkSecrets = async (
   return false;
 };
 
+/** A key with which a customer's server does all that its people do. */
+const firstKey: CreateKey = {
+  tenant: "first-customer",
+  scopes: [
+    "sessions:read",
+    "sessions:write",
+    "sessions:manage",
+    "asks:answer",
+    "approvals:decide",
+    "tokens:mint",
+  ],
+};
+
 const printNextCall = (terminal: Terminal, team: string, targets: readonly string[]): void => {
   const [target] = targets;
   if (target === undefined) {
@@ -60,7 +74,7 @@ const printNextCall = (terminal: Terminal, team: string, targets: readonly strin
   const [host = ""] = target.replace(/^https:\/\//, "").split(" ");
   terminal.print(`${team} is at https://${host}; make a key for its first customer:`);
   terminal.print(
-    `  curl -s https://${host}/v1/keys -H "Authorization: Bearer $LIMPET_ADMIN_KEY" -H 'Content-Type: application/json' -d '{"tenant": "first-customer"}'`,
+    `  curl -s https://${host}/v1/keys -H "Authorization: Bearer $LIMPET_ADMIN_KEY" -H 'Content-Type: application/json' -d '${JSON.stringify(firstKey)}'`,
   );
 };
 

@@ -3,7 +3,7 @@ import "../styles/context.css";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Transcript, TurnFacts } from "../../client/transcript.ts";
 import { Tabs } from "../parts/controls.tsx";
-import { escapeJson } from "../parts/escape.ts";
+import { escapeInLine, escapeJson } from "../parts/escape.ts";
 import { useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { parseJson } from "../parts/json.ts";
@@ -228,7 +228,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
   return (
     <main class="context" id="conversation">
       <Head
-        title={`${transcript.session?.title ?? "Untitled"} · ${place.run.replace(/^run_/, "run ")}`}
+        title={`${escapeInLine(transcript.session?.title ?? "Untitled")} · ${place.run.replace(/^run_/, "run ")}`}
         steps={findSteps(transcript.runs, place, view)}
         mode={mode}
         onMode={setMode}

@@ -9,7 +9,7 @@ import type { Inline } from "./markdown-inlines.ts";
 
 /** Markdown as elements that we build: foreign text only ever becomes a text node. */
 
-const safeProtocols = new Set(["http:", "https:", "mailto:"]);
+const safeProtocols = new Set(["http:", "https:"]);
 
 /** Says whether an address may be followed: not of another scheme, and not one of this page. */
 const isSafe = (href: string): boolean =>

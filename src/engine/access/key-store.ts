@@ -36,7 +36,7 @@ export const createKeySchema = z.strictObject({
   /** Gives milliseconds since the epoch; absent or null means never. */
   expires_at: expiresAtSchema.optional(),
 });
-type CreateKey = z.output<typeof createKeySchema>;
+export type CreateKey = z.output<typeof createKeySchema>;
 export const editKeySchema = z.strictObject({
   key: z.string(),
   name: keyNameSchema.optional(),

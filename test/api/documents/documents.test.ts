@@ -157,7 +157,7 @@ describe("AP-50: examples that tests recorded", () => {
     ...Object.fromEntries(
       [
         "reset_cooldowns",
-        "reset_provider_cooldowns",
+        "reset_cooldown",
         "delete",
         "revoke_grant",
         "forget_subject",
