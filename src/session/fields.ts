@@ -23,7 +23,7 @@ const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string
 const mostNamed = 20;
 
 /** Names the field that was probably meant, and all that there are. */
-const unknownFieldMessage = (key: string, known: readonly string[]): string => {
+export const unknownFieldMessage = (key: string, known: readonly string[]): string => {
   const nearest = findNearestName(key, known);
   const meant = nearest === null ? "" : `; did you mean ${nearest}?`;
   return `${key} is not a field here${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;

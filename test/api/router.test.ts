@@ -226,6 +226,16 @@ test("AP-2: a query on a command and a field that the address holds are refused 
   expect(calls.filter(({ op }) => op !== "get")).toEqual([]);
 });
 
+test("AP-2: an unknown field of a stream is told with the nearest and the known ones, as everywhere", async () => {
+  const { call, session } = setUp();
+  await session(anId());
+  const response = await call("GET", `${S}/events?live=sse&aftr=3`);
+  expect([response.status, (await problemOf(response))["detail"]]).toEqual([
+    400,
+    "/aftr: aftr is not a field here; did you mean after? (known: after, deltas, live, thread, types)",
+  ]);
+});
+
 test("AP-10: each code has a status of its class, and the body is problem+json", async () => {
   const { call, session } = setUp();
   for (const [code, { status, retryable }] of Object.entries(problemKinds)) {

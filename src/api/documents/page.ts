@@ -33,9 +33,11 @@ const routeRow = (described: DescribedRoute): readonly string[] => {
   ];
 };
 
-/** Lists the fields of a body or a query; those of pages are the same everywhere. */
+/** Lists the fields of a body or a query; those of pages with a cursor are the same everywhere. */
 const fieldsLine = (label: string, schema: SchemaObject): readonly string[] => {
-  const fields = fieldTexts(schema).filter(({ name }) => !["limit", "cursor"].includes(name));
+  const all = fieldTexts(schema);
+  const isPaged = all.some(({ name }) => name === "cursor");
+  const fields = isPaged ? all.filter(({ name }) => name !== "limit" && name !== "cursor") : all;
   if (fields.length === 0) return [];
   const told = fields.map(
     (field) => (field.isRequired ? "**" : "") + fieldText(field) + (field.isRequired ? "**" : ""),

@@ -1,3 +1,4 @@
+import { unknownFieldMessage } from "../../session/fields.ts";
 import { requireEventTypes } from "../../session/operations/event-filter.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
@@ -47,10 +48,12 @@ function cursorOf(request: Request, after: unknown): number | undefined {
   return refuseParameter(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
 }
 
+const streamFields = ["after", "deltas", "live", "thread", "types"];
+
 function helloOf(request: Request, query: RequestFields): WatchHello {
   const { after, types, thread, deltas, live: _, ...unknown } = query;
   const [stray] = Object.keys(unknown);
-  if (stray !== undefined) refuseParameter(stray, "does not go with a stream.");
+  if (stray !== undefined) refuseParameter(stray, unknownFieldMessage(stray, streamFields), "unknown_field");
   if (!isTexts(types)) return refuseParameter("types", "is a list of event types.");
   requireEventTypes(types ?? []);
   const cursor = cursorOf(request, after);

@@ -366,7 +366,13 @@ export interface OperationParams {
     readonly cursor?: string;
   };
   /** Makes a token with which a browser opens this session only. */
-  readonly mint_token: { readonly session: string; readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly ttl?: number; readonly origin?: string; };
+  readonly mint_token: {
+    readonly session: string;
+    readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[];
+    /** Seconds that the token lives. */
+    readonly ttl?: number;
+    readonly origin?: string;
+  };
   /** Sums up what the tenant used. */
   readonly list_usage: {
     /** What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`. */

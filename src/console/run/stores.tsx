@@ -7,13 +7,14 @@ import { Markdown } from "../parts/markdown.tsx";
 import { LimpetError } from "../../client/index.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
+import { readAll } from "./read-all.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
 
 /** A store that no agent uses does not exist, which is no fault. */
 const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
   try {
-    return (await api.read<{ readonly data: readonly T[] }>(path, { signal })).data;
+    return await readAll<T>(api, path, signal);
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 404) return null;
     throw fault;
@@ -65,7 +66,7 @@ const taskTone: Readonly<Record<string, string>> = { completed: "good", failed: 
 
 export const TasksTab = ({ seq }: { readonly seq: number }) => (
   <Rows
-    loaded={useStoreRows<TaskRow>("tasks", seq)}
+    loaded={useStoreRows<TaskRow>("tasks?limit=200", seq)}
     none="No tasks yet."
     missing="No agent of this session has tasks."
     show={({ id, title, description, status, blocked }) => (

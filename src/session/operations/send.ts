@@ -94,6 +94,7 @@ const refuseBusy = (draft: Draft, thread: Thread): never => {
   const otherModes = "or send with on_busy queue, steer, interrupt or rollback";
   if (asks.length > 0)
     return refuse("session_busy", `the run waits for an answer; give it under /asks, ${otherModes}`, {
+      retryAfterMs: busyRetryMs,
       meta: { run, asks },
     });
   return refuse("session_busy", `a run is active; wait for it, ${otherModes}`, {

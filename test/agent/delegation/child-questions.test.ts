@@ -342,7 +342,7 @@ test("AP-18 SE-24: a run waits for its own ask and those of the agents it waits 
       readonly data?: readonly Ask[];
     };
     expect(bench.perform("send", { content: "More" })).toMatchObject({
-      problem: { code: "session_busy", meta: { asks: data.map(({ id }) => id) } },
+      problem: { code: "session_busy", retryAfterMs: 2_000, meta: { asks: data.map(({ id }) => id) } },
     });
     return data.map(({ question }) => question?.text);
   };
