@@ -88,7 +88,7 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
   const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
     const sent = pending.add(pendingInputOf(body));
     const { signal } = sent.stop;
-    const turn = Promise.race([before, new Promise((end) => (signal.onabort = end))]);
+    const turn = Promise.race([before, new Promise((end) => signal.addEventListener("abort", end))]);
     before = Promise.all([before, sent.ended.promise]);
     let seq: number | null = null;
     refresh();

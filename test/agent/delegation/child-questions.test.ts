@@ -317,7 +317,7 @@ test("SE-24: a send that is refused while a called agent asks a person names its
     meta: { asks: Object.keys(made.bench.state().asks) },
   });
   expect(Object.keys(made.bench.state().asks)).toHaveLength(1);
-  expect(problem.retryAfterMs).toBeUndefined();
+  expect(problem.retryAfterMs).toBe(2_000);
 });
 
 test("AP-18 SE-24: a run waits for its own ask and those of the agents it waits for, not for those of agents in the background", async () => {
