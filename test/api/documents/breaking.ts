@@ -53,7 +53,16 @@ const kindOf = (side: Side): string => {
 };
 
 /** Bounds that a value must keep, and which way they are looser. */
-const bounds = { maxLength: 1, maximum: 1, maxItems: 1, minLength: -1, minimum: -1, minItems: -1 } as const;
+const bounds = {
+  maxLength: 1,
+  maximum: 1,
+  exclusiveMaximum: 1,
+  maxItems: 1,
+  minLength: -1,
+  minimum: -1,
+  exclusiveMinimum: -1,
+  minItems: -1,
+} as const;
 
 const compareBounds = (before: Fields, after: Fields, at: string): readonly string[] =>
   Object.entries(bounds).flatMap(([key, sign]) => {
@@ -62,6 +71,20 @@ const compareBounds = (before: Fields, after: Fields, at: string): readonly stri
     const isTighter = typeof old !== "number" || (now - old) * sign < 0;
     return isTighter ? [`${at}: ${key} became ${now}`] : [];
   });
+
+/** Forms of a text that were not asked for before. */
+const compareForms = (before: Fields, after: Fields, at: string): readonly string[] =>
+  ["pattern", "format"].flatMap((key) =>
+    after[key] === undefined || after[key] === before[key]
+      ? []
+      : [`${at}: ${key} became ${JSON.stringify(after[key])}`],
+  );
+
+/** What a field that is left out means. */
+const compareDefaults = (before: Fields, after: Fields, at: string): readonly string[] => {
+  const [old, now] = [before, after].map((schema) => JSON.stringify(schema["default"]) ?? "nothing");
+  return old === now ? [] : [`${at}: its default became ${now}`];
+};
 
 const allowedOf = ({ enum: values, const: value }: Fields): readonly Json[] | null =>
   Array.isArray(values) ? values : value === undefined ? null : [value];
@@ -113,7 +136,11 @@ const compareObjects = (
           seen,
         )
       : [];
-  return [...shared, ...changed, ...rest];
+  const closed =
+    direction === "input" && nowRest === false && oldRest !== false
+      ? [`${at}: fields of other names are taken no longer`]
+      : [];
+  return [...shared, ...changed, ...rest, ...closed];
 };
 
 const compareAlternative = (
@@ -129,11 +156,14 @@ const compareAlternative = (
       document,
       schema: fieldsOf(schema["items"]),
     }));
-    return old === undefined || now === undefined ? [] : compareSchemas(old, now, direction, `${at}[]`, seen);
+    if (old === undefined || now === undefined) return [];
+    const items = compareSchemas(old, now, direction, `${at}[]`, seen);
+    return direction === "output" ? items : [...items, ...compareBounds(before.schema, after.schema, at)];
   }
   if (direction === "output") return [];
   return [
     ...compareBounds(before.schema, after.schema, at),
+    ...compareForms(before.schema, after.schema, at),
     ...compareValues(before.schema, after.schema, at),
   ];
 };
@@ -157,10 +187,11 @@ function compareSchemas(
 ): readonly string[] {
   const key = `${String(before.schema["$ref"])} ${String(after.schema["$ref"])}`;
   if (before.schema["$ref"] !== undefined && seen.has(key)) return [];
+  const meant = direction === "input" ? compareDefaults(before.schema, after.schema, at) : [];
   const inner = new Set([...seen, key]);
   const [olds, nows] = [alternativesOf(before), alternativesOf(after)];
   const any = (sides: readonly Side[]): boolean => sides.some((side) => kindOf(side) === "any");
-  if (any(direction === "input" ? nows : olds)) return [];
+  if (any(direction === "input" ? nows : olds)) return meant;
   const { paired, added } = pairs(olds, nows);
   const gone = paired.flatMap(({ old, now }) =>
     now === null ? [`${at}: ${kindOf(old)} is gone`] : compareAlternative(old, now, direction, at, inner),
@@ -170,7 +201,7 @@ function compareSchemas(
       ? []
       : added.filter((side) => markOf(side) === "").map((side) => `${at}: may be ${kindOf(side)} now`);
   const widened = direction === "output" && any(nows) && !any(olds) ? [`${at}: may be anything now`] : [];
-  return [...gone, ...grown, ...widened];
+  return [...meant, ...gone, ...grown, ...widened];
 }
 
 const compareContents = (
@@ -271,3 +302,22 @@ export const findBrokenMessages = (before: Fields, after: Fields): readonly stri
     );
   });
 };
+
+const codesOf = (channel: Fields): readonly Json[] =>
+  listOf(channel["x-close-codes"]).map((each) => fieldsOf(each)["code"]);
+
+/** Lists what breaks clients of the channels of an AsyncAPI document: where they are, how they end, what they hold. */
+export const findBrokenChannels = (before: Fields, after: Fields): readonly string[] =>
+  Object.entries(fieldsOf(before["channels"])).flatMap(([name, each]) => {
+    const [old, now] = [fieldsOf(each), fieldsOf(fieldsOf(after["channels"])[name])];
+    const moved = ["address", "x-subprotocol"]
+      .filter((key) => old[key] !== now[key])
+      .map((key) => `${name}: ${key} became ${String(now[key])}`);
+    const codes = codesOf(now);
+    const gone = codesOf(old).filter((code) => !codes.includes(code));
+    const limits = fieldsOf(now["x-limits"]);
+    const smaller = Object.entries(fieldsOf(old["x-limits"]))
+      .filter(([key, limit]) => Number(limits[key] ?? 0) < Number(limit))
+      .map(([key]) => `${name}: the limit ${key} is smaller`);
+    return [...moved, ...gone.map((code) => `${name}: the close code ${String(code)} is gone`), ...smaller];
+  });

@@ -306,15 +306,20 @@ describe("AP-50: a change that breaks clients is seen", () => {
   const usage = "openapi paths /v1/usage get";
   const events = "asyncapi components schemas";
   const messages = "asyncapi components messages";
+  const socket = "asyncapi channels socket";
 
   test("AP-50: the documents of now break nobody (node test/api/documents/golden.ts takes up what was added)", () => {
     expect(findBroken(golden, currentDocuments())).toEqual([]);
   });
 
-  const order = (parameters: Place): Place =>
+  test("AP-50: what was added is taken up, so that it cannot go unnoticed (node test/api/documents/golden.ts)", () => {
+    expect(currentDocuments()).toEqual(golden);
+  });
+
+  const schemaOf = (parameters: Place, name: string): Place =>
     go(
-      parameters.find((each) => (each as Fields)["name"] === "order"),
-      "schema enum",
+      parameters.find((each) => (each as Fields)["name"] === name),
+      "schema",
     );
 
   test.each<readonly [string, string, (place: Place) => void, RegExp]>([
@@ -349,7 +354,12 @@ describe("AP-50: a change that breaks clients is seen", () => {
       (at) => (go(at, "properties title")["maxLength"] = 8),
       /title: maxLength became 8/,
     ],
-    ["a value that is taken no longer", list, (at) => order(at).pop(), /is no value any more/],
+    [
+      "a value that is taken no longer",
+      list,
+      (at) => go(schemaOf(at, "order"), "enum").pop(),
+      /is no value any more/,
+    ],
     [
       "a parameter that must be sent",
       `${usage} parameters`,
@@ -363,6 +373,39 @@ describe("AP-50: a change that breaks clients is seen", () => {
       `${events} RunEndEvent properties data properties`,
       (at) => drop(at, "result"),
       /result: the field is gone/,
+    ],
+    [
+      "a form that was not asked for",
+      create,
+      (at) => (go(at, "properties title")["pattern"] = "^[a-z]+$"),
+      /title: pattern became/,
+    ],
+    [
+      "a bound that leaves a value out",
+      list,
+      (at) => (schemaOf(at, "limit")["exclusiveMaximum"] = 10),
+      /limit: exclusiveMaximum became 10/,
+    ],
+    [
+      "fields of other names that are taken no longer",
+      `${create} properties metadata`,
+      (at) => (at["additionalProperties"] = false),
+      /metadata: fields of other names are taken no longer/,
+    ],
+    [
+      "another meaning of what is left out",
+      `${create} properties metadata`,
+      (at) => (at["default"] = { subject: "sea" }),
+      /metadata: its default became/,
+    ],
+    ["another address of the socket", socket, (at) => (at["address"] = "/ws"), /address became \/ws/],
+    ["another subprotocol", socket, (at) => (at["x-subprotocol"] = "limpet.v2"), /subprotocol became/],
+    ["a removed close code", `${socket} x-close-codes`, (at) => at.pop(), /the close code \d+ is gone/],
+    [
+      "a smaller limit",
+      `${socket} x-limits`,
+      (at) => Object.assign(at, Object.fromEntries(Object.keys(at).map((key) => [key, 1]))),
+      /the limit \w+ is smaller/,
     ],
     [
       "a frame that needs more",

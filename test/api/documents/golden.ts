@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAsyncapi, createOpenapi } from "../../../src/api/documents/index.ts";
-import { findBrokenMessages, findBrokenRoutes } from "./breaking.ts";
+import { findBrokenChannels, findBrokenMessages, findBrokenRoutes } from "./breaking.ts";
 
 /**
  * The documents as clients know them. `node test/api/documents/golden.ts` takes up what was added; what breaks clients
@@ -38,6 +38,7 @@ export const currentDocuments = (): Documents =>
 export const findBroken = (before: Documents, after: Documents): readonly string[] => [
   ...findBrokenRoutes(before.openapi, after.openapi),
   ...findBrokenMessages(before.asyncapi, after.asyncapi),
+  ...findBrokenChannels(before.asyncapi, after.asyncapi),
 ];
 
 if (process.argv[1] === import.meta.filename) {
