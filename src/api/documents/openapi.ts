@@ -39,10 +39,18 @@ const pathParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
   }));
 
 /** Lists the headers that a route takes. */
-const headerParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
-  route.scope === "open" || route.method === "GET"
+const headerParameters = ({ route, headers }: DescribedRoute): readonly SchemaObject[] => [
+  ...(route.scope === "open" || route.method === "GET"
     ? []
-    : [{ $ref: "#/components/parameters/IdempotencyKey" }];
+    : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
+  ...Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: false,
+    description,
+    schema: { type: "string" },
+  })),
+];
 
 const queryParameters = ({ query }: DescribedRoute, schemas: SchemaCollection): readonly SchemaObject[] => {
   if (query === null) return [];

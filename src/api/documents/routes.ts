@@ -57,17 +57,20 @@ export interface RouteEntry {
   readonly answers: Answers;
   /** Maps media types other than JSON that the answer may have to what it is then. */
   readonly media: Readonly<Record<string, string>>;
+  /** Maps the headers that it takes, beside those of all routes, to what they say. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface DescribedRoute extends RouteEntry {
   readonly route: Route;
 }
 
-const plain: Pick<RouteEntry, "query" | "body" | "bodies" | "media"> = {
+const plain: Pick<RouteEntry, "query" | "body" | "bodies" | "media" | "headers"> = {
   query: null,
   body: null,
   bodies: {},
   media: {},
+  headers: {},
 };
 
 const entry = (
@@ -262,18 +265,44 @@ const folderMedia = {
   "application/x-tar": "A folder, if the query has `format=tar`.",
 };
 
+const unchanged = "The ETag that was read: it is refused if the file has changed since.";
+
+/** What only a stream of events takes. */
+const streamFields = {
+  live: z.literal("sse").optional().describe("Streams the events, as Accept: text/event-stream does."),
+  deltas: z
+    .enum(["all", "text", "none"])
+    .optional()
+    .describe("Of a stream: which pieces of text come live; all without it."),
+};
+
 /** Says where HTTP takes or gives something else than the operation does: bytes, streams, texts. */
 const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   events: {
     media: {
       "text/event-stream": "The events as they happen, with `Accept: text/event-stream` or `live=sse`.",
     },
+    headers: { "Last-Event-ID": "Of a stream: the last event that was seen, before `after`." },
+  },
+  patch: {
+    headers: { "If-Match": "The head_seq that was read: it is refused if anything has happened since." },
+  },
+  edit_input: {
+    headers: { "If-Match": "The version that was read: it is refused if the input has changed since." },
   },
   context: { media: { "text/plain": "The same for people, with `format=text`." } },
   workspace: { query: readQuerySchema, media: { "application/x-tar": folderMedia["application/x-tar"] } },
-  read_file: { query: readQuerySchema, media: folderMedia },
-  write_file: { body: null, bodies: { "application/octet-stream": "The whole file, at most 32 MiB." } },
-  delete_file: { query: deleteQuery },
+  read_file: {
+    query: readQuerySchema,
+    media: folderMedia,
+    headers: { Range: "The bytes that are wanted, such as bytes=0-99." },
+  },
+  write_file: {
+    body: null,
+    bodies: { "application/octet-stream": "The whole file, at most 32 MiB." },
+    headers: { "If-Match": unchanged, "If-None-Match": "With *: it is refused if the file exists." },
+  },
+  delete_file: { query: deleteQuery, headers: { "If-Match": unchanged } },
   unpack: {
     query: z.strictObject({ format: z.literal("tar").describe("The body is an archive.") }),
     body: null,
@@ -296,7 +325,8 @@ const omitNames = (schema: z.ZodObject, names: readonly string[]): z.ZodObject =
 const operationEntry = (operation: SessionOperation): RouteEntry => {
   const { name, summary, kind, method } = operation;
   // The source of a fork is the session in its path.
-  const fields = omitNames(operation.params, [...pathParametersOf(operation), "source"]);
+  const own = omitNames(operation.params, [...pathParametersOf(operation), "source"]);
+  const fields = name === "events" ? own.extend(streamFields) : own;
   const isEmpty = Object.keys(fields.shape).length === 0;
   const hasBody = kind === "write" && method !== "DELETE" && !isEmpty;
   return {

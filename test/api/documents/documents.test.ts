@@ -436,6 +436,28 @@ describe("AP-50: a change that breaks clients is seen", () => {
   });
 });
 
+test("AP-50: the headers that routes take stand at them, and so does what only a stream takes", () => {
+  const named = (id: string, place: string): readonly unknown[] =>
+    Object.values(openapi["paths"] as Fields)
+      .flatMap((methods) => Object.values(methods as Fields) as Fields[])
+      .filter(({ operationId }) => operationId === id)
+      .flatMap(({ parameters }) => parameters as Fields[])
+      .flatMap(({ in: at, name }) => (at === place ? [name] : []));
+  expect(
+    ["patch", "edit_input", "events", "read_file", "write_file", "delete_file"].map((id) =>
+      named(id, "header"),
+    ),
+  ).toEqual([
+    ["If-Match"],
+    ["If-Match"],
+    ["Last-Event-ID"],
+    ["Range"],
+    ["If-Match", "If-None-Match"],
+    ["If-Match"],
+  ]);
+  expect(named("events", "query")).toEqual(expect.arrayContaining(["after", "live", "deltas"]));
+});
+
 test("AP-50: the reference page is the one of the code (vitest -u writes it anew)", async () => {
   await expect(createReference()).toMatchFileSnapshot("../../../src/api/reference.md");
 });
