@@ -134,7 +134,7 @@ describe("SE-24: on_busy", () => {
     expect(bench.state()).toBe(before);
   });
 
-  test("SE-24: while the run waits for people, reject names the asks and gives no time to try again", async () => {
+  test("SE-24: while the run waits for people, reject names the asks, and says when to try again", async () => {
     const { bench } = await busy("{ reply: [{ call: ask_user, args: { question: Which? } }] }");
     const reply = bench.perform("send", { content: "More" });
     expect(reply).toEqual({
@@ -143,6 +143,7 @@ describe("SE-24: on_busy", () => {
         code: "session_busy",
         detail:
           "the run waits for an answer; give it under /asks, or send with on_busy queue, steer, interrupt or rollback",
+        retryAfterMs: 2_000,
         meta: { run: expect.objectContaining({ id: "run_1" }) as unknown, asks: openAsks(bench) },
       },
     });
