@@ -91,15 +91,11 @@ const findAwaitedAsks = ({ state }: Draft, thread: Thread): readonly string[] =>
 const refuseBusy = (draft: Draft, thread: Thread): never => {
   const asks = findAwaitedAsks(draft, thread);
   const run = thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json);
-  const otherModes = "or send with on_busy queue, steer, interrupt or rollback";
-  if (asks.length > 0)
-    return refuse("session_busy", `the run waits for an answer; give it under /asks, ${otherModes}`, {
-      retryAfterMs: busyRetryMs,
-      meta: { run, asks },
-    });
-  return refuse("session_busy", `a run is active; wait for it, ${otherModes}`, {
+  const isAsked = asks.length > 0;
+  const way = isAsked ? "the run waits for an answer; give it under /asks" : "a run is active; wait for it";
+  return refuse("session_busy", `${way}, or send with on_busy queue, steer, interrupt or rollback`, {
     retryAfterMs: busyRetryMs,
-    meta: { run },
+    meta: { run, ...(isAsked && { asks }) },
   });
 };
 
