@@ -88,8 +88,9 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
   const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
     const sent = pending.add(pendingInputOf(body));
     const { signal } = sent.stop;
-    const turn = Promise.race([before, new Promise((end) => signal.addEventListener("abort", end))]);
-    before = Promise.all([before, sent.ended.promise]);
+    const earlier = before;
+    const turn = Promise.race([earlier, new Promise((end) => signal.addEventListener("abort", end))]);
+    before = sent.ended.promise.then(() => earlier);
     let seq: number | null = null;
     refresh();
     try {

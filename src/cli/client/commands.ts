@@ -210,12 +210,10 @@ const codeOf = (answer: object): ExitCode => {
   return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
 };
 
-type Input = ParamsOf<"send">;
-
 /** Sends an input and prints the answer of its run; where the run goes on, what it waits for is told beside it. */
 const awaitAnswer = async (
   { client, flags, show, person }: RemoteContext,
-  input: Input,
+  input: ParamsOf<"send">,
 ): Promise<ExitCode> => {
   const { session } = input;
   // The answer to who waits is the run where it has ended in time, otherwise the receipt.

@@ -26,7 +26,6 @@ export const mintTokenSchema = z.strictObject({
   /** Gives the session's creation. */
   made: z.int(),
   scopes: z.array(scopeSchema).min(1).optional(),
-  /** Counts seconds. */
   ttl: z.int().min(1).max(3600).describe("Seconds that the token lives."),
   origin: originSchema.optional(),
 });
