@@ -69,7 +69,7 @@ const lost = clientProblem("connection_lost", "the connection to the server brok
 
 const silent = clientProblem("server_silent", "the server did not answer in time");
 
-const unwelcome = clientProblem("stream_refused", "the server answers, but no WebSocket came about");
+const unwelcome = clientProblem("stream_refused", "the server answers, but opened no WebSocket");
 
 /** Does what is given up after so many milliseconds. */
 const inTime = async <T>(

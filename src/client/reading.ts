@@ -9,7 +9,10 @@ import { putWholeMessage } from "./whole.ts";
 
 /** This file reads a session: a snapshot, the events around it, and older ones when they are asked for. */
 
-/** So many events before now are read at first, and so many more each time earlier ones are asked for. */
+/** So many events before now are read at first. */
+const firstEvents = 400;
+
+/** So many more are read each time earlier ones are asked for, and in one request. */
 const pageEvents = 1_000;
 
 /** So many of the newest events are kept; older ones are read again where they are needed. */
@@ -32,7 +35,7 @@ export interface SessionAddress {
 /** Begins with a snapshot of now; the events before it are to be read next. */
 export const beginReading = async ({ http, path }: SessionAddress, signal: AbortSignal): Promise<Reading> => {
   const snapshot = (await http.json({ method: "GET", path: `${path}/snapshot`, signal })) as SnapshotBody;
-  const from = Math.max(0, snapshot.seq - pageEvents);
+  const from = Math.max(0, snapshot.seq - firstEvents);
   return { snapshot, from, log: [], folded: startFold(snapshot, from) };
 };
 

@@ -158,9 +158,9 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 // The session is asked for first, and before anything is drawn: all that is shown waits for its answer.
 showSession();
-readServer();
 // The requests leave at the end of this task: the page is drawn while the server works on them.
 setTimeout(() => {
   render(<Page app={app} announcements={announcements} layer={layer} />, root);
+  readServer();
   focusComposer();
 });

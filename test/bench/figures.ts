@@ -1,6 +1,15 @@
 /** Every figure of the bench: what it is, how it comes about, and the limit that it must hold. */
 
-export type Part = "ratios" | "fresh" | "counts" | "crash" | "cold" | "bundle" | "effects" | "agents";
+export type Part =
+  | "ratios"
+  | "fresh"
+  | "counts"
+  | "crash"
+  | "cold"
+  | "bundle"
+  | "effects"
+  | "agents"
+  | "console";
 
 /** Parts whose limits the gate holds. */
 export const gateParts: readonly Part[] = ["ratios", "fresh", "counts"];
@@ -362,6 +371,46 @@ const specs = {
     how: "with the bench's own records of it",
     unit: "MiB",
     as: "itself",
+  },
+  consoleLoad: {
+    part: "console",
+    name: "console, 2,000 events",
+    how: "from opening the address to its newest rows drawn",
+    unit: "ms",
+    as: "itself",
+    most: 1_000,
+  },
+  scrollTask: {
+    part: "console",
+    name: "console, longest task while all of them are scrolled",
+    how: "tasks of over 50 ms; 0 if there is none",
+    unit: "ms",
+    as: "itself",
+    most: 50,
+  },
+  scrollFrames: {
+    part: "console",
+    name: "console, frames dropped meanwhile",
+    how: "of 60 a second, without a GPU",
+    unit: "%",
+    as: "itself",
+    most: 5,
+  },
+  streamTask: {
+    part: "console",
+    name: "console, longest task while 500 deltas a second come",
+    how: "tasks of over 50 ms; 0 if there is none",
+    unit: "ms",
+    as: "itself",
+    most: 50,
+  },
+  streamFrames: {
+    part: "console",
+    name: "console, frames dropped meanwhile",
+    how: "of 60 a second, without a GPU",
+    unit: "%",
+    as: "itself",
+    most: 5,
   },
 } as const satisfies Readonly<Record<string, FigureSpec>>;
 

@@ -1,5 +1,6 @@
 import { measureAgents } from "./agents.ts";
 import { measureBundle } from "./bundle.ts";
+import { measureConsole } from "./console.ts";
 import { measureCold, measureCounts, measureCrash } from "./counts.ts";
 import { measureEffects } from "./effects.ts";
 import { gateParts } from "./figures.ts";
@@ -18,7 +19,7 @@ import { listFiles } from "./coverage.ts";
  * figure misses its limit.
  *
  *     npm run bench                               every figure, five passes
- *     npm run bench -- --passes=1 --only=ratios,fresh,counts,crash,cold,bundle,effects,agents
+ *     npm run bench -- --passes=1 --only=ratios,fresh,counts,crash,cold,bundle,effects,agents,console
  *     npm run bench -- --gate                     what the gate holds, and a list of what misses
  *     npm run bench -- --profile[=loop|stream|stream50|first|crowd]   CPU by room of the code, and by function
  *     npm run bench -- --files                    files that run between router and socket for one reply
@@ -57,6 +58,7 @@ const measures: Readonly<Record<Part, (setup: Setup, results: Results) => Promis
   bundle: (setup, results) => measureBundle(setup.folder, results),
   effects: (_setup, results) => measureEffects(tell, passes, results),
   agents: (_setup, results) => measureAgents(tell, passes, results),
+  console: (_setup, results) => measureConsole(passes, results),
 };
 
 const isPart = (name: string): name is Part => Object.hasOwn(measures, name);

@@ -33,3 +33,12 @@ test("AP-54: a change of one entry changes one page of a thread, and new ones th
   expect(same(divideIntoPages(entries.with(40, entry(40)), before))).toEqual([true, false, true, true]);
   expect(same(divideIntoPages([...entries, entry(100)], before))).toEqual([true, true, true, false]);
 });
+
+test("AP-54: earlier entries get pages of their own: those that are shown stay as they are", () => {
+  const entries = Array.from({ length: 100 }, (_, at) => entry(at));
+  const before = divideIntoPages(entries.slice(41), []);
+  const after = divideIntoPages(entries, before);
+  expect(after.flat()).toEqual(entries);
+  expect(after.map(({ length }) => length)).toEqual([32, 9, 32, 27]);
+  expect(after.slice(2).map((page, at) => page === before[at])).toEqual([true, true]);
+});

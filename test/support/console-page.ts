@@ -32,6 +32,8 @@ export const phone = { width: 390, height: 844 };
 const isOffline = (text: string): boolean =>
   /WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE|ERR_FAILED|favicon/.test(text);
 
+const sessionAddress = /#(s_[a-z2-7]{26})/;
+
 export const openConsole = async (
   browser: Browser,
   url: string,
@@ -49,7 +51,6 @@ export const openConsole = async (
     await page.locator("#composer").fill(text);
     await page.locator("#composer").press("Enter");
   };
-  const sessionOf = (): string => /#(s_[a-z2-7]{26})/.exec(page.url())?.[1] ?? "";
   return {
     page,
     complaints,
@@ -60,8 +61,8 @@ export const openConsole = async (
       await page.goto(`${url}/console`);
       await page.getByRole("button", { name: "Start" }).waitFor();
       await say(text);
-      await expect.poll(sessionOf).not.toBe("");
-      return sessionOf();
+      await page.waitForURL(sessionAddress);
+      return sessionAddress.exec(page.url())?.[1] ?? "";
     },
     press: async (key) => {
       await page.evaluate("document.activeElement?.blur()");

@@ -77,14 +77,21 @@ const usePages = (entries: readonly TranscriptEntry[]): readonly EntryPage[] => 
   return pages.current;
 };
 
-/** Gives the page to begin with: a long thread shows its end at once, and the rest when that has been drawn. */
-const useFirst = (count: number, atOnce: boolean): number => {
-  const [isWhole, setWhole] = useState(atOnce);
+/** So many pages are drawn at once, and the next ones so many milliseconds later. */
+const pagesAtOnce = 4;
+const drawEvery = 32;
+
+/** Gives the page to begin with: a thread shows its end at once, and what stands above it a little more at each frame. */
+const useFirst = (pages: readonly EntryPage[], atOnce: boolean): number => {
+  const keys = pages.map(([entry]) => entry?.id);
+  const [shown, setShown] = useState(atOnce ? keys[0] : undefined);
+  const at = shown === undefined ? -1 : keys.indexOf(shown);
+  const first = at === -1 ? Math.max(0, keys.length - pagesAtOnce) : at;
   useEffect(() => {
-    const timer = setTimeout(() => setWhole(true), 50);
+    const timer = setTimeout(() => setShown(keys[Math.max(0, first - pagesAtOnce)]), drawEvery);
     return () => clearTimeout(timer);
-  }, []);
-  return isWhole ? 0 : count - 2;
+  }, [first]);
+  return first;
 };
 
 interface EntriesProps {
@@ -96,7 +103,7 @@ export const Entries = ({ thread, level = 0 }: EntriesProps) => {
   const { agent, id } = thread;
   const session = useSession();
   const pages = usePages(thread.entries);
-  const first = useFirst(pages.length, level > 0 || hasLeftPlace(session.id, id));
+  const first = useFirst(pages, level > 0 || hasLeftPlace(session.id, id));
   const newest = pages.findLastIndex((page) => newestEditIn(page) !== null);
   return (
     <>
@@ -104,7 +111,7 @@ export const Entries = ({ thread, level = 0 }: EntriesProps) => {
         (page, at) =>
           at >= first && (
             <ShownPage
-              key={at}
+              key={page[0]?.id}
               page={page}
               thread={id}
               agent={agent}

@@ -89,8 +89,31 @@ const Foot = ({ missed, hasHiddenAsk, askWords, onJump, onShowAsk }: FootProps) 
   </div>
 );
 
+/** An entry, and by how many pixels it begins below the upper edge of the log. */
+interface Place {
+  readonly entry: string;
+  readonly below: number;
+}
+
 /** Where logs were left that are not shown now, by session and thread; one that was left at its end is not among them. */
-const leftPlaces = new Map<string, number>();
+const leftPlaces = new Map<string, Place>();
+
+/** Finds the first entry that is seen. */
+const findPlace = (log: HTMLElement): Place | null => {
+  const { top } = log.getBoundingClientRect();
+  for (const row of log.querySelectorAll<HTMLElement>("[data-entry]")) {
+    const { top: begin, bottom } = row.getBoundingClientRect();
+    if (bottom > top) return { entry: row.dataset["entry"] ?? "", below: begin - top };
+  }
+  return null;
+};
+
+/** Returns how far the log has to be scrolled for an entry to stand in its place; null while the entry is not there. */
+const scrollFor = (log: HTMLElement, { entry, below }: Place): number | null => {
+  const row = log.querySelector(`[data-entry="${CSS.escape(entry)}"]`);
+  if (row === null) return null;
+  return log.scrollTop + row.getBoundingClientRect().top - log.getBoundingClientRect().top - below;
+};
 
 /** Says whether a log begins elsewhere than at its end. */
 export const hasLeftPlace = (session: string, thread: string): boolean =>
@@ -111,20 +134,28 @@ const useOneStop = (log: RefObject<HTMLDivElement>, seq: number): void =>
     if (log.current !== null) keepOneStop(log.current);
   }, [seq]);
 
+/** So many pixels before its beginning the log asks for earlier entries. */
+const nearStart = 200;
+
 /** Where a log stands: at its end as long as one stays there, or where it was left. */
 const usePlace = (place: string) => {
   const log = useRef<HTMLDivElement>(null);
-  /** Where the log was left, until enough is drawn to get there; null once it is there or a person scrolls. */
+  /** Where the log is to stand, until it can; null once it does or a person scrolls. */
   const wanted = useRef(leftPlaces.get(place) ?? null);
   const follows = useRef(wanted.current === null);
   const top = useRef(0);
   useLayoutEffect(() => {
     const element = log.current;
     return () => {
-      if (follows.current || element === null) leftPlaces.delete(place);
-      else leftPlaces.set(place, wanted.current ?? element.scrollTop);
+      const left = follows.current || element === null ? null : (wanted.current ?? findPlace(element));
+      if (left === null) leftPlaces.delete(place);
+      else leftPlaces.set(place, left);
     };
   }, []);
+  /** Rows that come above move nobody: browsers see to that, but for one who is at the very beginning. */
+  const keepStart = (element: HTMLDivElement): void => {
+    if (element.scrollTop === 0 && !follows.current) wanted.current ??= findPlace(element);
+  };
   return {
     log,
     /** Stays where it stands, or goes to the end. */
@@ -134,11 +165,14 @@ const usePlace = (place: string) => {
     },
     /** Scrolls to where it has to stand by now. */
     hold: (element: HTMLDivElement): void => {
-      const goal = follows.current ? element.scrollHeight : wanted.current;
+      const { current } = wanted;
+      const goal =
+        current === null ? (follows.current ? element.scrollHeight : null) : scrollFor(element, current);
       if (goal === null) return;
       element.scrollTop = goal;
       top.current = element.scrollTop;
-      if (top.current === goal) wanted.current = null;
+      if (Math.abs(top.current - goal) < 1) wanted.current = null;
+      keepStart(element);
     },
     /** Takes note of where it was scrolled to; returns whether it follows its end. */
     note: (element: HTMLDivElement, within?: number): boolean => {
@@ -148,8 +182,13 @@ const usePlace = (place: string) => {
       const goesUp = element.scrollTop < top.current;
       top.current = element.scrollTop;
       follows.current = isAtEnd(element, within) || (follows.current && !goesUp);
+      keepStart(element);
       return follows.current;
     },
+    /** Tells whether entries are wanted that stand before those that are there. */
+    needsEarlier: (element: HTMLDivElement): boolean =>
+      element.scrollTop < nearStart ||
+      (wanted.current !== null && scrollFor(element, wanted.current) === null),
   };
 };
 
@@ -158,7 +197,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   const count = countEntries(transcript, thread);
   const open = useRef<Transcript["asks"]>([]);
   open.current = personsAsks(transcript);
-  const { log, follow, hold, note } = usePlace(`${session} ${thread}`);
+  const { log, follow, hold, note, needsEarlier } = usePlace(`${session} ${thread}`);
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const keep = (): void => {
@@ -190,6 +229,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   useSent(sent, jump);
   return {
     log,
+    needsEarlier,
     hasHiddenAsk,
     missed: left === null ? null : count - left,
     jump,
@@ -207,7 +247,12 @@ export const Log = (props: LogProps) => {
   const { transcript, onEarlier, children, askWords } = props;
   const { go } = useApp();
   const { id } = useSession();
-  const { log, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, props);
+  const { log, needsEarlier, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, props);
+  const readEarlier = (): void => {
+    const isPossible = transcript.earlier && transcript.status === "live";
+    if (isPossible && log.current !== null && needsEarlier(log.current)) onEarlier();
+  };
+  useLayoutEffect(readEarlier);
   const showAsk = (): void => {
     const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
     if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });
@@ -224,7 +269,8 @@ export const Log = (props: LogProps) => {
         aria-live="off"
         tabIndex={-1}
         onScroll={() => {
-          if (scrolled() && transcript.earlier && (log.current?.scrollTop ?? 0) < 200) onEarlier();
+          scrolled();
+          readEarlier();
         }}
         onClickCapture={clicked}
         onKeyDown={moveInLog}

@@ -4,19 +4,29 @@ import type { TranscriptEntry } from "../../client/transcript.ts";
 
 export type EntryPage = readonly TranscriptEntry[];
 
-/** Every page but the last has so many entries. */
+/** No page has more entries. */
 const pageLength = 32;
 
 const isSame = (page: EntryPage, other: EntryPage): boolean =>
   page.length === other.length && page.every((entry, at) => entry === other[at]);
 
-/** Divides entries into pages; one in which nothing changed stays the same array. */
+/**
+ * Divides entries into pages, which begin where they began before, so that earlier entries get pages of their own. A page
+ * in which nothing changed stays the same array.
+ */
 export const divideIntoPages = (
   entries: readonly TranscriptEntry[],
   before: readonly EntryPage[],
-): readonly EntryPage[] =>
-  Array.from({ length: Math.ceil(entries.length / pageLength) }, (_, at) => {
-    const page = entries.slice(at * pageLength, (at + 1) * pageLength);
-    const known = before[at];
-    return known !== undefined && isSame(page, known) ? known : page;
+): readonly EntryPage[] => {
+  const known = new Map(before.map((page) => [page[0]?.id, page]));
+  const pages: TranscriptEntry[][] = [];
+  for (const entry of entries) {
+    const page = pages.at(-1);
+    if (page === undefined || page.length === pageLength || known.has(entry.id)) pages.push([entry]);
+    else page.push(entry);
+  }
+  return pages.map((page) => {
+    const same = known.get(page[0]?.id);
+    return same !== undefined && isSame(page, same) ? same : page;
   });
+};

@@ -4,19 +4,8 @@ import type { IconName } from "./icon-paths.ts";
 /** Icons of 16 px, drawn with lines in the colour of the text around them. */
 
 /** Draws an icon; a button around it needs a name of its own. */
-export const Icon = ({ name, class: kind }: { readonly name: IconName; readonly class?: string }) => (
-  <svg
-    class={kind}
-    width="16"
-    height="16"
-    viewBox="0 0 16 16"
-    fill="none"
-    stroke="currentColor"
-    stroke-width={name === "more" ? 2 : 1.4}
-    stroke-linecap="round"
-    stroke-linejoin="round"
-    aria-hidden="true"
-  >
+export const Icon = ({ name, class: kind = "" }: { readonly name: IconName; readonly class?: string }) => (
+  <svg class={`drawn ${name === "more" ? "bold" : ""} ${kind}`} viewBox="0 0 16 16" aria-hidden="true">
     <path d={iconPaths[name]} />
   </svg>
 );
