@@ -48,4 +48,10 @@ test("AP-54 TB-8: the row of an approval says how far it reaches", () => {
   expect(whoOf()).toBe("You approved");
   expect(whoOf({ remember: "agent" })).toBe("You approved for every session with this agent");
   expect(whoOf({ remember: "session" })).toBe("You approved for this session");
+  const seenBy = (own: string, by: string) =>
+    describeClosed({ ...closed, resolution: { decision: "approve", by } }, own, null).who;
+  expect(seenBy("abc", "abc")).toBe("You approved");
+  expect(seenBy("abc", "operator")).toBe("The operator approved");
+  expect(seenBy("abc", "dev")).toBe("Somebody on the server’s machine approved");
+  expect(seenBy("operator", "operator")).toBe("You approved");
 });

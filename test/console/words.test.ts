@@ -34,7 +34,6 @@ import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts
 import { findLeastUsd, formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
 import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
 import { writeCurl } from "../../src/console/run/curl.ts";
-import { describeMoneyLimit, readMoneyLimit } from "../../src/console/run/money-limit.ts";
 import { lanesOf } from "../../src/console/run/timeline.ts";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import { describeStatus, describeWait } from "../../src/console/sessions/status.ts";
@@ -453,27 +452,6 @@ test.each([
 test("AP-54: keys have the names of the keyboard: of an Apple one, or of others", () => {
   expect([withCommand("K", true), withShift("↵", true)]).toEqual(["⌘K", "⇧↵"]);
   expect([withCommand("K", false), withShift("↵", false)]).toEqual(["Ctrl K", "Shift ↵"]);
-});
-
-test("AP-54: what is left of a budget is said of the run at work, and between runs of the next one", () => {
-  const held = (scope: string) =>
-    readMoneyLimit({
-      max_cost_usd: { scope, limit: 2, spent: 0.5, left: 1.5, warn_at: 0.8, on_exceeded: "stop" },
-    });
-  const say = (scope: string, isRunning: boolean): string | null => {
-    const limit = held(scope);
-    return limit === null ? null : describeMoneyLimit(limit, isRunning);
-  };
-  expect(say("run", true)).toBe("$1.50 left of $2.00 for this run");
-  expect(say("run", false)).toBe("The next run may spend $2.00");
-  expect(say("session", false)).toBe("$1.50 left of $2.00 for this session");
-  expect(say("tenant", false)).toBe("$1.50 left of $2.00 for today");
-  expect(held("run")?.warnAt).toBe(1.6);
-  const small = { scope: "run", limit: 1, spent: 0.0042, warnAt: 0.8 } as const;
-  expect(describeMoneyLimit(small, true)).toBe("$0.9958 left of $1.00 for this run");
-  expect(describeMoneyLimit({ ...small, spent: 1.07 }, true)).toBe("$0.07 over the $1.00 for this run");
-  expect(readMoneyLimit({ max_cost_usd: null })).toBeNull();
-  expect(say("galaxy", true)).toBeNull();
 });
 
 const note = (type: NoteEntry["event"]["type"], data: object): NoteEntry["event"] => {

@@ -384,3 +384,17 @@ test("AP-54: sessions are renamed, filtered and deleted from the list, which ask
   await expect.poll(() => page.locator(".session", { hasText: "Renamed" }).count()).toBe(0);
   await close();
 });
+
+test("AP-54: of more than 200 sessions the older ones are read on demand", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  const api = createApi(server.url);
+  for (let count = 0; count < 210; count += 30)
+    await Promise.all(Array.from({ length: 30 }, (_, at) => api.create({ title: `Row ${count + at}` })));
+  await page.goto(`${server.url}/console`);
+  const rows = page.locator(".list .session");
+  await expect.poll(() => rows.count()).toBe(200);
+  await page.getByRole("button", { name: "Read 200 older ones" }).click();
+  await expect.poll(() => rows.count()).toBeGreaterThan(210);
+  expect(await page.getByRole("button", { name: "Read 200 older ones" }).count()).toBe(0);
+  await close();
+});

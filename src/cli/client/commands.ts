@@ -8,6 +8,7 @@ import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import { awaitFirstLine } from "./person.ts";
 import type { Person } from "./person.ts";
+import { pageLimit, readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
 import { sessionLines, tableLines } from "./session-rows.ts";
 
@@ -32,9 +33,6 @@ interface RemoteCommand {
   readonly names: readonly [number, number];
   readonly run: (context: RemoteContext) => Promise<ExitCode>;
 }
-
-/** A page of a list of the API has so many rows at most. */
-const pageLimit = 200;
 
 const rowsOf = ({ limit = "50" }: Flags): number => {
   const rows = Number(limit);
@@ -89,12 +87,16 @@ const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   ];
 };
 
+/** Reads what people are asked in a session. */
+const openAsks = (client: LimpetClient, session: string) =>
+  readToEnd((page) => client.call("asks", { session, status: "open", ...page }));
+
 const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
   const [session] = names;
-  const { data } =
+  const data =
     session === undefined
-      ? await client.call("list_asks", {})
-      : await client.call("asks", { session, status: "open" });
+      ? await readToEnd((page) => client.call("list_asks", page))
+      : await openAsks(client, session);
   // The list over all sessions leaves out what the key may not answer; that of one session does not.
   const isForAll = session === undefined && data.length === 0 && flags.json !== true;
   const nothing = isForAll
@@ -127,8 +129,8 @@ type Decision = (typeof decisions)[number];
 const optionAt = async ({ client, names }: RemoteContext, number: string): Promise<string | undefined> => {
   const [session = "", ask = ""] = names;
   if (!/^\d+$/.test(number)) return undefined;
-  const { data } = await client.call("asks", { session, status: "open" });
-  return data.find(({ id }) => id === ask)?.question?.options[Number(number) - 1];
+  const asks = await openAsks(client, session);
+  return asks.find(({ id }) => id === ask)?.question?.options[Number(number) - 1];
 };
 
 /** Puts what was written after the decision into its field. */
@@ -185,9 +187,6 @@ const endText = (result: { readonly text: string; readonly error: string | null 
   result?.error ?? result?.text;
 
 type OpenAsks = Awaited<ReturnType<typeof openAsks>>;
-
-const openAsks = async (client: LimpetClient, session: string) =>
-  (await client.call("asks", { session, status: "open" })).data;
 
 /** What a run that has not ended in time waits for, and how it goes on. */
 const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>

@@ -15,11 +15,16 @@ export interface ClosedWords {
   readonly said: string;
 }
 
-/** The one at this page is meant unless another key answered; who came back from a login has no key. */
-export const nameOf = (by: string, own: string): string => {
-  if (by === "login") return "Somebody";
-  return by === own || by === "dev" || by === "operator" ? "You" : by.replace(/^key[_:]/, "Key ");
-};
+/** Who answered without a key of the team's own: who came back from a login, who has the admin key, who needs none. */
+const keyless: ReadonlyMap<string, string> = new Map([
+  ["login", "Somebody"],
+  ["operator", "The operator"],
+  ["dev", "Somebody on the server’s machine"],
+]);
+
+/** Names who answered, for the one at this page. */
+export const nameOf = (by: string, own: string): string =>
+  by === own ? "You" : (keyless.get(by) ?? by.replace(/^key[_:]/, "Key "));
 
 /** The log does not repeat what a person said: the result that the model got has it. */
 const answerText = (output: Json): string => {

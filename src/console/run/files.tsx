@@ -8,7 +8,7 @@ import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { saveBytes } from "../parts/save.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { readAll } from "./read-all.ts";
+import { readPages } from "../state/pages.ts";
 
 /** The files of the session's workspace: folders, download, upload. */
 
@@ -119,9 +119,9 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
   const { id } = useSession();
   const [folder, setFolder] = useState("");
   const [opened, setOpened] = useState<string | null>(null);
-  const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, (signal) => {
+  const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, async (signal) => {
     const path = folder === "" ? "" : `/${encodePath(folder)}`;
-    return readAll<FileRow>(api, `/sessions/${id}/workspace${path}?limit=200`, signal);
+    return (await readPages<FileRow>(api, `/sessions/${id}/workspace${path}?limit=200`, { signal })).rows;
   });
   const pathOf = (name: string): string => (folder === "" ? name : `${folder}/${name}`);
   const read = (address: string, signal?: AbortSignal) =>

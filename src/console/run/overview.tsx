@@ -15,7 +15,8 @@ import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { RunChoice, shownThread, useShownRun } from "./choice.tsx";
 import { nothing, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
-import { describeMoneyLimit, readMoneyLimit } from "./money-limit.ts";
+import { describeLimit, describeWarning, readLimits } from "./budget.ts";
+import type { BudgetLimit } from "./budget.ts";
 import { runSpent } from "./spent.ts";
 import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
@@ -77,13 +78,9 @@ const useBudget = ({ session, usage, asks }: Transcript): Json => {
   return useLoad(state.join(" "), load).value?.budget ?? null;
 };
 
-const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
-  const money = readMoneyLimit(useBudget(transcript));
-  if (money === null) return null;
-  const { scope, limit, spent, warnAt } = money;
-  const isRunning = transcript.session?.active_run != null;
-  const words = describeMoneyLimit(money, isRunning);
-  if (scope === "run" && !isRunning) return <p class="budget meta">{words}</p>;
+const Limit = ({ limit, isRunning }: { readonly limit: BudgetLimit; readonly isRunning: boolean }) => {
+  const words = describeLimit(limit, isRunning);
+  if (limit.scope === "run" && !isRunning) return <p class="budget meta">{words}</p>;
   return (
     <div class="budget">
       <div
@@ -91,17 +88,29 @@ const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
         role="meter"
         aria-label="Budget"
         aria-valuemin={0}
-        aria-valuemax={limit}
-        aria-valuenow={Math.min(spent, limit)}
+        aria-valuemax={limit.limit}
+        aria-valuenow={Math.min(limit.spent, limit.limit)}
         aria-valuetext={words}
       >
-        <span style={{ width: formatPercent(spent / Math.max(limit, 1e-9)) }} />
+        <span style={{ width: formatPercent(limit.spent / Math.max(limit.limit, 1e-9)) }} />
       </div>
       <p>
         <span>{words}</span>
-        <span class="meta">warns at {formatUsd(warnAt)}</span>
+        <span class="meta">{describeWarning(limit)}</span>
       </p>
     </div>
+  );
+};
+
+const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
+  const limits = readLimits(useBudget(transcript));
+  const isRunning = transcript.session?.active_run != null;
+  return (
+    <>
+      {limits.map((limit) => (
+        <Limit key={limit.kind} limit={limit} isRunning={isRunning} />
+      ))}
+    </>
   );
 };
 

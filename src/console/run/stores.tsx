@@ -7,14 +7,14 @@ import { Markdown } from "../parts/markdown.tsx";
 import { LimpetError } from "../../client/index.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
-import { readAll } from "./read-all.ts";
+import { readPages } from "../state/pages.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
 
 /** A store that no agent uses does not exist, which is no fault. */
 const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
   try {
-    return await readAll<T>(api, path, signal);
+    return (await readPages<T>(api, path, { signal })).rows;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 404) return null;
     throw fault;

@@ -8,6 +8,7 @@ import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { slowly, useApp } from "../state/app.ts";
+import { sessionsPerPage } from "../state/sessions.ts";
 import type { SessionList } from "../state/sessions.ts";
 import type { SessionQuestion } from "./confirm.tsx";
 import { describeStatus, titleOf } from "./status.ts";
@@ -241,7 +242,7 @@ const describeOldList = (at: number, now: number): string => {
 
 const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownRows) => {
   const { sessions, route, team } = useApp();
-  const { state, at } = useStore(sessions.list);
+  const { state, at, hasMore } = useStore(sessions.list);
   const { session: current } = useStore(route);
   const query = useStore(sessions.query);
   const prefixes = useMemo(
@@ -253,12 +254,17 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
   if (state === "loading") return null;
   const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
+  const more = hasMore && (
+    <button type="button" class="link more-sessions" onClick={sessions.readMore}>
+      Read {sessionsPerPage} older ones
+    </button>
+  );
   if (shown.length === 0)
     return state === "failed" && at === 0 ? (
       age
     ) : (
       <p class="empty meta">
-        {query === "" ? emptyWords[filter] : "No session has this in its title, ref or id."}
+        {query === "" ? emptyWords[filter] : "No session has this in its title, ref or id."} {more}
       </p>
     );
   return (
@@ -281,6 +287,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
           </ul>
         </section>
       ))}
+      {more}
     </>
   );
 };

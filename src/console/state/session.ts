@@ -46,8 +46,11 @@ export interface SessionControl {
   readonly close: () => void;
 }
 
-/** The id in a key, by which the log names who used it. */
-const nameKey = (key: string): string => /^lk_([^_]+)_/.exec(key)?.[1] ?? "dev";
+/** How the log names who used a key: by the id in it, unless it is the admin key. A token does not tell whose it is. */
+const nameKey = (key: string): string => {
+  if (key === "") return "dev";
+  return key.startsWith("lt_") ? "" : (/^lk_([^_]+)_/.exec(key)?.[1] ?? "operator");
+};
 
 const isMissing = (fault: unknown): boolean => fault instanceof LimpetError && fault.problem.status === 404;
 

@@ -2,6 +2,7 @@ import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
 import type { SessionRow } from "../sessions/status.ts";
 import type { Api } from "./api.ts";
+import { readPages } from "./pages.ts";
 import { LimpetError } from "../../client/index.ts";
 
 /** The list of sessions, kept fresh while the page is seen. */
@@ -15,6 +16,8 @@ interface AskRow {
 export interface SessionList {
   readonly state: "loading" | "ready" | "failed" | "refused";
   readonly rows: readonly SessionRow[];
+  /** There are older ones that were not read. */
+  readonly hasMore: boolean;
   /** The kind of the open ask of each session that has one. */
   readonly asks: ReadonlyMap<string, string>;
   /** When the rows were read. */
@@ -28,6 +31,8 @@ export interface Sessions {
   readonly query: Store<string>;
   /** Reads the list now. */
   readonly refresh: () => void;
+  /** Reads older sessions, too. */
+  readonly readMore: () => void;
   readonly rename: (id: string, title: string) => Promise<void>;
   readonly clear: (id: string) => Promise<void>;
   readonly remove: (id: string) => Promise<void>;
@@ -35,10 +40,16 @@ export interface Sessions {
 
 const refreshEvery = 5_000;
 
+/** So many sessions are read at first, and so many more each time older ones are asked for. */
+export const sessionsPerPage = 200;
+
+/** So many open asks are looked through for what waits. */
+const askPages = 5;
+
 /** Without the scope to answer asks there are none to show. */
 const readAsks = async (api: Api): Promise<readonly AskRow[]> => {
   try {
-    return (await api.read<{ readonly data: readonly AskRow[] }>("/asks?status=open&limit=200")).data;
+    return (await readPages<AskRow>(api, "/asks?status=open&limit=200", { most: askPages })).rows;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 403) return [];
     throw fault;
@@ -52,24 +63,27 @@ export const createSessions = (api: Api): Sessions => {
   const list = createStore<SessionList>({
     state: "loading",
     rows: [],
+    hasMore: false,
     asks: new Map(),
     at: 0,
     problem: null,
   });
   const query = createStore("");
   let reading = 0;
+  let pages = 1;
   const read = async (): Promise<void> => {
     const mine = (reading += 1);
     const q = query.get().trim();
     const search = q === "" ? "" : `&q=${encodeURIComponent(q)}`;
     try {
-      const [{ data }, asks] = await Promise.all([
-        api.read<{ readonly data: readonly SessionRow[] }>(`/sessions?order=-updated_at&limit=200${search}`),
+      const address = `/sessions?order=-updated_at&limit=${sessionsPerPage}${search}`;
+      const [{ rows, hasMore }, asks] = await Promise.all([
+        readPages<SessionRow>(api, address, { most: pages }),
         readAsks(api),
       ]);
       if (mine !== reading) return;
       const kinds = new Map(asks.map(({ session, kind }) => [session, kind]));
-      list.set({ state: "ready", rows: data, asks: kinds, at: Date.now(), problem: null });
+      list.set({ state: "ready", rows, hasMore, asks: kinds, at: Date.now(), problem: null });
     } catch (fault) {
       if (mine !== reading) return;
       const problem = fault instanceof Error ? fault.message : String(fault);
@@ -81,13 +95,18 @@ export const createSessions = (api: Api): Sessions => {
     await work;
     await read();
   };
-  query.subscribe(refresh);
+  const show = (count: number): void => {
+    pages = count;
+    refresh();
+  };
+  query.subscribe(() => show(1));
   setInterval(() => document.hidden || refresh(), refreshEvery);
   document.addEventListener("visibilitychange", () => document.hidden || refresh());
   return {
     list,
     query,
     refresh,
+    readMore: () => show(pages + 1),
     rename: (id, title) => change(api.request(`/sessions/${id}`, { method: "PATCH", body: { title } })),
     clear: (id) => change(api.request(`/sessions/${id}/clear`, { method: "POST", body: {} })),
     remove: (id) => change(api.request(`/sessions/${id}`, { method: "DELETE" })),

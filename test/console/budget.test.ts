@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { describeLimit, describeWarning, readLimits } from "../../src/console/run/budget.ts";
+
+/** AP-54: what may be used, in words. */
+
+test("AP-54: what is left of a budget is said of the run at work, and between runs of the next one", () => {
+  const money = { limit: 2, spent: 0.5, left: 1.5, warn_at: 0.8, on_exceeded: "stop" };
+  const held = (scope: string) => readLimits({ max_cost_usd: { scope, ...money } });
+  const say = (scope: string, isRunning: boolean): readonly string[] =>
+    held(scope).map((limit) => describeLimit(limit, isRunning));
+  expect(say("run", true)).toEqual(["$1.50 left of $2.00 for this run"]);
+  expect(say("run", false)).toEqual(["The next run may spend $2.00"]);
+  expect(say("session", false)).toEqual(["$1.50 left of $2.00 for this session"]);
+  expect(say("tenant", false)).toEqual(["$1.50 left of $2.00 for today"]);
+  expect(held("run").map(describeWarning)).toEqual(["warns at $1.60"]);
+  const small = { kind: "max_cost_usd", scope: "run", limit: 1, spent: 0.0042, warnAt: 0.8 } as const;
+  expect(describeLimit(small, true)).toBe("$0.9958 left of $1.00 for this run");
+  expect(describeLimit({ ...small, spent: 1.07 }, true)).toBe("$0.07 over the $1.00 for this run");
+  expect(readLimits({ max_cost_usd: null })).toEqual([]);
+  expect(say("galaxy", true)).toEqual([]);
+});
+
+test("AP-54: every limit of a budget is said in its own unit", () => {
+  const rest = { scope: "run", warn_at: 0.5, on_exceeded: "stop", left: 0 };
+  const limits = readLimits({
+    max_tool_calls: { ...rest, limit: 40, spent: 3 },
+    max_duration: { ...rest, limit: 1_800_000, spent: 60_000 },
+    max_tokens: { ...rest, limit: 2_000_000, spent: 1_500_000 },
+    max_cost_usd: null,
+  });
+  expect(limits.map((limit) => describeLimit(limit, true))).toEqual([
+    "500k left of 2.0M tokens for this run",
+    "29 min left of 30 min of model time for this run",
+    "37 left of 40 tool calls for this run",
+  ]);
+  expect(limits.map((limit) => describeLimit(limit, false))).toEqual([
+    "The next run may use 2.0M tokens",
+    "The next run may take 30 min of model time",
+    "The next run may make 40 tool calls",
+  ]);
+  expect(limits.map(describeWarning)).toEqual(["warns at 1.0M", "warns at 15 min", "warns at 20"]);
+});
