@@ -84,7 +84,7 @@ export const checkAnswer = (seen: SeenAnswer): void => {
     return checkProblem(JSON.parse(text), isInvented);
   const [pathname = "", query = ""] = path.split("?");
   const route = findRoute(method, pathname);
-  if (route === undefined || status >= 300) return;
+  if (route === undefined || (status >= 300 && status < 400)) return;
   const { answers, id } = route;
   if (type?.startsWith("application/json") !== true || query.includes("format=provider")) return;
   const schema = Object.entries(answers).find(([each]) => each === String(status))?.[1];

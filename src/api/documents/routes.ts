@@ -17,6 +17,7 @@ import { deleteQuery, readQuerySchema } from "../files/workspace.ts";
 import type { Route } from "../route.ts";
 import { listQuery, routes } from "../routes.ts";
 import { respondBody } from "../session-routes.ts";
+import { streamSchema } from "../streams/sse.ts";
 import { pageOf, receiptSchema, sessionAnswers, summarySchema } from "./schemas/session-answers.ts";
 import type { Answers } from "./schemas/session-answers.ts";
 import {
@@ -89,6 +90,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   "GET /healthz": entry("health", "Says that the Worker runs.", { 200: healthSchema }),
   "GET /readyz": entry("readiness", "Says whether every secret that the team needs is set; 503 if not.", {
     200: readySchema,
+    503: readySchema,
   }),
   "GET /llms.txt": entry(
     "llms",
@@ -267,15 +269,6 @@ const folderMedia = {
 
 const unchanged = "The ETag that was read: it is refused if the file has changed since.";
 
-/** What only a stream of events takes. */
-const streamFields = {
-  live: z.literal("sse").optional().describe("Streams the events, as Accept: text/event-stream does."),
-  deltas: z
-    .enum(["all", "text", "none"])
-    .optional()
-    .describe("Of a stream: which pieces of text come live; all without it."),
-};
-
 /** Says where HTTP takes or gives something else than the operation does: bytes, streams, texts. */
 const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   events: {
@@ -326,7 +319,7 @@ const operationEntry = (operation: SessionOperation): RouteEntry => {
   const { name, summary, kind, method } = operation;
   // The source of a fork is the session in its path.
   const own = omitNames(operation.params, [...pathParametersOf(operation), "source"]);
-  const fields = name === "events" ? own.extend(streamFields) : own;
+  const fields = name === "events" ? own.extend(streamSchema.shape) : own;
   const isEmpty = Object.keys(fields.shape).length === 0;
   const hasBody = kind === "write" && method !== "DELETE" && !isEmpty;
   return {

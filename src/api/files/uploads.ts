@@ -40,7 +40,9 @@ async function readForm(request: Request, type: string): Promise<SentFile> {
   const texts = [...form].filter(([name]) => name !== "file");
   const fields = parseParams(fieldsSchema, Object.fromEntries(texts));
   if (file.size > limits.upload_bytes)
-    refuse("payload_too_large", `A file may have at most ${limits.upload_bytes} bytes.`);
+    refuse("payload_too_large", `A file may have at most ${limits.upload_bytes} bytes.`, {
+      meta: { limit: limits.upload_bytes },
+    });
   const bytes = new Uint8Array(await file.arrayBuffer());
   return { name: file.name, ...fields, type: file.type, bytes };
 }

@@ -1,5 +1,7 @@
+import * as z from "zod";
 import { unknownFieldMessage } from "../../session/fields.ts";
 import { requireEventTypes } from "../../session/operations/event-filter.ts";
+import { eventsOperation } from "../../session/operations/queries.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
 import type { RequestFields } from "../body.ts";
@@ -48,7 +50,23 @@ function cursorOf(request: Request, after: unknown): number | undefined {
   return refuseParameter(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
 }
 
-const streamFields = ["after", "deltas", "live", "thread", "types"];
+const page = eventsOperation.params.shape;
+
+/** Defines the query of a stream. */
+export const streamSchema = z.strictObject({
+  after: page.before.describe(
+    "The last event that was seen. Without it a page begins with the first event, a stream with a snapshot.",
+  ),
+  types: page.types,
+  thread: page.thread,
+  live: z.literal("sse").optional().describe("Streams the events, as Accept: text/event-stream does."),
+  deltas: z
+    .enum(["all", "text", "none"])
+    .optional()
+    .describe("Of a stream: which pieces of text come live; all without it."),
+});
+
+const streamFields = Object.keys(streamSchema.shape).toSorted();
 
 function helloOf(request: Request, query: RequestFields): WatchHello {
   const { after, types, thread, deltas, live: _, ...unknown } = query;

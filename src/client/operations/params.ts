@@ -128,7 +128,7 @@ export interface OperationParams {
     readonly output_schema?: Json;
     /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
     readonly prior_episode_summaries?: string | readonly string[];
-    /** Seconds to wait for the run; its end is the answer then. */
+    /** Seconds to wait over HTTP for the run; its end is the answer then. A WebSocket sees it in its events. */
     readonly wait?: number;
   };
   /** Lists the messages of a thread: the newest before a place, in their order. */
@@ -256,7 +256,11 @@ export interface OperationParams {
   /** Shows everything that a client needs to start, at one point of the log. */
   readonly snapshot: { readonly session: string; };
   /** Retires the chat and begins a new usage period; the originals stay readable. */
-  readonly clear: { readonly session: string; readonly instructions?: string; };
+  readonly clear: {
+    readonly session: string;
+    /** Is taken as `compact` takes it; nothing is summarised. */
+    readonly instructions?: string;
+  };
   /** Takes the chat back to the end of a turn; what followed is retired and stays readable. */
   readonly rewind: {
     readonly session: string;

@@ -78,7 +78,9 @@ export const inputSchema = z.strictObject({
     .min(0)
     .max(300)
     .optional()
-    .describe("Seconds to wait for the run; its end is the answer then."),
+    .describe(
+      "Seconds to wait over HTTP for the run; its end is the answer then. A WebSocket sees it in its events.",
+    ),
 });
 
 /** Lists the asks that the run of a thread waits for, its called agents' too, if only answers let it go on; otherwise none. */

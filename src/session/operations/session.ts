@@ -309,7 +309,9 @@ export const clearOperation = defineWrite({
   scopes: ["sessions:manage"],
   method: "POST",
   path: "/v1/sessions/:session/clear",
-  params: z.strictObject({ instructions: z.string().optional() }),
+  params: z.strictObject({
+    instructions: z.string().optional().describe("Is taken as `compact` takes it; nothing is summarised."),
+  }),
   run: (context) => {
     const { draft } = context;
     requireRest(draft);

@@ -301,7 +301,7 @@ const migrated = z.strictObject({
 const begun = z.strictObject({ run: z.string().nullable(), seq });
 
 /** Maps the statuses of success to what is answered; null has no body. */
-export type Answers = Readonly<Partial<Record<200 | 201 | 202 | 204, z.ZodType | null>>>;
+export type Answers = Readonly<Partial<Record<200 | 201 | 202 | 204 | 503, z.ZodType | null>>>;
 
 /** Describes the JSON that each operation answers over HTTP. */
 export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
