@@ -121,7 +121,8 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
   const [opened, setOpened] = useState<string | null>(null);
   const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, async (signal) => {
     const path = folder === "" ? "" : `/${encodePath(folder)}`;
-    return (await readPages<FileRow>(api, `/sessions/${id}/workspace${path}?limit=200`, { signal })).rows;
+    const address = `/sessions/${id}/workspace${path}?limit=200`;
+    return (await readPages<FileRow>((cursor) => api.read(address + cursor, { signal }))).rows;
   });
   const pathOf = (name: string): string => (folder === "" ? name : `${folder}/${name}`);
   const read = (address: string, signal?: AbortSignal) =>

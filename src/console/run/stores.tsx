@@ -14,7 +14,7 @@ import { readPages } from "../state/pages.ts";
 /** A store that no agent uses does not exist, which is no fault. */
 const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
   try {
-    return (await readPages<T>(api, path, { signal })).rows;
+    return (await readPages<T>((cursor) => api.read(path + cursor, { signal }))).rows;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 404) return null;
     throw fault;

@@ -49,7 +49,8 @@ const askPages = 5;
 /** Without the scope to answer asks there are none to show. */
 const readAsks = async (api: Api): Promise<readonly AskRow[]> => {
   try {
-    return (await readPages<AskRow>(api, "/asks?status=open&limit=200", { most: askPages })).rows;
+    const address = "/asks?status=open&limit=200";
+    return (await readPages<AskRow>((cursor) => api.read(address + cursor), askPages)).rows;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 403) return [];
     throw fault;
@@ -78,7 +79,7 @@ export const createSessions = (api: Api): Sessions => {
     try {
       const address = `/sessions?order=-updated_at&limit=${sessionsPerPage}${search}`;
       const [{ rows, hasMore }, asks] = await Promise.all([
-        readPages<SessionRow>(api, address, { most: pages }),
+        readPages<SessionRow>((cursor) => api.read(address + cursor), pages),
         readAsks(api),
       ]);
       if (mine !== reading) return;
