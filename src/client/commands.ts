@@ -21,7 +21,7 @@ export interface SessionCommands {
     operation: N,
     params: object,
     options?: CallOptions,
-    /** Ends the tries, but not the one under way. */
+    /** Ends the tries, but not the one under way, which the signal of the options ends. */
     stop?: AbortSignal,
   ) => Promise<AnswerOf<N>>;
   /** Sends what waits at once, since the server may be there again. */
@@ -35,18 +35,17 @@ export const createCommands = (http: Http, session: string, isOpen: () => boolea
       operation: N,
       params: object,
       options: CallOptions = {},
-      stop?: AbortSignal,
+      stop = options.signal,
     ) => {
-      const { key = newCommandId(), signal } = options;
-      const ends = [signal, stop].filter((each) => each !== undefined);
+      const { key = newCommandId() } = options;
       const request = requestOf(operation, { session, ...params }, { ...options, key });
       for (let tries = 1; ; tries += 1) {
         try {
           return (await http.json(request)) as AnswerOf<N>;
         } catch (fault) {
           if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;
-          await pause(delayAfter(tries), AbortSignal.any([waker.signal, ...ends]));
-          if (ends.some(({ aborted }) => aborted)) throw fault;
+          await pause(delayAfter(tries), AbortSignal.any([waker.signal, stop ?? waker.signal]));
+          if (stop?.aborted === true) throw fault;
         }
       }
     },

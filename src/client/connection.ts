@@ -65,7 +65,7 @@ const finalCodes: Readonly<Record<number, ProblemBody>> = Object.fromEntries(
 
 const finalStatuses = new Set([400, 401, 403, 404, 409, 410, 426]);
 
-const lost = clientProblem("connection_lost", "the connection to the server broke off");
+const lost = clientProblem("connection_lost", "the connection broke off");
 
 const silent = clientProblem("server_silent", "the server did not answer in time");
 

@@ -64,7 +64,7 @@ const pendingInputOf = ({ id, content, on_busy, sender, thread }: SendBody): Tra
   at: Date.now(),
 });
 
-const withdrawn = clientProblem("withdrawn", "the message was taken back before it was sent", {
+const withdrawn = clientProblem("withdrawn", "the message was taken back", {
   retryable: false,
 });
 
@@ -89,20 +89,22 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
     const sent = pending.add(pendingInputOf(body));
     const { signal } = sent.stop;
     const earlier = before;
-    const turn = Promise.race([earlier, new Promise((end) => signal.addEventListener("abort", end))]);
+    const end = AbortSignal.any([signal, options.signal ?? signal]);
+    const turn = Promise.race([earlier, new Promise((next) => end.addEventListener("abort", next))]);
     before = sent.ended.promise.then(() => earlier);
     let seq: number | null = null;
     refresh();
     try {
       await turn;
       if (signal.aborted) throw new LimpetError(withdrawn);
+      end.throwIfAborted();
       const key = options.key ?? body.id;
       // Only who waits is answered with a run.
       const receipt = (await commands.perform(
         "send",
         body,
         { ...options, key },
-        signal,
+        end,
       )) as AnswerSchemas["Receipt"];
       ({ seq } = receipt);
       return receipt;

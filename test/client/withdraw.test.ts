@@ -138,3 +138,23 @@ test("AP-52 SE-23: a message that waits for the one before it is withdrawn at on
   (await next()).answer(Response.json(receipt, { status: 202 }));
   await Promise.all([first, third]);
 });
+
+test("AP-52: a message whose caller gives it up while it waits behind another is never sent", async () => {
+  const { session, next, waiting } = play();
+  const first = session.send({ id: "m1", content: "one" });
+  const caller = new AbortController();
+  const second = session.send({ id: "m2", content: "two" }, { signal: caller.signal });
+  const third = session.send({ id: "m3", content: "three" });
+  const outcome = expect(second).rejects.toMatchObject({ name: "AbortError" });
+  const post = await next();
+  caller.abort();
+  await outcome;
+  expect(waiting, "the third waits for the first").toEqual([]);
+  post.answer(Response.json(receipt, { status: 202 }));
+  await first;
+  const other = await next();
+  expect(other.key).toBe("m3");
+  other.answer(Response.json({ ...receipt, input: "m3" }, { status: 202 }));
+  await third;
+  expect(waiting).toEqual([]);
+});

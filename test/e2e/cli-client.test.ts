@@ -174,6 +174,12 @@ test("AP-53: send --wait says beside the result what the run asks, and how it is
   expect((await limpet("asks", session)).said).toBe(words.replace("the session waits for an answer:\n", ""));
 });
 
+test("AP-53: an answer with a reach that there is not is refused before it is sent", async () => {
+  const answered = await limpet("answer", "s_none", "ask_none", "approve", "--remember", "sesion");
+  expect(answered.code).toBe(2);
+  expect(answered.warned).toContain("--remember takes session or agent, not sesion");
+});
+
 test("AP-53: asks does not say that nobody is asked to a key that may not decide what a session waits for", async () => {
   const keyWith = async (scopes: string): Promise<string> =>
     (await limpet("keys", "create", "--tenant", "quay", "--scopes", scopes)).said.trim();

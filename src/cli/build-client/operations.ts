@@ -23,6 +23,7 @@ import { operations } from "../../session/operations.ts";
 import { contentSchema } from "../../session/operations/content.ts";
 import { collectSchemas } from "../../api/documents/json-schema.ts";
 import type { SchemaCollection, SchemaObject } from "../../api/documents/json-schema.ts";
+import { readQuerySchema } from "../../api/files/workspace.ts";
 import { describedRoutes } from "../../api/documents/routes.ts";
 import { eventSchemas } from "../../api/documents/schemas/events.ts";
 import { acceptedType, answeredType } from "./schema-type.ts";
@@ -55,13 +56,17 @@ const withoutOwnFields = (params: z.ZodObject): z.ZodObject =>
 /** Returns a path without the patterns of its parameters. */
 const plainPath = (path: string): string => path.replace(/\{.*?\}/g, "");
 
+const { limit, cursor } = readQuerySchema.shape;
+const pageFields = { limit, cursor };
+
 const sessionOperations: readonly ClientOperation[] = operations
   .filter(({ name }) => !rawOperations.has(name))
   .map(({ name, summary, method, path, params }) => ({
     name,
     summary,
     route: `${method} ${plainPath(path)}`,
-    params: withoutOwnFields(params),
+    // The router makes pages of a folder.
+    params: withoutOwnFields(name === "workspace" ? params.extend(pageFields) : params),
   }));
 
 const nothing = z.strictObject({});

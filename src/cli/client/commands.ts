@@ -155,6 +155,15 @@ const saidFields = async (
   }
 };
 
+const reaches = ["session", "agent"] as const;
+
+/** Returns how far an approval is remembered. */
+const reachOf = (given: string): (typeof reaches)[number] => {
+  const reach = reaches.find((each) => each === given);
+  if (reach === undefined) throw new UsageError(`--remember takes ${reaches.join(" or ")}, not ${given}`);
+  return reach;
+};
+
 const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
   const { client, names, flags, show } = context;
   const [session = "", ask = "", given, text] = names;
@@ -167,7 +176,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
     decision,
     ...(text === undefined ? {} : await saidFields(context, decision, text)),
     ...(flags.limit === undefined ? {} : { limit: Number(flags.limit) }),
-    ...(flags.remember === "session" || flags.remember === "agent" ? { remember: flags.remember } : {}),
+    ...(flags.remember === undefined ? {} : { remember: reachOf(flags.remember) }),
   });
   show(answered, () => [`${answered.id} is ${answered.status}`]);
   return exitCodes.fine;

@@ -310,7 +310,13 @@ export interface OperationParams {
   /** Lists the notes that the session's agents see. */
   readonly notes: { readonly session: string; };
   /** Lists the files and folders at the root of the session's workspace. */
-  readonly workspace: { readonly session: string; };
+  readonly workspace: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Deletes a file or folder of the workspace. */
   readonly delete_file: {
     readonly session: string;
