@@ -9,6 +9,7 @@ import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { Extensions } from "../../src/index.ts";
 import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
+import { suggestFor } from "../../src/config/document/suggest.ts";
 import { checkScript } from "../../src/model/scripted/check.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
@@ -88,7 +89,11 @@ const withScript = (
     servers: new Set(team.mcp_servers.map(({ name }) => name)),
   };
   const [problem] = checkScript(script, names);
-  if (problem !== undefined) throw new Error(`script ${problem.path.join(".")}: ${problem.message}`);
+  if (problem !== undefined) {
+    const { path, message, unknown } = problem;
+    const hint = unknown === undefined ? "" : `; ${suggestFor(unknown.name, [...unknown.known])}`;
+    throw new Error(`script ${path.join(".")}: ${message}${hint}`);
+  }
   const providers = team.providers.map((provider) => ({
     ...provider,
     kind: "scripted",
