@@ -87,10 +87,11 @@ const useFirst = (pages: readonly EntryPage[], atOnce: boolean): number => {
   const [shown, setShown] = useState(atOnce ? keys[0] : undefined);
   const at = shown === undefined ? -1 : keys.indexOf(shown);
   const first = at === -1 ? Math.max(0, keys.length - pagesAtOnce) : at;
+  const next = keys[Math.max(0, first - pagesAtOnce)];
   useEffect(() => {
-    const timer = setTimeout(() => setShown(keys[Math.max(0, first - pagesAtOnce)]), drawEvery);
+    const timer = setTimeout(() => setShown(next), drawEvery);
     return () => clearTimeout(timer);
-  }, [first]);
+  }, [next]);
   return first;
 };
 
