@@ -141,7 +141,7 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
     case "sh":
     case "sh curl":
       return runShell(block, next);
-    case "sh recipe": // http.test.ts and mcp.test.ts run them, with servers on loopback.
+    case "sh recipe": // http.test.ts and mcp.deep.test.ts run them, with servers on loopback.
     case "sh account":
       return void (await runCommand("bash", ["-n", "-c", text]));
     case "sh page":
