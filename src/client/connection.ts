@@ -56,9 +56,9 @@ const finalCodes: Readonly<Record<number, ProblemBody>> = Object.fromEntries(
     [
       [401, "unauthenticated", "the server refused the key"],
       [403, "scope_missing", "this key may not watch the session"],
-      [404, "not_found", "there is no such session for this key"],
+      [404, "not_found", "no such session for this key"],
       [410, "not_found", "the session was deleted"],
-      [426, "version_unsupported", "this client is too old for the server"],
+      [426, "version_unsupported", "the client is too old"],
     ] as const
   ).map(([status, code, detail]) => [4000 + status, clientProblem(code, detail, { status })]),
 );

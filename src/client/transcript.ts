@@ -232,6 +232,8 @@ export type NoteEvent = Extract<StoredEvent, { readonly type: NoteType }>;
 
 /** An ask with the time at which it was resolved, expired or cancelled; null while it is open. */
 export interface TranscriptAsk extends Ask {
+  /** Its texts are cut: `asks` of the API has the whole, which a person has to see before it is approved. */
+  readonly truncated?: boolean;
   readonly closed_at: number | null;
 }
 

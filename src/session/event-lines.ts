@@ -12,11 +12,14 @@ const dataLimit = 65_536;
 const isTooLong = (text: string): boolean =>
   text.length * 3 > dataLimit && (text.length > dataLimit || utf8Length(text) > dataLimit);
 
-const truncateStrings = (value: Json, most: number): Json => {
+/** Cuts texts to so many characters, and lists and objects to a part of that in entries, at least to those that our own have. */
+const truncateValue = (value: Json, most: number): Json => {
+  const entries = Math.max(24, most >> 6);
   if (typeof value === "string") return value.length <= most ? value : `${firstCharacters(value, most)}…`;
-  if (Array.isArray(value)) return value.map((each: Json) => truncateStrings(each, most));
+  if (Array.isArray(value)) return value.slice(0, entries).map((each: Json) => truncateValue(each, most));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, truncateStrings(each, most)]));
+  const kept = Object.entries(value).slice(0, entries);
+  return Object.fromEntries(kept.map(([key, each]) => [key, truncateValue(each, most)]));
 };
 
 /** Returns the digest of a call's whole arguments, for an event that shows a part of them. */
@@ -28,7 +31,7 @@ const inputDigestOf = (data: Json): { readonly input_sha256?: string } =>
 const cutData = (data: Json): Json => {
   const digest = inputDigestOf(data);
   for (let most = 32_768; most >= 64; most /= 4) {
-    const cut = truncateStrings(data, most);
+    const cut = truncateValue(data, most);
     const shown =
       typeof cut === "object" && cut !== null && !Array.isArray(cut)
         ? { ...cut, ...digest, truncated: true }
@@ -38,7 +41,7 @@ const cutData = (data: Json): Json => {
   return { ...digest, truncated: true };
 };
 
-/** Fits the text of data by cutting its longest texts first; the session's messages keep the whole. */
+/** Fits the text of data by cutting its longest texts and lists first; the session's messages keep the whole. */
 export const fitData = (text: string): string =>
   isTooLong(text) ? JSON.stringify(cutData(JSON.parse(text) as Json)) : text;
 

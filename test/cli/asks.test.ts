@@ -3,7 +3,7 @@ import { askLines, commandLines, readAnswer } from "../../src/cli/client/asks.ts
 
 /** What a person in a terminal may type where they are asked (AP-53). */
 
-type OpenAsk = Parameters<typeof askLines>[0];
+type OpenAsk = Parameters<typeof askLines>[1];
 
 const question = (strict: boolean): OpenAsk => ({
   id: "a1",
@@ -19,7 +19,7 @@ const question = (strict: boolean): OpenAsk => ({
 });
 
 test("AP-53: a question that takes its options only refuses everything else", () => {
-  expect(askLines(question(true)).at(-1)).toBe("  Type the number of an option.");
+  expect(askLines("s_1", question(true)).at(-1)).toBe("  Type the number of an option.");
   expect(readAnswer(question(true), "9")).toBe("there are 3 options; type a number from 1 to 3");
   expect(readAnswer(question(true), "neap")).toBe("there are 3 options; type a number from 1 to 3");
   expect(readAnswer(question(true), " 2 ")).toEqual({ decision: "answer", selections: ["high"] });
@@ -27,7 +27,7 @@ test("AP-53: a question that takes its options only refuses everything else", ()
 });
 
 test("AP-53: a question that takes free text takes a number beyond its options as text", () => {
-  expect(askLines(question(false)).at(-1)).toBe("  Type the answer, or its number.");
+  expect(askLines("s_1", question(false)).at(-1)).toBe("  Type the answer, or its number.");
   expect(readAnswer(question(false), "9")).toEqual({ decision: "answer", text: "9" });
   expect(readAnswer(question(false), "neap")).toEqual({ decision: "answer", text: "neap" });
 });
@@ -72,9 +72,44 @@ test.each<[string, OpenAsk, readonly string[]]>([
   ],
 ])("AP-53: outside a conversation %s is shown with the commands that answer it", (_, ask, decisions) => {
   const lines = commandLines("s_1", ask);
-  expect(lines[0]).toBe(askLines(ask)[0]);
+  expect(lines[0]).toBe(askLines("s_1", ask)[0]);
   expect(lines.filter((line) => line.includes("npx"))).toEqual(
     decisions.map((decision) => `  npx limpet answer s_1 a1 ${decision}`),
   );
-  expect(lines).not.toContain(askLines(ask).at(-1));
+  expect(lines).not.toContain(askLines("s_1", ask).at(-1));
+});
+
+test("AP-53: a question that takes several options takes their numbers, as many as it allows", () => {
+  const several = {
+    text: "Which?",
+    options: ["low", "high", "spring"],
+    multi_select: true,
+    max_selections: 2,
+  };
+  const ask = (strict: boolean): OpenAsk => ({ ...question(strict), question: { ...several, strict } });
+  expect(askLines("s_1", ask(true)).at(-1)).toBe("  Type the numbers of up to 2 options, such as 1,2.");
+  expect(readAnswer(ask(true), "1, 3")).toEqual({ decision: "answer", selections: ["low", "spring"] });
+  expect(readAnswer(ask(true), "1 3 1")).toEqual({ decision: "answer", selections: ["low", "spring"] });
+  expect(readAnswer(ask(true), "1,2,3")).toBe("3 are too many; type up to 2 numbers");
+  expect(readAnswer(ask(true), "1,9")).toBe("there are 3 options; type numbers from 1 to 3");
+  expect(readAnswer(ask(false), "none of 2")).toEqual({ decision: "answer", text: "none of 2" });
+});
+
+test("AP-53: what cannot be remembered is not offered so, and what is shown in part is not allowed", () => {
+  const ask: OpenAsk = {
+    ...opened,
+    expires_at: 1,
+    kind: "approval",
+    approval: { tool: "t", input: {}, rule: "ask" },
+  };
+  expect(askLines("s_1", ask).at(-1)).not.toContain("s allows it");
+  expect(readAnswer(ask, "s")).toBe("this cannot be remembered; y allows it once");
+  expect(readAnswer(ask, "what")).toBe("type y, n or e; Ctrl-D leaves, and the session waits");
+  const long = { ...ask, truncated: true };
+  expect(askLines("s_1", long).join(" ")).toContain("npx limpet asks s_1 shows all of it");
+  for (const line of ["y", 'e {"a":1}'])
+    expect(readAnswer(long, line)).toBe(
+      "it was shown in part: look at all of it first, by the command above",
+    );
+  expect(readAnswer(long, "n no")).toEqual({ decision: "deny", message: "no" });
 });

@@ -62,7 +62,8 @@ const ask: Omit<Ask, "id"> = {
   seq: 1,
   expires_at: 1,
 };
-const approval: Ask = { ...ask, id: "a", approval: { tool: "exec_run", input: {}, rule: "ask" } };
+const remember = { tool: "exec_run", pattern: "*" };
+const approval: Ask = { ...ask, id: "a", approval: { tool: "exec_run", input: {}, rule: "ask", remember } };
 const budget: Ask = {
   ...ask,
   id: "b",

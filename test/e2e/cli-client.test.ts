@@ -174,10 +174,22 @@ test("AP-53: send --wait says beside the result what the run asks, and how it is
   expect((await limpet("asks", session)).said).toBe(words.replace("the session waits for an answer:\n", ""));
 });
 
-test("AP-53: an answer with a reach that there is not is refused before it is sent", async () => {
-  const answered = await limpet("answer", "s_none", "ask_none", "approve", "--remember", "sesion");
+test.each([
+  [["approve", "--remember", "sesion"], "--remember takes session or agent, not sesion"],
+  [["approve", "--limit", "much"], "--limit takes a number, not much"],
+  [["edit", "no json"], "after edit comes the new input as JSON"],
+])("AP-53: answer %j is refused by its own words before it is sent", async (given, words) => {
+  const answered = await limpet("answer", "s_none", "ask_none", ...given);
   expect(answered.code).toBe(2);
-  expect(answered.warned).toContain("--remember takes session or agent, not sesion");
+  expect(answered.warned).toContain(words);
+});
+
+test("AP-53: tail from what is no number is refused by its own words", async () => {
+  const { session } = JSON.parse((await limpet("send", "new", "hello", "--json")).said) as {
+    session: string;
+  };
+  const tailed = await limpet("tail", session, "--after", "abc");
+  expect([tailed.code, tailed.warned.includes("--after takes a number, not abc")]).toEqual([2, true]);
 });
 
 test("AP-53: asks does not say that nobody is asked to a key that may not decide what a session waits for", async () => {

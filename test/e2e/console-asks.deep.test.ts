@@ -5,9 +5,18 @@ import { desk, phone, serveConsole, violationsOf } from "../support/console-page
 /** AP-54: what a person sees, changes and says of an open ask. */
 
 /** A browser complains of an answer that the server refuses; the page says so, too. */
-const isRefusal = (complaint: string): boolean => /status of 4(?:00|22) /.test(complaint);
+const isRefusal = (complaint: string): boolean => /status of 4(?:00|04|22) /.test(complaint);
 
-const site = serveConsole("desk", "test", { allows: isRefusal });
+/** More than an event holds. */
+const ledger = `${Array.from({ length: 4_500 }, (_, at) => `line ${at} of the ledger`).join("\n")}\nits end\n`;
+
+const site = serveConsole("desk", "test", {
+  allows: isRefusal,
+  prepare: async () => ({
+    edit: (text) =>
+      text.replaceAll('"THE LEDGER"', JSON.stringify(ledger)).replaceAll(/"chunk": ?24\b/g, '"chunk":2400'),
+  }),
+});
 
 const decisionsIn = async (session: string): Promise<readonly string[]> =>
   (await site.api.events(session)).flatMap((event) =>
@@ -308,4 +317,53 @@ test("AP-54 TB-8: each choice says how far an approval reaches and until when, a
   await say("letter");
   await page.locator(".line", { hasText: /^Set .* · by a remembered permission/ }).waitFor();
   expect(await ask.count()).toBe(0);
+});
+
+test("★ AP-54: what an approval will run is shown, edited and run as a whole, however long it is", async () => {
+  const { page, state } = site.shown;
+  const begin = async () => {
+    const session = await site.api.create({ agent: "clerk", input: "ledger" });
+    await page.goto(`${site.server.url}/console#${session}`);
+    await page.locator(".ask").getByRole("button", { name: "Approve", exact: true }).waitFor();
+    return session;
+  };
+  const fileOf = async (session: string): Promise<string> => {
+    const answer = await fetch(`${site.server.url}/v1/sessions/${session}/workspace/asked/ledger.md`);
+    return answer.text();
+  };
+  const first = await begin();
+  const ask = page.locator(".ask");
+  await ask.getByText("+4501").waitFor();
+  await ask.getByRole("tab", { name: "Input", exact: true }).click();
+  expect(await ask.getByRole("tabpanel").textContent()).toContain("line 4499 of the ledger\\nits end");
+  await ask.getByRole("button", { name: "Approve", exact: true }).click();
+  await state("done");
+  expect((await fileOf(first)) === ledger).toBe(true);
+  const second = await begin();
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  const field = ask.getByRole("textbox");
+  const text = await field.inputValue();
+  expect(text).toContain("line 4499 of the ledger");
+  // A browser takes minutes to type so much anew.
+  await page.evaluate(`{
+    const field = document.querySelector(".ask textarea");
+    field.setRangeText("zero", 5, 6);
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }`);
+  await ask.getByRole("button", { name: "Approve my version" }).click();
+  await state("done");
+  expect((await fileOf(second)) === ledger.replace("line 0 of", "line zero of")).toBe(true);
+});
+
+test("AP-54: of a question that takes several options no more can be chosen than it takes", async () => {
+  const { page, start, state, logText } = site.shown;
+  await start("several");
+  const ask = page.locator(".ask");
+  await ask.getByText("Choose up to 2.").waitFor();
+  await ask.getByRole("button", { name: "Low" }).click();
+  await ask.getByRole("button", { name: "Spring" }).click();
+  expect(await ask.getByRole("button", { name: "High" }).isDisabled()).toBe(true);
+  await ask.getByRole("button", { name: "Answer with 2" }).click();
+  await state("done");
+  expect(await logText()).toContain("Low, Spring");
 });

@@ -196,3 +196,39 @@ test("AP-54: without a connection the list keeps the session that was just start
   await page.getByRole("heading", { name: "The other one", level: 1 }).waitFor();
   await site.server.start();
 });
+
+const resolutionsIn = async (session: string): Promise<readonly unknown[]> =>
+  (await eventsOf(session, "ask_resolved")).map(({ data }) => data);
+
+test("AP-54: an answer that is typed offline answers the question once the server is back", async () => {
+  const { page, start, state, say } = site.shown;
+  const session = await start("ask");
+  await page.locator(".ask", { hasText: "asks you" }).waitFor();
+  await site.server.kill();
+  await state("reconnecting");
+  await say("It stays, and I with it");
+  await page.getByText("Your answer is kept on this device. It goes out when connected.").waitFor();
+  await site.server.start();
+  await state("done");
+  expect(await resolutionsIn(session)).toMatchObject([{ decision: "answer" }]);
+  expect(await site.shown.logText()).toContain("It stays, and I with it");
+});
+
+test("AP-54: a decision that is made offline goes out after a reload, with its reason", async () => {
+  const { page, start, state } = site.shown;
+  const session = await start("approve");
+  const ask = page.locator(".ask");
+  await ask.getByRole("button", { name: "Deny…" }).click();
+  await page.route("**/v1/**", (route) => route.abort());
+  await ask.getByRole("textbox").fill("the sea is not gentle");
+  await ask.getByRole("button", { name: "Deny and tell guide" }).click();
+  const kept = () => page.evaluate<string | null>(`sessionStorage["limpet-answers ${session}"] ?? null`);
+  await expect.poll(kept).toContain("the sea is not gentle");
+  expect(await resolutionsIn(session)).toEqual([]);
+  await page.unroute("**/v1/**");
+  await page.reload();
+  await state("done");
+  expect(await resolutionsIn(session)).toMatchObject([{ decision: "deny" }]);
+  expect(await site.shown.logText()).toContain("the sea is not gentle");
+  expect(await kept()).toBeNull();
+});

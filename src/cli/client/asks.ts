@@ -8,6 +8,11 @@ type AskAnswer = Omit<ParamsOf<"answer">, "session" | "ask">;
 /** An ask as the API has it; that of a transcript is one, too. */
 type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 
+type Question = NonNullable<OpenAsk["question"]>;
+
+/** The answer to a question: options of it, or own words. */
+type ChoiceAnswer = { readonly decision: "answer" } & Pick<AskAnswer, "selections" | "text">;
+
 const optionLines = (options: readonly string[]): readonly string[] =>
   options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
 
@@ -50,16 +55,24 @@ const subjectLines = ({
 
 /** Says what a person types in `chat`. */
 const keyLine = ({ question, approval, budget, authorization }: OpenAsk): string => {
+  if (question?.multi_select === true)
+    return `  Type the numbers of up to ${question.max_selections ?? question.options.length} options, such as 1,2${question.strict ? "." : ", or the answer."}`;
   if (question !== undefined)
     return question.strict ? "  Type the number of an option." : "  Type the answer, or its number.";
   if (approval !== undefined)
-    return "  y allows it, n [reason] denies it, s allows it in this session, e {json} allows it with other arguments.";
+    return `  y allows it, n [reason] denies it,${approval.remember === undefined ? "" : " s allows it in this session,"} e {json} allows it with other arguments.`;
   if (budget !== undefined) return `  Type a new limit of at least ${budget.least}, or n to end the run.`;
   return authorization === undefined ? "  Type the result, or n to cancel." : "  n cancels.";
 };
 
-/** Says in `chat` what is asked, and what is typed to answer it. */
-export const askLines = (ask: OpenAsk): readonly string[] => [...subjectLines(ask), keyLine(ask)];
+/** Says in `chat` what is asked, and what is typed to answer it; what is here in part is shown elsewhere. */
+export const askLines = (session: string, ask: OpenAsk): readonly string[] =>
+  ask.truncated === true
+    ? [
+        "? A decision is needed about something that is too long to be shown here.",
+        `  npx limpet asks ${session} shows all of it, and how it is answered; n [reason] denies it here.`,
+      ]
+    : [...subjectLines(ask), keyLine(ask)];
 
 /** Lists the decisions that `limpet answer` takes on an ask, each with what follows it. */
 const decisionsOn = ({ question, approval, budget, authorization }: OpenAsk): readonly string[] => {
@@ -102,7 +115,7 @@ const lettersOf: ReadonlyMap<string, string> = new Map([
   ["edit", "e"],
 ]);
 
-const readApproval = (line: string): AskAnswer | string => {
+const readApproval = (line: string, canRemember: boolean): AskAnswer | string => {
   const [word = "", ...rest] = line.split(" ");
   const more = rest.join(" ").trim();
   const given = word.toLowerCase();
@@ -110,7 +123,9 @@ const readApproval = (line: string): AskAnswer | string => {
     case "y":
       return { decision: "approve" };
     case "s":
-      return { decision: "approve", remember: "session" };
+      return canRemember
+        ? { decision: "approve", remember: "session" }
+        : "this cannot be remembered; y allows it once";
     case "n":
       return { decision: "deny", ...(more === "" ? {} : { message: more }) };
     case "e": {
@@ -120,25 +135,38 @@ const readApproval = (line: string): AskAnswer | string => {
         : { decision: "edit", input };
     }
     default:
-      return "type y, n, s or e; Ctrl-D leaves, and the session waits";
+      return `type y, n${canRemember ? ", s" : ""} or e; Ctrl-D leaves, and the session waits`;
   }
 };
 
-const readChoice = (
-  { options, strict }: NonNullable<OpenAsk["question"]>,
+/** Reads what answers a question: an option or its number, several where that is allowed, else own words. */
+export const readChoice = (
+  { options, strict, multi_select: many, max_selections: most = options.length }: Question,
   line: string,
-): AskAnswer | string => {
-  const option = options[Number(line) - 1] ?? options.find((each) => each === line);
-  if (option !== undefined) return { decision: "answer", selections: [option] };
-  return strict
-    ? `there are ${options.length} options; type a number from 1 to ${options.length}`
-    : { decision: "answer", text: line };
+): ChoiceAnswer | string => {
+  const find = (text: string): string | undefined =>
+    options[Number(text) - 1] ?? options.find((each) => each === text);
+  const whole = find(line);
+  if (whole !== undefined) return { decision: "answer", selections: [whole] };
+  const several = many ? line.split(/[\s,]+/).map(find) : [];
+  const selections = [...new Set(several.filter((each) => each !== undefined))];
+  if (several.length > 0 && !several.includes(undefined))
+    return selections.length <= most
+      ? { decision: "answer", selections }
+      : `${selections.length} are too many; type up to ${most} numbers`;
+  if (!strict) return { decision: "answer", text: line };
+  return `there are ${options.length} options; type ${many ? "numbers" : "a number"} from 1 to ${options.length}`;
 };
 
 /** Reads the line with which a person answers; a text says what is wrong with it. */
-export const readAnswer = ({ question, approval, budget }: OpenAsk, given: string): AskAnswer | string => {
+export const readAnswer = (ask: OpenAsk, given: string): AskAnswer | string => {
+  const { question, approval, budget, truncated } = ask;
   const line = given.trim();
-  if (approval !== undefined) return readApproval(line);
+  if (approval !== undefined) {
+    const answer = readApproval(line, approval.remember !== undefined);
+    if (truncated !== true || typeof answer === "string" || answer.decision === "deny") return answer;
+    return "it was shown in part: look at all of it first, by the command above";
+  }
   if (question !== undefined) return readChoice(question, line);
   if (line === "n") return { decision: budget === undefined ? "cancel" : "deny" };
   if (budget === undefined) return { decision: "result", output: line };

@@ -49,7 +49,8 @@ const writeText = (state: ChatState, open: OpenSession, person: Person): void =>
   state.screen = screen;
   if (text !== "") person.write(text);
   const [ask] = now.asks;
-  if (ask !== undefined && ask.id !== state.asked) person.write(`${askLines(ask).join("\n")}\n`);
+  if (ask !== undefined && ask.id !== state.asked)
+    person.write(`${askLines(now.session?.id ?? "", ask).join("\n")}\n`);
   state.asked = ask?.id ?? null;
 };
 

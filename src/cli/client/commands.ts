@@ -3,7 +3,7 @@ import { LimpetError } from "../../client/index.ts";
 import { allScopes } from "../../session/rpc.ts";
 import type { CommandArguments, ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import { commandLines } from "./asks.ts";
+import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
 import { awaitFirstLine } from "./person.ts";
@@ -123,14 +123,30 @@ const valueOf = (text: string): JsonValue => {
   }
 };
 
+/** Reads the arguments that are to take the place of a call's own. */
+const inputOf = (text: string): JsonValue => {
+  const input = valueOf(text);
+  if (typeof input === "object" && input !== null) return input;
+  throw new UsageError('after edit comes the new input as JSON, such as {"path":"a.md"}');
+};
+
 type Decision = (typeof decisions)[number];
 
-/** Returns the option of an open question that a number stands for. */
-const optionAt = async ({ client, names }: RemoteContext, number: string): Promise<string | undefined> => {
+/** Reads an answer as the question takes it: numbers stand for options. */
+const choiceOf = async ({ client, names }: RemoteContext, text: string) => {
   const [session = "", ask = ""] = names;
-  if (!/^\d+$/.test(number)) return undefined;
   const asks = await openAsks(client, session);
-  return asks.find(({ id }) => id === ask)?.question?.options[Number(number) - 1];
+  const question = asks.find(({ id }) => id === ask)?.question;
+  const choice = question === undefined ? { text } : readChoice(question, text);
+  if (typeof choice === "string") throw new UsageError(choice);
+  return choice;
+};
+
+/** Reads the number that an option has. */
+const numberOf = (option: string, given: string): number => {
+  const number = given.trim() === "" ? Number.NaN : Number(given);
+  if (Number.isFinite(number)) return number;
+  throw new UsageError(`${option} takes a number, not ${given}`);
 };
 
 /** Puts what was written after the decision into its field. */
@@ -140,12 +156,10 @@ const saidFields = async (
   text: string,
 ): Promise<Partial<ParamsOf<"answer">>> => {
   switch (decision) {
-    case "answer": {
-      const option = await optionAt(context, text);
-      return option === undefined ? { text } : { selections: [option] };
-    }
+    case "answer":
+      return choiceOf(context, text);
     case "edit":
-      return { input: valueOf(text) };
+      return { input: inputOf(text) };
     case "result":
       return { output: valueOf(text) };
     case "approve":
@@ -175,7 +189,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
     ask,
     decision,
     ...(text === undefined ? {} : await saidFields(context, decision, text)),
-    ...(flags.limit === undefined ? {} : { limit: Number(flags.limit) }),
+    ...(flags.limit === undefined ? {} : { limit: numberOf("--limit", flags.limit) }),
     ...(flags.remember === undefined ? {} : { remember: reachOf(flags.remember) }),
   });
   show(answered, () => [`${answered.id} is ${answered.status}`]);
@@ -281,7 +295,7 @@ const tail = async ({ client, names, flags, person }: RemoteContext): Promise<Ex
   const stop = person.onInterrupt(() => stopped.abort());
   if (flags.after === undefined)
     person.warn(`the session is ${status}; events are shown as they come, --after 0 shows those before, too`);
-  const after = flags.after === undefined ? head_seq : Number(flags.after);
+  const after = flags.after === undefined ? head_seq : numberOf("--after", flags.after);
   try {
     for await (const event of client.sessions.get(session).events({ after, signal: stopped.signal })) {
       const line = flags.json === true ? JSON.stringify(event) : eventLine(event, flags.all === true);

@@ -161,7 +161,8 @@ const closeAsk = (draft: FoldDraft, event: StoredEvent, id: string, change: Part
 
 const asksHandlers: readonly FoldHandler[] = [
   on("ask_user", (draft, event) => {
-    const ask = { ...event.data.ask, closed_at: null };
+    const { ask: asked, truncated }: typeof event.data & CutMarks = event.data;
+    const ask = { ...asked, ...pickDefined({ truncated }), closed_at: null };
     draft.asks = putById(draft.asks, ask);
     if (changeKnownCall(draft, event, ask.call, () => ({ ask }))) return;
     addNote(draft, event, ask);

@@ -1,8 +1,11 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import { fieldsOf } from "../parts/json.ts";
-import { useApp, useSession } from "../state/app.ts";
+import { useLoad, useStore } from "../parts/hooks.ts";
+import type { Loaded } from "../parts/hooks.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { readPages } from "../state/pages.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
 import { keepEdit, readEdit } from "./edits.ts";
@@ -81,7 +84,7 @@ const cards = {
 const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
   const session = useSession();
   const { report, fault } = useApp();
-  const [busy, setBusy] = useState(false);
+  const busy = useStore(session.answers)[id] !== undefined;
   const refusal = useRef<string | null>(null);
   const putAway = (): void => {
     if (fault.get() === refusal.current) fault.set(null);
@@ -100,20 +103,50 @@ const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
       keepEdit(id, edit);
       refusal.current = fault.get();
     }
-    setBusy(false);
   };
   const answer = (body: AskAnswer): void => {
     putAway();
-    setBusy(true);
     void send(body);
   };
   return { busy, answer };
 };
 
+/** Events hold a long ask in part: nobody decides about it before it is here as a whole. */
+const useWhole = (ask: TranscriptAsk): Pick<Loaded<TranscriptAsk>, "value" | "problem"> => {
+  const { api } = useApp();
+  const { id } = useSession();
+  const address = `/sessions/${id}/asks?status=open&limit=200`;
+  const load = async (signal: AbortSignal): Promise<TranscriptAsk | null> => {
+    if (ask.truncated !== true) return ask;
+    const { rows } = await readPages<TranscriptAsk>((cursor) => api.read(address + cursor, { signal }));
+    return rows.find((row) => row.id === ask.id) ?? null;
+  };
+  const { status } = useTranscript(slowly);
+  const { value, problem } = useLoad(`${ask.id} ${status}`, load);
+  if (ask.truncated !== true) return { value: ask, problem: null };
+  // What was read for the ask before stays until this one is there.
+  return { value: value?.id === ask.id ? value : null, problem };
+};
+
 /** An open ask of a call, or one that stands by itself. */
 export const AskCard = ({ ask, agent }: { readonly ask: TranscriptAsk; readonly agent: string }) => {
   const given = useAnswer(ask.id);
+  const { value: whole, problem } = useWhole(ask);
+  const { status } = useTranscript(slowly);
   const Card = cards[ask.kind];
+  if (whole === null)
+    return (
+      <AskFrame ask={ask} icon="shield" tag="Is being read">
+        <p class="ask-rule">{problem ?? "This is long: it is read as a whole before you decide."}</p>
+      </AskFrame>
+    );
   // A call may ask again: what was typed for one ask is gone with it.
-  return <Card key={ask.id} ask={ask} agent={escapeUnseen(ask.label ?? agent)} {...given} />;
+  return (
+    <>
+      <Card key={ask.id} ask={whole} agent={escapeUnseen(ask.label ?? agent)} {...given} />
+      {given.busy && status !== "live" && (
+        <p class="meta">Your answer is kept on this device. It goes out when connected.</p>
+      )}
+    </>
+  );
 };

@@ -15,11 +15,11 @@ export interface ClosedWords {
   readonly said: string;
 }
 
-/** Who answered without a key of the team's own: who came back from a login, who has the admin key, who needs none. */
+/** Who answered without a key of the team's own: who came back from a login or needs no key, and the operator. */
 const keyless: ReadonlyMap<string, string> = new Map([
   ["login", "Somebody"],
   ["operator", "The operator"],
-  ["dev", "Somebody on the server’s machine"],
+  ["dev", "Somebody"],
 ]);
 
 /** Names who answered, for the one at this page. */

@@ -40,7 +40,13 @@ const noQuestion: NonNullable<TranscriptAsk["question"]> = {
 
 /** A question: its options answer it; own words come from the composer. */
 export const Question = ({ ask, agent, busy, answer }: AskProps) => {
-  const { text, options, multi_select: many, strict } = ask.question ?? noQuestion;
+  const {
+    text,
+    options,
+    multi_select: many,
+    max_selections: most = Infinity,
+    strict,
+  } = ask.question ?? noQuestion;
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const choose = (option: string): void => {
     if (!many) return answer({ decision: "answer", selections: [option] });
@@ -62,7 +68,7 @@ export const Question = ({ ask, agent, busy, answer }: AskProps) => {
               at={at}
               many={many}
               chosen={chosen.includes(option)}
-              busy={busy}
+              busy={busy || (many && chosen.length >= most && !chosen.includes(option))}
               onChoose={() => choose(option)}
             />
           ))}
@@ -78,6 +84,7 @@ export const Question = ({ ask, agent, busy, answer }: AskProps) => {
           >
             Answer with {chosen.length}
           </button>
+          <span class="meta">{most < options.length ? `Choose up to ${most}.` : "Choose any."}</span>
         </div>
       )}
       {!strict && <p class="ask-rule">{hint}</p>}

@@ -10,15 +10,17 @@ import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
+import { lazy } from "../parts/lazy.tsx";
 import { fieldsOf, outputText, textOf } from "../parts/json.ts";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
-import { Children } from "./children.tsx";
 import type { ShowEntries } from "./children.tsx";
 import { Line } from "./line.tsx";
 import { describePermission, describeResult, isRemembered } from "../calls/outcomes.ts";
 import { describeCall, hasFailed } from "../calls/verbs.ts";
 
 /** A tool call: one line that says what it did, open for input, output and diff. */
+
+const Children = lazy(async () => (await import("./children.tsx")).Children);
 
 const RunningTime = ({ since }: { readonly since: number | null }) => {
   const now = useRunClock();

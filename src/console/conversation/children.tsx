@@ -8,6 +8,7 @@ import { threadCost } from "../run/figures.ts";
 import { slowly, useApp, useRunClock, useSession, useThread, useTranscript } from "../state/app.ts";
 import { readGraph } from "../calls/graph.ts";
 import { Line } from "./line.tsx";
+import { stateWords } from "./sentences.ts";
 
 /** Called agents below the call that called them, each with its own lines. */
 
@@ -16,15 +17,6 @@ const mostLevels = 3;
 
 const isOver = ({ state }: TranscriptThread): boolean =>
   state === "completed" || state === "failed" || state === "cancelled";
-
-export const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
-  idle: "at rest",
-  running: "working",
-  waiting: "waiting",
-  completed: "done",
-  failed: "failed",
-  cancelled: "stopped",
-};
 
 const Took = ({ thread }: { readonly thread: TranscriptThread }) => {
   const over = isOver(thread);

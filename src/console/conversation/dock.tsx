@@ -100,9 +100,9 @@ const takesAnswer = (ask: TranscriptAsk | null): boolean =>
 
 /** Without a connection nobody knows what the agent is at: what is written then waits for its turn. */
 const modesFor = (ask: TranscriptAsk | null, busy: boolean, online: boolean): readonly ComposerMode[] => {
+  if (takesAnswer(ask)) return online ? [answer, instead, queue] : [answer, queue];
   if (!online) return [queue, steer];
-  if (takesAnswer(ask)) return [answer, instead, queue];
-  if (ask !== null) return [queue, dropping, interrupt];
+  if (ask !== null) return [queue, ask.kind === "question" ? instead : dropping, interrupt];
   return busy ? [steer, queue, interrupt] : [queue];
 };
 
@@ -115,9 +115,11 @@ const modePlaceholders: Readonly<Record<string, string>> = {
 const placeholderFor =
   (agent: string, transcript: Transcript, ask: TranscriptAsk | null) =>
   (mode: string): string => {
-    if (transcript.status === "offline") return `Write to ${agent}. It goes out when connected.`;
+    if (transcript.status === "offline")
+      return `Write ${mode === "answer" ? "your answer" : `to ${agent}`}. It goes out when connected.`;
     if (mode === "answer") return "Write your answer.";
-    if (ask !== null && mode === "queue") return `For ${agent}, after your decision.`;
+    if (ask !== null && mode === "queue")
+      return `For ${agent}, after your ${ask.kind === "question" ? "answer" : "decision"}.`;
     const when = transcript.session?.active_run == null ? undefined : modePlaceholders[mode];
     return `Write to ${agent}.${when === undefined ? "" : ` ${when}`}`;
   };

@@ -4,17 +4,20 @@ import { IconButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatTime, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
+import { lazy } from "../parts/lazy.tsx";
 import { contextShare, threadCost } from "../run/figures.ts";
 import { Rename, SessionMenu } from "../sessions/list.tsx";
 import { describeWait, titleOf } from "../sessions/status.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
-import { Told, stateWords } from "./children.tsx";
 import { Dock, openAskOf } from "./dock.tsx";
 import { Entries } from "./entries.tsx";
 import { Log } from "./log.tsx";
+import { stateWords } from "./sentences.ts";
 
 /** The middle region: the conversation of a session. */
+
+const Told = lazy(async () => (await import("./children.tsx")).Told);
 
 interface StateWords {
   readonly text: string;

@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import type { NoteEntry, TranscriptEntry } from "../../client/transcript.ts";
+import type { NoteEntry, TranscriptEntry, TranscriptThread } from "../../client/transcript.ts";
 import { limitUnit } from "../asks/limits.ts";
 import { countOf, formatShare, formatTokens } from "../parts/format.ts";
 import { fieldsOf, listOf, textOf } from "../parts/json.ts";
@@ -151,4 +151,14 @@ export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | und
     after.data.code === event.data.code &&
     after.attempt === (event.attempt ?? 1) + 1
   );
+};
+
+/** Says how far a called agent is. */
+export const stateWords: Readonly<Record<TranscriptThread["state"], string>> = {
+  idle: "at rest",
+  running: "working",
+  waiting: "waiting",
+  completed: "done",
+  failed: "failed",
+  cancelled: "stopped",
 };

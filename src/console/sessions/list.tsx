@@ -255,17 +255,22 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   if (state === "loading") return null;
   const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
   const more = hasMore && (
-    <button type="button" class="link more-sessions" onClick={sessions.readMore}>
-      Read {sessionsPerPage} older ones
-    </button>
+    <p class="empty meta">
+      <button type="button" class="link" onClick={sessions.readMore}>
+        Read {sessionsPerPage} older ones
+      </button>
+    </p>
   );
   if (shown.length === 0)
     return state === "failed" && at === 0 ? (
       age
     ) : (
-      <p class="empty meta">
-        {query === "" ? emptyWords[filter] : "No session has this in its title, ref or id."} {more}
-      </p>
+      <>
+        <p class="empty meta">
+          {query === "" ? emptyWords[filter] : "No session has this in its title, ref or id."}
+        </p>
+        {more}
+      </>
     );
   return (
     <>

@@ -1,3 +1,5 @@
+import { keepInTab, readTab } from "./tab.ts";
+
 /** What is written and attached but not sent: the text in this tab, files in the browser's database, over a reload too. */
 
 export interface ComposerDraft {
@@ -16,23 +18,10 @@ export const addDraft = (first: ComposerDraft, second: ComposerDraft): ComposerD
 const textName = (place: string): string => `limpet-draft ${place}`;
 
 /** Reads the text of a place, which is a session or the first page. */
-export const readDraftText = (place: string): string => {
-  try {
-    return sessionStorage.getItem(textName(place)) ?? "";
-  } catch {
-    return "";
-  }
-};
+export const readDraftText = (place: string): string => readTab(textName(place)) ?? "";
 
-/** Storage that is full or forbidden keeps nothing over a reload; the page itself still does. */
-export const keepDraftText = (place: string, text: string): void => {
-  try {
-    if (text === "") sessionStorage.removeItem(textName(place));
-    else sessionStorage.setItem(textName(place), text);
-  } catch {
-    // The text stays in the field.
-  }
-};
+export const keepDraftText = (place: string, text: string): void =>
+  keepInTab(textName(place), text === "" ? null : text);
 
 interface KeptFiles {
   readonly files: readonly File[];

@@ -1,4 +1,7 @@
-/** What was typed and is not acknowledged yet: kept in this tab, over a reload too. No key is in it. */
+import { parseJson } from "../parts/json.ts";
+import { keepInTab, readTab } from "./tab.ts";
+
+/** What was typed and is not acknowledged yet. */
 
 export interface KeptInput {
   readonly session: string;
@@ -12,31 +15,10 @@ export interface KeptInput {
 
 const name = "limpet-kept";
 
-const isKept = (value: unknown): value is KeptInput =>
-  typeof value === "object" &&
-  value !== null &&
-  ["session", "id", "content", "mode"].every(
-    (key) => typeof (value as Record<string, unknown>)[key] === "string",
-  );
+const readAll = (): readonly KeptInput[] =>
+  (parseJson(readTab(name) ?? "[]") ?? []) as unknown as readonly KeptInput[];
 
-/** Reads what is kept; storage that cannot be read holds nothing. */
-const readAll = (): readonly KeptInput[] => {
-  try {
-    const found: unknown = JSON.parse(sessionStorage.getItem(name) ?? "[]");
-    return Array.isArray(found) ? found.filter(isKept) : [];
-  } catch {
-    return [];
-  }
-};
-
-/** Storage that is full or forbidden keeps nothing over a reload; the page itself still does. */
-const writeAll = (inputs: readonly KeptInput[]): void => {
-  try {
-    sessionStorage.setItem(name, JSON.stringify(inputs));
-  } catch {
-    // The input stays in memory, from where it is sent.
-  }
-};
+const writeAll = (inputs: readonly KeptInput[]): void => keepInTab(name, JSON.stringify(inputs));
 
 export const readKeptInputs = (session: string): readonly KeptInput[] =>
   readAll().filter((each) => each.session === session);

@@ -2,9 +2,13 @@ import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
+import { createStore } from "../parts/hooks.ts";
+import type { Store } from "../parts/hooks.ts";
 import { describeProblem } from "../conversation/problems.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
+import { keepAnswers, readKeptAnswers } from "./kept-answers.ts";
+import type { KeptAnswers } from "./kept-answers.ts";
 import { dropInput, keepInput, keepWithdrawal, readKeptInputs } from "./kept.ts";
 import type { KeptInput } from "./kept.ts";
 
@@ -31,6 +35,8 @@ export interface SessionControl {
   /** Sends a message, under an id of its own unless it has one. */
   readonly send: (text: string, mode: SendMode, files?: readonly File[], input?: string) => Promise<void>;
   readonly answer: (ask: string, answer: AskAnswer) => Promise<void>;
+  /** Answers that the server has not acknowledged yet, by their asks. */
+  readonly answers: Store<KeptAnswers>;
   readonly cancel: (mode?: "now" | "after_turn") => Promise<void>;
   readonly compact: () => Promise<void>;
   readonly withdraw: (input: TranscriptInput) => Promise<void>;
@@ -187,6 +193,28 @@ const createMessages = (client: LimpetClient, api: Api, session: SessionClient, 
   };
 };
 
+/** Sends answers, and keeps each until the server has it or refuses it, over a reload too. */
+const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | "answers"> => {
+  const { id } = session;
+  const answers = createStore(readKeptAnswers(id));
+  answers.subscribe(() => keepAnswers(id, answers.get()));
+  const answer: SessionControl["answer"] = async (ask, given) => {
+    answers.set((before) => ({ ...before, [ask]: given }));
+    const drop = (): void =>
+      answers.set((before) => Object.fromEntries(Object.entries(before).filter(([id]) => id !== ask)));
+    try {
+      await session.answer(ask, given);
+      drop();
+    } catch (fault) {
+      // What did not get there goes out when the session is shown again.
+      if (!hasCode(fault, "unreachable")) drop();
+      throw fault;
+    }
+  };
+  for (const [ask, given] of Object.entries(answers.get())) void answer(ask, given).catch(() => undefined);
+  return { answer, answers };
+};
+
 const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
 export const openSession = (client: LimpetClient, api: Api, id: string, key: string): SessionControl => {
@@ -199,7 +227,7 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
     open,
     keyName: nameKey(key),
     ...createMessages(client, api, session, outbox),
-    answer: async (ask, answer) => void (await session.answer(ask, answer)),
+    ...createAnswers(session),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),
     readFile: async (file, signal) => {
