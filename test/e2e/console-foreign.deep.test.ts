@@ -66,8 +66,8 @@ test("AP-54 AG-17: an agent on the fourth level opens as a page with a way back,
   const { page, complaints, close, start, state, logText } = await openConsole(browser, server.url);
   const session = await start("dig");
   await page.getByRole("button", { name: /needs you · Show/ }).waitFor();
-  expect(await page.locator(".child").count()).toBe(4);
-  expect(await page.locator(".rail").count()).toBe(4);
+  await expect.poll(() => page.locator(".child").count()).toBe(4);
+  await expect.poll(() => page.locator(".rail").count()).toBe(4);
   await page.locator(".child .child .child .child-line", { hasText: "Dig 4" }).click();
   await page.getByRole("heading", { name: "Dig 4", level: 1 }).waitFor();
   await page.getByText("Task: Dig 4").waitFor();

@@ -5,6 +5,7 @@ import { useLoad, useStore } from "../parts/hooks.ts";
 import { titleOf } from "../sessions/status.ts";
 import { useApp } from "../state/app.ts";
 import { nameOf } from "../asks/closed.ts";
+import { nameKey } from "../state/session.ts";
 import { describeAllowed, describeReach } from "./reach.ts";
 import type { GrantRow } from "./reach.ts";
 
@@ -18,7 +19,7 @@ interface GrantProps {
 }
 
 const Grant = ({ grant, onRevoke, onLeave }: GrantProps) => {
-  const { sessions, session } = useApp();
+  const { sessions, key } = useApp();
   const row = useStore(sessions.list).rows.find(({ id }) => id === grant.session);
   const { words, code } = describeAllowed(grant);
   return (
@@ -32,7 +33,7 @@ const Grant = ({ grant, onRevoke, onLeave }: GrantProps) => {
             {row === undefined ? "one that the list does not show" : titleOf(row)}
           </a>
           <br />
-          {nameOf(grant.by, session.get()?.keyName ?? "")} allowed it · {formatTime(grant.at, Date.now())}
+          {nameOf(grant.by, nameKey(useStore(key)))} allowed it · {formatTime(grant.at, Date.now())}
         </span>
       </span>
       <button type="button" class="button" onClick={onRevoke}>

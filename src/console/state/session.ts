@@ -53,7 +53,7 @@ export interface SessionControl {
 }
 
 /** How the log names who used a key: by the id in it, unless it is the admin key. A token does not tell whose it is. */
-const nameKey = (key: string): string => {
+export const nameKey = (key: string): string => {
   if (key === "") return "dev";
   return key.startsWith("lt_") ? "" : (/^lk_([^_]+)_/.exec(key)?.[1] ?? "operator");
 };
