@@ -339,6 +339,16 @@ test("★ AP-54: what an approval will run is shown, edited and run as a whole, 
   await ask.getByRole("button", { name: "Approve", exact: true }).click();
   await state("done");
   expect((await fileOf(first)) === ledger).toBe(true);
+  const row = page.locator(".tool", { hasText: "ledger.md" });
+  const openInput = async () => {
+    // The newest change stands open by itself, without the rest of its row.
+    await row.locator("button.line[aria-expanded=true]").click();
+    await row.locator("button.line").click();
+    await row.getByRole("button", { name: "Input as JSON" }).click();
+  };
+  await row.getByText(/^\+\d+ and more$/).waitFor();
+  await openInput();
+  await row.getByLabel("Input", { exact: true }).getByText("line 4499 of the ledger\\nits end").waitFor();
   const second = await begin();
   await ask.getByRole("button", { name: "Edit", exact: true }).click();
   const field = ask.getByRole("textbox");
@@ -353,6 +363,8 @@ test("★ AP-54: what an approval will run is shown, edited and run as a whole, 
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await state("done");
   expect((await fileOf(second)) === ledger.replace("line 0 of", "line zero of")).toBe(true);
+  await openInput();
+  await row.getByText("This is the beginning of the input; of what was changed no more is kept.").waitFor();
 });
 
 test("AP-54: of a question that takes several options no more can be chosen than it takes", async () => {

@@ -46,7 +46,7 @@ interface CutMarks {
 
 /** What the event of a call says of the call itself. */
 const factsOf = <T extends object>(data: T & CutMarks) => {
-  const { truncated: _, input_sha256: __, ...facts } = data;
+  const { truncated: _, ...facts } = data;
   return facts;
 };
 

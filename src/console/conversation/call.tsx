@@ -1,22 +1,19 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
 import { AskCard } from "../asks/index.ts";
 import { describeClosed, isSaidByAnswer } from "../asks/closed.ts";
 import { readEdit } from "../asks/edits.ts";
-import { CopyButton } from "../parts/controls.tsx";
+import { describeResult, isRemembered } from "../calls/outcomes.ts";
+import { describeCall, hasFailed } from "../calls/verbs.ts";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
-import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { countLines, countOf, formatDuration, formatTime } from "../parts/format.ts";
+import { escapeInLine } from "../parts/escape.ts";
+import { formatDuration, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { lazy } from "../parts/lazy.tsx";
-import { fieldsOf, outputText, textOf } from "../parts/json.ts";
-import { useApp, useRunClock, useSession } from "../state/app.ts";
+import { useRunClock, useSession } from "../state/app.ts";
 import type { ShowEntries } from "./children.tsx";
 import { Line } from "./line.tsx";
-import { describePermission, describeResult, isRemembered } from "../calls/outcomes.ts";
-import { describeCall, hasFailed } from "../calls/verbs.ts";
 
 /** A tool call: one line that says what it did, open for input, output and diff. */
 
@@ -31,91 +28,7 @@ const RunningTime = ({ since }: { readonly since: number | null }) => {
   );
 };
 
-const safetyWords: Readonly<Record<string, string>> = {
-  read: "only reads",
-  idempotent: "may change things, safe to repeat",
-  reattach: "may change things",
-  unsafe: "may change things",
-};
-
-const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-);
-
-/** So many lines of an output show before one asks for all. */
-const tail = 12;
-
-const Output = ({ call }: { readonly call: CallEntry }) => {
-  const session = useSession();
-  const { report } = useApp();
-  const [all, setAll] = useState(false);
-  const [json, setJson] = useState(false);
-  const text = call.state === "done" ? outputText(call.output) : call.live;
-  const lines = text.replace(/\n$/, "").split("\n");
-  const shown = all ? lines : lines.slice(-tail);
-  const count = countLines(text);
-  const showAll = (): void => {
-    setAll(true);
-    if (call.truncated) report(session.loadWhole(call));
-  };
-  return (
-    <>
-      {text !== "" && (
-        <pre class="output" tabIndex={0} aria-label="Output">
-          {shown.join("\n")}
-          {call.state !== "done" && <span class="caret" />}
-        </pre>
-      )}
-      {json && (
-        <pre class="output" tabIndex={0} aria-label="Input">
-          {escapeJson(call.input)}
-        </pre>
-      )}
-      <div class="line-actions">
-        {text !== "" && (count > tail || call.truncated) && !all && (
-          <button type="button" class="plain" onClick={showAll}>
-            {call.truncated ? "The whole output" : `All ${countOf(count, "line")}`}
-          </button>
-        )}
-        {text !== "" && <CopyButton text={text} label="Copy output" words="Copy output" />}
-        <button type="button" class="plain" aria-pressed={json} onClick={() => setJson(!json)}>
-          Input as JSON
-        </button>
-      </div>
-    </>
-  );
-};
-
-const Body = ({ call }: { readonly call: CallEntry }) => {
-  const { keyName } = useSession();
-  const permission = describePermission(call, keyName);
-  const question = call.ask?.question;
-  const where = textOf(fieldsOf(call.input)["cwd"]);
-  return (
-    <div class="line-body">
-      <dl class="facts-list">
-        <Fact name="Tool">
-          <span class="mono">{escapeInLine(call.tool)}</span>
-          {call.safety === null ? "" : `, ${safetyWords[call.safety] ?? call.safety}`}
-        </Fact>
-        {question !== undefined && <Fact name="Question">{escapeInLines(question.text)}</Fact>}
-        {question !== undefined && question.options.length > 0 && (
-          <Fact name="Choices">{escapeInLine(question.options.join(" · "))}</Fact>
-        )}
-        {permission !== null && <Fact name={permission.verb}>{permission.by}</Fact>}
-        {where !== null && (
-          <Fact name="Where">
-            <span class="mono">{escapeInLine(where)}</span>
-          </Fact>
-        )}
-      </dl>
-      <Output call={call} />
-    </div>
-  );
-};
+const Body = lazy(async () => (await import("./call-body.tsx")).CallBody);
 
 const Changes = ({ call }: { readonly call: CallEntry }) => (
   <>
@@ -127,17 +40,17 @@ const Changes = ({ call }: { readonly call: CallEntry }) => (
   </>
 );
 
-const changeCount = ({ changes }: CallEntry) =>
-  changes.reduce(
-    (sum, { diff }) => {
-      const { added, removed } = parseDiff(diff ?? "");
-      return { added: sum.added + added, removed: sum.removed + removed };
-    },
-    { added: 0, removed: 0 },
-  );
+const countChanges = ({ changes }: CallEntry) => {
+  const diffs = changes.map(({ diff }) => parseDiff(diff ?? ""));
+  return {
+    added: diffs.reduce((sum, { added }) => sum + added, 0),
+    removed: diffs.reduce((sum, { removed }) => sum + removed, 0),
+    isCut: diffs.some(({ isCut }) => isCut),
+  };
+};
 
 const Result = ({ call }: { readonly call: CallEntry }) => {
-  if (call.state === "done" && showsDiff(call)) return <DiffCount {...changeCount(call)} />;
+  if (call.state === "done" && showsDiff(call)) return <DiffCount {...countChanges(call)} />;
   return <span class={hasFailed(call) ? "bad" : ""}>{describeResult(call)}</span>;
 };
 

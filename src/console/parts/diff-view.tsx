@@ -47,7 +47,7 @@ export const DiffView = memo<{ readonly diff: Diff; readonly bare?: boolean; rea
 );
 
 /** Says how much a diff adds and removes. */
-export const DiffCount = ({ added, removed }: Pick<Diff, "added" | "removed">) => (
+export const DiffCount = ({ added, removed, isCut }: Omit<Diff, "lines">) => (
   <span class="diff-count">
     {(added > 0 || removed === 0) && <span class="good">+{added}</span>}
     {removed > 0 && (
@@ -55,5 +55,6 @@ export const DiffCount = ({ added, removed }: Pick<Diff, "added" | "removed">) =
         {added > 0 ? " " : ""}−{removed}
       </span>
     )}
+    {isCut && " and more"}
   </span>
 );

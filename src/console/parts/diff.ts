@@ -18,6 +18,8 @@ export interface Diff {
   readonly lines: readonly DiffLine[];
   readonly added: number;
   readonly removed: number;
+  /** Only the beginning of the changes is known. */
+  readonly isCut: boolean;
 }
 
 /** Longer texts are compared from both ends only. */
@@ -153,10 +155,11 @@ const withWords = (lines: readonly DiffLine[]): readonly DiffLine[] => {
 const countKind = (lines: readonly DiffLine[], wanted: DiffLine["kind"]): number =>
   lines.reduce((sum, { kind }) => sum + (kind === wanted ? 1 : 0), 0);
 
-const finish = (lines: readonly DiffLine[]): Diff => ({
+const finish = (lines: readonly DiffLine[], isCut = false): Diff => ({
   lines: withWords(lines),
   added: countKind(lines, "added"),
   removed: countKind(lines, "removed"),
+  isCut,
 });
 
 const headPattern = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
@@ -169,6 +172,9 @@ const gapBefore = (line: number, next: number): readonly DiffLine[] =>
 
 const gapText = (count: number, isBetween: boolean): string =>
   `${count} ${count === 1 ? "line" : "lines"} ${isBetween ? "between" : "above"}`;
+
+/** A sandbox ends a long diff with this line, an event a long text with an ellipsis. */
+const cutPattern = /(?:\n\[the rest of this diff was left out\]\n|…)$/;
 
 /** Reads a unified diff. */
 export const parseDiff = (unified: string): Diff => {
@@ -194,7 +200,9 @@ export const parseDiff = (unified: string): Diff => {
       after += 1;
     }
   }
-  return finish(lines);
+  const isCut = cutPattern.test(unified);
+  if (isCut) lines.push({ kind: "gap", before: null, after: null, pieces: plainPieces("and more") });
+  return finish(lines, isCut);
 };
 
 const endsLine = (text: string): boolean => text === "" || text.endsWith("\n");

@@ -46,6 +46,8 @@ export interface SessionControl {
   readonly sendNow: (input: TranscriptInput) => Promise<void>;
   /** Reads a text file of the workspace; null if there is none. */
   readonly readFile: (path: string, signal: AbortSignal) => Promise<string | null>;
+  /** Returns the thread of an entry. */
+  readonly threadOf: (entry: string) => string;
   readonly loadWhole: (call: CallEntry) => Promise<void>;
   /** When the connection was lost; null while there is one. */
   readonly lostAt: () => number | null;
@@ -222,6 +224,8 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
   const open = session.open();
   const outbox = createOutbox(session);
   const path = `/sessions/${id}`;
+  const threadOf = (entry: string): string =>
+    open.getSnapshot().threads.find(({ entries }) => entries.some((each) => each.id === entry))?.id ?? "main";
   return {
     id,
     open,
@@ -238,11 +242,8 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
         throw fault;
       }
     },
-    loadWhole: ({ id: entry }) => {
-      const { threads } = open.getSnapshot();
-      const thread = threads.find(({ entries }) => entries.some((each) => each.id === entry));
-      return open.loadWhole(thread?.id ?? "main", entry);
-    },
+    threadOf,
+    loadWhole: ({ id: entry }) => open.loadWhole(threadOf(entry), entry),
     lostAt: followLoss(open),
     close: () => {
       outbox.close();

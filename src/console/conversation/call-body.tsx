@@ -1,0 +1,132 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ReportedMessage } from "../../agent/state/events.ts";
+import type { Json } from "../../chat/message.ts";
+import type { CallEntry } from "../../client/transcript.ts";
+import { describePermission } from "../calls/outcomes.ts";
+import { CopyButton } from "../parts/controls.tsx";
+import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
+import { countLines, countOf } from "../parts/format.ts";
+import { useLoad } from "../parts/hooks.ts";
+import { fieldsOf, outputText, parseJson, textOf } from "../parts/json.ts";
+import type { Api } from "../state/api.ts";
+import { useApp, useSession } from "../state/app.ts";
+
+/** The opened row of a call: its facts, its output and, on demand, its input. */
+
+const safetyWords: Readonly<Record<string, string>> = {
+  read: "only reads",
+  idempotent: "may change things, safe to repeat",
+  reattach: "may change things",
+  unsafe: "may change things",
+};
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);
+
+/** Events hold a long input in part; the message that asked for the call has all of it. */
+const readInput = async (api: Api, path: string, call: CallEntry, signal: AbortSignal): Promise<Json> => {
+  const address = `${path}&limit=20&retired=true${call.pos === null ? "" : `&before=${call.pos}`}`;
+  const { data } = await api.read<{ readonly data: readonly ReportedMessage[] }>(address, { signal });
+  const parts = data.flatMap((message) => message.parts);
+  const asked = parts.find((part) => part.type === "tool_call" && part.id === call.id);
+  return asked?.type === "tool_call" ? parseJson(asked.args) : null;
+};
+
+const Input = ({ call }: { readonly call: CallEntry }) => {
+  const { api } = useApp();
+  const { id, threadOf } = useSession();
+  const isCut = call.input_sha256 !== undefined;
+  const isEdited = call.ask?.resolution?.decision === "edit";
+  const path = `/sessions/${id}/messages?thread=${threadOf(call.id)}`;
+  const { state, value } = useLoad(`${call.id} ${call.pos}`, async (signal) =>
+    isCut && !isEdited ? readInput(api, path, call, signal) : null,
+  );
+  if (isCut && state === "loading") return <p class="meta">The input is being read.</p>;
+  return (
+    <>
+      <pre class="output" tabIndex={0} aria-label="Input">
+        {escapeJson(value ?? call.input)}
+      </pre>
+      {isCut && value === null && (
+        <p class="meta">
+          This is the beginning of the input{isEdited ? "; of what was changed no more is kept." : "."}
+        </p>
+      )}
+    </>
+  );
+};
+
+/** So many lines of an output show before one asks for all. */
+const tail = 12;
+
+const Output = ({ call }: { readonly call: CallEntry }) => {
+  const session = useSession();
+  const { report } = useApp();
+  const [all, setAll] = useState(false);
+  const [json, setJson] = useState(false);
+  const text = call.state === "done" ? outputText(call.output) : call.live;
+  const lines = text.replace(/\n$/, "").split("\n");
+  const shown = all ? lines : lines.slice(-tail);
+  const count = countLines(text);
+  const showAll = (): void => {
+    setAll(true);
+    if (call.truncated) report(session.loadWhole(call));
+  };
+  return (
+    <>
+      {text !== "" && (
+        <pre class="output" tabIndex={0} aria-label="Output">
+          {shown.join("\n")}
+          {call.state !== "done" && <span class="caret" />}
+        </pre>
+      )}
+      {json && <Input call={call} />}
+      <div class="line-actions">
+        {text !== "" && (count > tail || call.truncated) && !all && (
+          <button type="button" class="plain" onClick={showAll}>
+            {call.truncated ? "The whole output" : `All ${countOf(count, "line")}`}
+          </button>
+        )}
+        {text !== "" && <CopyButton text={text} label="Copy output" words="Copy output" />}
+        <button type="button" class="plain" aria-pressed={json} onClick={() => setJson(!json)}>
+          Input as JSON
+        </button>
+      </div>
+    </>
+  );
+};
+
+/** What stands in the opened row of a call. */
+export const CallBody = ({ call }: { readonly call: CallEntry }) => {
+  const { keyName } = useSession();
+  const permission = describePermission(call, keyName);
+  const question = call.ask?.question;
+  const where = textOf(fieldsOf(call.input)["cwd"]);
+  return (
+    <div class="line-body">
+      <dl class="facts-list">
+        <Fact name="Tool">
+          <span class="mono">{escapeInLine(call.tool)}</span>
+          {call.safety === null ? "" : `, ${safetyWords[call.safety] ?? call.safety}`}
+        </Fact>
+        {question !== undefined && <Fact name="Question">{escapeInLines(question.text)}</Fact>}
+        {question !== undefined && question.options.length > 0 && (
+          <Fact name="Choices">{escapeInLine(question.options.join(" · "))}</Fact>
+        )}
+        {permission !== null && <Fact name={permission.verb}>{permission.by}</Fact>}
+        {where !== null && (
+          <Fact name="Where">
+            <span class="mono">{escapeInLine(where)}</span>
+          </Fact>
+        )}
+      </dl>
+      <Output call={call} />
+    </div>
+  );
+};
+
