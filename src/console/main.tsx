@@ -11,7 +11,9 @@ import { titleOf } from "./sessions/status.ts";
 import { announceEvents } from "./state/announcements.ts";
 import { createApi } from "./state/api.ts";
 import type { App } from "./state/app.ts";
-import { putBackDraft } from "./state/drafts.ts";
+import { keepInput } from "./state/kept.ts";
+import { createOpening } from "./state/opening.ts";
+import type { KeptOpening } from "./state/opening.ts";
 import { readRoute, writeRoute } from "./state/route.ts";
 import type { PageAddress } from "./state/route.ts";
 import { openSession } from "./state/session.ts";
@@ -67,28 +69,18 @@ const focusComposer = (frames = focusWithin): void => {
   });
 };
 
-/** A first message, under one key until a session has it: said again, it creates the same session. */
-let opening: { readonly said: string; readonly key: string } | null = null;
-
-const keyOf = (said: string): string => {
-  opening = opening?.said === said ? opening : { said, key: crypto.randomUUID() };
-  return opening.key;
-};
-
-const createWith = async (agent: string | null, content: string, files: readonly File[]): Promise<void> => {
+const create = async ({ key: opened, agent, content, files }: KeptOpening): Promise<void> => {
   const title = content.trim().split("\n")[0]?.slice(0, 80) ?? "";
-  const input = files.length === 0 ? { input: { content } } : {};
-  const body = { ...(agent === null ? {} : { agent }), ...(title === "" ? {} : { title }), ...input };
-  const opened = keyOf(JSON.stringify([body, content, files.map(({ name, size }) => [name, size])]));
+  const body = {
+    ...(agent === null ? {} : { agent }),
+    ...(title === "" ? {} : { title }),
+    ...(files.length === 0 ? { input: { content } } : {}),
+  };
   const { id } = await client.sessions.create(body, { key: opened });
-  go({ session: id, context: null });
-  if (files.length > 0) {
-    const sent = session.get()?.send(content, "queue", files, opened) ?? Promise.resolve();
-    report(sent);
-    // The session is there: what it was not given stands in its field.
-    await sent.catch(() => putBackDraft(id, { text: content, files }));
-  }
-  opening = null;
+  // Its files go out with the first message, once the session is shown.
+  if (files.length > 0) keepInput({ session: id, id: opened, content, mode: "queue", files });
+  // Who has opened another session meanwhile stays there, unless that would keep the message back.
+  if (route.get().session === null || files.length > 0) go({ session: id, context: null });
   sessions.refresh();
 };
 
@@ -100,7 +92,7 @@ const app: App = {
   sessions,
   team,
   session,
-  start: createWith,
+  opening: createOpening(create, report),
   report,
   fault,
   announce,
@@ -123,7 +115,7 @@ const showSession = (): void => {
   if (open?.id === wanted) return;
   stopAnnouncing();
   open?.close();
-  const next = wanted === null ? null : openSession(client, api, wanted, key.get());
+  const next = wanted === null ? null : openSession(client, api, wanted, key.get(), report);
   stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce);
   session.set(next);
   focusComposer();

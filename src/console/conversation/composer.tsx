@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton, Menu } from "../parts/controls.tsx";
 import type { MenuItem } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
+import { firstPlace } from "../state/drafts.ts";
 import { Icon, StopIcon } from "../parts/icons.tsx";
 import { explainRefused, isAttachable, isTooLarge, startsAsText } from "./attachable.ts";
 import { isEmptyDraft, useDraft } from "./draft.ts";
@@ -250,7 +251,7 @@ const useAttachments = (place: string, attach: (files: readonly File[]) => void)
   const sort = async (files: readonly File[]): Promise<void> => {
     const taken = await Promise.all(files.map(asAttachable));
     const refused = files.filter((_, at) => taken[at] === null);
-    setRefusal(explainRefused(refused, place !== "new"));
+    setRefusal(explainRefused(refused, place !== firstPlace));
     if (refused.length < files.length) attach(taken.filter((file) => file !== null));
   };
   return {

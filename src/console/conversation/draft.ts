@@ -1,16 +1,15 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 import {
   addDraft,
   emptyDraft,
-  keepDraftFiles,
   keepDraftText,
   putBackDraft,
-  readDraftFiles,
   readDraftText,
   showDraft,
 } from "../state/drafts.ts";
 import type { ComposerDraft } from "../state/drafts.ts";
+import { keepFiles, readFiles } from "../state/files.ts";
 
 /** What is written and attached in the field for messages, while it is on the page. */
 
@@ -18,49 +17,35 @@ export const isEmptyDraft = ({ text, files }: ComposerDraft): boolean =>
   text.trim() === "" && files.length === 0;
 
 /** Keeps the files of a draft over a reload; where they cannot be kept, the browser asks before the page is left. */
-const useKeptFiles = (place: string, files: readonly File[], restore: (kept: readonly File[]) => void) => {
+const useKeptFiles = (
+  place: string,
+  files: readonly File[],
+  restore: (kept: readonly File[]) => void,
+): void => {
   const [isRead, setRead] = useState(false);
   const [isKept, setKept] = useState(true);
-  const sending = useRef(emptyDraft.files);
-  const current = useRef(files);
-  current.current = files;
-  const keep = async (): Promise<void> =>
-    setKept(await keepDraftFiles(place, [...sending.current, ...current.current]));
   useEffect(() => {
     const read = async (): Promise<void> => {
-      restore(await readDraftFiles(place));
+      restore(await readFiles(place));
       setRead(true);
     };
     void read();
   }, []);
   useEffect(() => {
-    if (isRead) void keep();
+    if (isRead) void keepFiles(place, files).then(setKept);
   }, [files, isRead]);
   const isAtRisk = !isKept && files.length > 0;
   useEffect(() => (isAtRisk ? askBeforeLeaving() : undefined), [isAtRisk]);
-  /** Files on their way are kept until they are there, or are put back. */
-  return async (sent: ComposerDraft, work: Promise<void>): Promise<void> => {
-    const stopAsking = sent.files.length > 0 ? askBeforeLeaving() : () => undefined;
-    sending.current = sent.files;
-    const isSent = await work.then(
-      () => true,
-      () => false,
-    );
-    stopAsking();
-    sending.current = emptyDraft.files;
-    await keep();
-    if (!isSent) await putBackDraft(place, sent);
-  };
 };
 
-/** What is written and attached; what could not be sent stands in it again. */
+/** What is written and attached. */
 export const useDraft = (place: string) => {
   const [draft, setDraft] = useState((): ComposerDraft => ({ ...emptyDraft, text: readDraftText(place) }));
   // An effect that waits for the next frame would lose what is typed right before a reload.
   useLayoutEffect(() => keepDraftText(place, draft.text), [draft.text]);
   const add = (more: ComposerDraft): void => setDraft((before) => addDraft(more, before));
   useEffect(() => showDraft(place, add), []);
-  const keepWhile = useKeptFiles(place, draft.files, (files) => {
+  useKeptFiles(place, draft.files, (files) => {
     if (files.length > 0) add({ ...emptyDraft, files });
   });
   return {
@@ -70,7 +55,7 @@ export const useDraft = (place: string) => {
       setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
     /** Takes the text and what else is sent out of the field, until it turns out not to be sent. */
     send: (work: Promise<void>, sent: ComposerDraft = draft): void => {
-      void keepWhile(sent, work);
+      void work.catch(() => putBackDraft(place, sent));
       setDraft(({ files }) => ({ text: "", files: files.filter((file) => !sent.files.includes(file)) }));
     },
   };

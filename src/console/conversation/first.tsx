@@ -3,6 +3,8 @@ import { Menu } from "../parts/controls.tsx";
 import { useStore } from "../parts/hooks.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { useApp } from "../state/app.ts";
+import { firstPlace } from "../state/drafts.ts";
+import type { KeptOpening } from "../state/opening.ts";
 import { Composer } from "./composer.tsx";
 
 interface AgentMenuProps {
@@ -51,17 +53,37 @@ const Starters = ({ starters, onStart }: StartersProps) =>
     </section>
   );
 
+interface WaitingProps {
+  readonly opening: KeptOpening;
+  readonly onWithdraw: () => void;
+}
+
+/** The message whose session the server has not created yet. */
+const Waiting = ({ opening: { content, files }, onWithdraw }: WaitingProps) => (
+  <div class="entry said kept" role="status">
+    <div class="bubble">{[content, ...files.map((name) => `[${name}]`)].join(" ").trim()}</div>
+    <span class="meta">
+      Kept on this device · the session starts when connected ·{" "}
+      <button type="button" class="link" onClick={onWithdraw}>
+        Withdraw
+      </button>
+    </span>
+  </div>
+);
+
 /** The first page: the message typed here creates the session. */
 export const FirstPage = () => {
-  const { team, start, report } = useApp();
+  const { team, opening, report } = useApp();
+  const waiting = useStore(opening.waiting);
   const known = useStore(team);
   const [wanted, setWanted] = useState<string | null>(null);
   const agents = known?.agents ?? [];
   const agent = agents.find(({ name }) => name === (wanted ?? known?.entry)) ?? agents[0];
   const begin = (text: string, files: readonly File[] = []): Promise<void> => {
-    const begun = start(wanted, text, files);
+    const begun = opening.start(wanted, text, files);
     report(begun);
-    return begun;
+    // What was not sent stands in the field already.
+    return begun.catch(() => undefined);
   };
   return (
     <main class="first" id="conversation">
@@ -72,21 +94,26 @@ export const FirstPage = () => {
           {known?.isScripted === true &&
             " This team runs on a script: it needs no key, and its costs are made up."}
         </p>
-        <Composer
-          place="new"
-          placeholder={() => "Write a message"}
-          modes={[]}
-          verb={() => "Start"}
-          answers={false}
-          isPrimary
-          tall
-          onSend={(text, _, files) => begin(text, files)}
-        >
-          {agent !== undefined && agents.length > 1 && (
-            <AgentMenu agents={agents} agent={agent} onChoose={setWanted} />
-          )}
-        </Composer>
-        <Starters starters={agent?.starters ?? []} onStart={(text) => void begin(text)} />
+        {waiting !== null && <Waiting opening={waiting} onWithdraw={opening.withdraw} />}
+        {waiting === null && (
+          <Composer
+            place={firstPlace}
+            placeholder={() => "Write a message"}
+            modes={[]}
+            verb={() => "Start"}
+            answers={false}
+            isPrimary
+            tall
+            onSend={(text, _, files) => begin(text, files)}
+          >
+            {agent !== undefined && agents.length > 1 && (
+              <AgentMenu agents={agents} agent={agent} onChoose={setWanted} />
+            )}
+          </Composer>
+        )}
+        {waiting === null && (
+          <Starters starters={agent?.starters ?? []} onStart={(text) => void begin(text)} />
+        )}
       </div>
     </main>
   );

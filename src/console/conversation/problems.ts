@@ -3,6 +3,7 @@ import type { ProblemBody } from "../../client/transcript.ts";
 /** Says what went wrong in words for people; what the API says of the fields of a request is for programs. */
 
 const words: Readonly<Record<string, string>> = {
+  unreachable: "The server was not reached. Try again in a moment.",
   unsupported_media_type: "A file of this kind cannot be sent with a message. Put it into Files instead.",
 };
 

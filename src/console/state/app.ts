@@ -5,6 +5,7 @@ import type { Store } from "../parts/hooks.ts";
 import { useNow, useStore } from "../parts/hooks.ts";
 import type { TeamFacts } from "./agents.ts";
 import type { Api } from "./api.ts";
+import type { Opening } from "./opening.ts";
 import type { PageAddress } from "./route.ts";
 import type { SessionControl } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -21,8 +22,8 @@ export interface App {
   readonly team: Store<TeamFacts | null>;
   /** The session that is shown. */
   readonly session: Store<SessionControl | null>;
-  /** Creates a session with its first message, and shows it; without an agent it is the team’s entry agent. */
-  readonly start: (agent: string | null, content: string, files: readonly File[]) => Promise<void>;
+  /** Creates sessions with their first message, and shows them. */
+  readonly opening: Opening;
   /** Shows the fault of some work, once. */
   readonly report: (work: Promise<unknown>) => void;
   /** The sentence of the newest fault; null after it was put away. */

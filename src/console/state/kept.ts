@@ -1,4 +1,5 @@
 import { parseJson } from "../parts/json.ts";
+import { keepFiles } from "./files.ts";
 import { keepInTab, readTab } from "./tab.ts";
 
 /** What was typed and is not acknowledged yet. */
@@ -9,6 +10,8 @@ export interface KeptInput {
   readonly id: string;
   readonly content: string;
   readonly mode: "queue" | "steer" | "interrupt";
+  /** The names of its files; the browser's database has them under `inputPlace`. */
+  readonly files?: readonly string[];
   /** It is taken back, and the server has not said so yet. */
   readonly withdrawn?: true;
 }
@@ -20,6 +23,9 @@ const readAll = (): readonly KeptInput[] =>
 
 const writeAll = (inputs: readonly KeptInput[]): void => keepInTab(name, JSON.stringify(inputs));
 
+/** Names where the files of an input are kept. */
+export const inputPlace = (id: string): string => `input ${id}`;
+
 export const readKeptInputs = (session: string): readonly KeptInput[] =>
   readAll().filter((each) => each.session === session);
 
@@ -30,4 +36,8 @@ export const keepInput = (input: KeptInput): void =>
 export const keepWithdrawal = (id: string): void =>
   writeAll(readAll().map((each) => (each.id === id ? { ...each, withdrawn: true } : each)));
 
-export const dropInput = (id: string): void => writeAll(readAll().filter((each) => each.id !== id));
+export const dropInput = (id: string): void => {
+  const inputs = readAll();
+  writeAll(inputs.filter((each) => each.id !== id));
+  if (inputs.some((each) => each.id === id && each.files !== undefined)) void keepFiles(inputPlace(id), []);
+};

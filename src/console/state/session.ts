@@ -4,13 +4,15 @@ import type { CallEntry, OpenSession, TranscriptInput } from "../../client/trans
 import type { Json } from "../../chat/message.ts";
 import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
-import { describeProblem } from "../conversation/problems.ts";
+import { hasCode } from "./again.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
+import { readFiles } from "./files.ts";
 import { keepAnswers, readKeptAnswers } from "./kept-answers.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
-import { dropInput, keepInput, keepWithdrawal, readKeptInputs } from "./kept.ts";
-import type { KeptInput } from "./kept.ts";
+import { inputPlace } from "./kept.ts";
+import { createOutbox } from "./outbox.ts";
+import type { Outbox } from "./outbox.ts";
 
 /** The session that is shown, and all that the page does to it. */
 
@@ -32,8 +34,9 @@ export interface SessionControl {
   readonly open: OpenSession;
   /** Who answers from this page, as the log names it. */
   readonly keyName: string;
-  /** Sends a message, under an id of its own unless it has one. */
-  readonly send: (text: string, mode: SendMode, files?: readonly File[], input?: string) => Promise<void>;
+  readonly send: (text: string, mode: SendMode, files?: readonly File[]) => Promise<void>;
+  /** Messages whose files are not uploaded yet, and what is to follow them. */
+  readonly held: Store<readonly TranscriptInput[]>;
   readonly answer: (ask: string, answer: AskAnswer) => Promise<void>;
   /** Answers that the server has not acknowledged yet, by their asks. */
   readonly answers: Store<KeptAnswers>;
@@ -62,9 +65,6 @@ export const nameKey = (key: string): string => {
 
 const isMissing = (fault: unknown): boolean => fault instanceof LimpetError && fault.problem.status === 404;
 
-const hasCode = (fault: unknown, code: string): boolean =>
-  fault instanceof LimpetError && fault.problem.code === code;
-
 /** Returns the text of an input; files in it are named. */
 export const textOf = ({ content }: Pick<TranscriptInput, "content">): string =>
   content.map((part) => (part.type === "text" ? part.text : `[${part.name ?? part.type}]`)).join(" ");
@@ -80,84 +80,12 @@ const followLoss = ({ getSnapshot, subscribe }: OpenSession): (() => number | nu
   return () => lost;
 };
 
-interface Uploaded {
-  readonly id: string;
-  readonly media_type: string;
-}
-
-const upload = async (api: Api, session: string, file: File) => {
-  const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
-  const { id, media_type } = await api
-    .read<Uploaded>(address, { method: "POST", body: file })
-    .catch((fault: unknown) => {
-      throw fault instanceof LimpetError
-        ? new Error(`${file.name}: ${describeProblem(fault.problem)}`)
-        : fault;
-    });
-  const part = { file: id, name: file.name };
-  return media_type.startsWith("image/")
-    ? { type: "image" as const, ...part }
-    : { type: "document" as const, ...part };
-};
-
-interface Outbox {
-  readonly send: (input: Omit<KeptInput, "session">) => Promise<void>;
-  /** Takes a message back, wherever it is. */
-  readonly withdraw: (id: string) => Promise<void>;
-  /** Keeps what is on its way for the next time that the session is shown. */
-  readonly close: () => void;
-}
-
-/** Sends texts, and keeps each until the server has it, over a reload too. */
-const createOutbox = (session: SessionClient): Outbox => {
-  let isClosed = false;
-  const send: Outbox["send"] = async ({ id, content, mode }) => {
-    keepInput({ session: session.id, id, content, mode });
-    try {
-      await session.send({ id, content, on_busy: mode });
-      dropInput(id);
-    } catch (fault) {
-      if (!hasCode(fault, "withdrawn")) throw fault;
-    }
-  };
-  const withdraw: Outbox["withdraw"] = async (id) => {
-    keepWithdrawal(id);
-    try {
-      await session.withdraw(id);
-      dropInput(id);
-    } catch (fault) {
-      if (hasCode(fault, "input_already_applied")) dropInput(id);
-      throw fault;
-    }
-  };
-  // What is refused stays kept, for a page with another key.
-  for (const kept of readKeptInputs(session.id))
-    void (kept.withdrawn === true ? withdraw(kept.id) : send(kept)).catch(() => undefined);
-  return {
-    send: async (input) => {
-      try {
-        await send(input);
-      } catch (fault) {
-        // It stays kept, and goes out when the session is shown again.
-        if (isClosed) return;
-        // The composer has the text again.
-        dropInput(input.id);
-        throw fault;
-      }
-    },
-    withdraw,
-    close: () => {
-      isClosed = true;
-    },
-  };
-};
-
 const tooLate = "The agent has the message already: it was sent, and not withdrawn.";
 
-type Messages = Pick<SessionControl, "send" | "withdraw" | "takeBack" | "sendNow">;
+type Messages = Pick<SessionControl, "send" | "held" | "withdraw" | "takeBack" | "sendNow">;
 
 /** Sends messages with their files, and takes back or hurries those that wait. */
-const createMessages = (client: LimpetClient, api: Api, session: SessionClient, outbox: Outbox): Messages => {
+const createMessages = (client: LimpetClient, session: SessionClient, outbox: Outbox): Messages => {
   const { id } = session;
   const sentFiles = new Map<string, readonly File[]>();
   const withdraw: SessionControl["withdraw"] = async ({ id: input }) => {
@@ -168,20 +96,20 @@ const createMessages = (client: LimpetClient, api: Api, session: SessionClient, 
     }
   };
   return {
-    send: async (text, mode, files = [], input = crypto.randomUUID()) => {
-      if (files.length === 0) return outbox.send({ id: input, content: text, mode });
-      const parts = await Promise.all(files.map((file) => upload(api, id, file)));
-      sentFiles.set(input, files);
-      const said = text.trim() === "" ? [] : [{ type: "text" as const, text }];
-      await session.send({ id: input, content: [...said, ...parts], on_busy: mode });
+    held: outbox.held,
+    send: (text, mode, files = []) => {
+      const input = crypto.randomUUID();
+      if (files.length > 0) sentFiles.set(input, files);
+      return outbox.send({ id: input, content: text, mode }, files);
     },
     withdraw,
     takeBack: async (input) => {
       const text = textOf({ content: input.content.filter(({ type }) => type === "text") });
+      const files = sentFiles.get(input.id) ?? (await readFiles(inputPlace(input.id)));
       const taken = withdraw(input);
       // One that is on its way is shown no more from now on, also where the server is not reached.
       if (input.state === "accepted") await taken;
-      await putBackDraft(id, { text, files: sentFiles.get(input.id) ?? [] });
+      await putBackDraft(id, { text, files });
       await taken;
     },
     sendNow: async ({ id: input }) => {
@@ -219,10 +147,16 @@ const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | 
 
 const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
-export const openSession = (client: LimpetClient, api: Api, id: string, key: string): SessionControl => {
+export const openSession = (
+  client: LimpetClient,
+  api: Api,
+  id: string,
+  key: string,
+  report: (work: Promise<unknown>) => void,
+): SessionControl => {
   const session = client.sessions.get(id);
   const open = session.open();
-  const outbox = createOutbox(session);
+  const outbox = createOutbox(api, session, report);
   const path = `/sessions/${id}`;
   const threadOf = (entry: string): string =>
     open.getSnapshot().threads.find(({ entries }) => entries.some((each) => each.id === entry))?.id ?? "main";
@@ -230,7 +164,7 @@ export const openSession = (client: LimpetClient, api: Api, id: string, key: str
     id,
     open,
     keyName: nameKey(key),
-    ...createMessages(client, api, session, outbox),
+    ...createMessages(client, session, outbox),
     ...createAnswers(session),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),

@@ -1,0 +1,77 @@
+import { parseJson } from "../parts/json.ts";
+import { createStore } from "../parts/hooks.ts";
+import type { Store } from "../parts/hooks.ts";
+import { untilReached } from "./again.ts";
+import { firstPlace, putBackDraft } from "./drafts.ts";
+import { keepFiles, keepOrAsk, readFiles } from "./files.ts";
+import { inputPlace } from "./kept.ts";
+import { keepInTab, readTab } from "./tab.ts";
+
+/** The first message of a session, kept until the server has created the session, over a reload too. */
+
+export interface KeptOpening {
+  /** Sent again under this key, it creates the same session. */
+  readonly key: string;
+  readonly agent: string | null;
+  readonly content: string;
+  /** The names of its files; the browser's database has them under `inputPlace`. */
+  readonly files: readonly string[];
+}
+
+export interface Opening {
+  /** The message that waits for the server to be reached. */
+  readonly waiting: Store<KeptOpening | null>;
+  /** Without an agent it is the team’s entry agent. What is refused stands in the field again. */
+  readonly start: (agent: string | null, content: string, files: readonly File[]) => Promise<void>;
+  /** Puts the message that waits into the field. */
+  readonly withdraw: () => void;
+}
+
+const name = "limpet-opening";
+
+/** `create` resolves once the session is there and shown. */
+export const createOpening = (
+  create: (opening: KeptOpening) => Promise<void>,
+  report: (work: Promise<unknown>) => void,
+): Opening => {
+  const waiting = createStore<KeptOpening | null>(null);
+  let stop = new AbortController();
+  let last: { readonly said: string; readonly key: string } | null = null;
+  const open = async (opening: KeptOpening): Promise<void> => {
+    stop = new AbortController();
+    const { signal } = stop;
+    const place = inputPlace(opening.key);
+    try {
+      await untilReached(
+        () => create(opening),
+        signal,
+        () => waiting.set(opening),
+      );
+      last = null;
+    } catch (fault) {
+      const files = opening.files.length === 0 ? [] : await readFiles(place);
+      void keepFiles(place, []);
+      await putBackDraft(firstPlace, { text: opening.content, files });
+      if (!signal.aborted) throw fault;
+    } finally {
+      waiting.set(null);
+      keepInTab(name, null);
+    }
+  };
+  const kept = parseJson(readTab(name) ?? "") as unknown as KeptOpening | null;
+  if (kept !== null) report(open(kept));
+  return {
+    waiting,
+    start: async (agent, content, files) => {
+      const names = files.map((file) => file.name);
+      const said = JSON.stringify([agent, content, names, files.map(({ size }) => size)]);
+      // What was refused, or whose answer was lost, may be said again.
+      last = last?.said === said ? last : { said, key: crypto.randomUUID() };
+      const opening = { key: last.key, agent, content, files: names };
+      keepInTab(name, JSON.stringify(opening));
+      const stopAsking = files.length === 0 ? () => undefined : keepOrAsk(inputPlace(last.key), files);
+      await open(opening).finally(stopAsking);
+    },
+    withdraw: () => stop.abort(),
+  };
+};
