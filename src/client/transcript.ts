@@ -166,8 +166,8 @@ export interface CallEntry extends EntryPlace {
   readonly args: string;
   /** The parsed arguments, as an approver changed them; null until they are whole. */
   readonly input: Json;
-  /** It is there if `input` is only the beginning: the SHA-256 of the whole, whose message has it. */
-  readonly input_sha256?: string;
+  /** The SHA-256 of the whole input if `input` is only its beginning; the reply that asked for the call has all of it. */
+  readonly input_sha256: string | null;
   /** What the tool has printed so far; empty if it shows nothing while it runs. */
   readonly live: string;
   /** The output as the model sees it, a text or content parts; null until the end. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Json } from "../../src/chat/message.ts";
 import { askLines, commandLines, readAnswer } from "../../src/cli/client/asks.ts";
 
 /** What a person in a terminal may type where they are asked (AP-53). */
@@ -77,6 +78,41 @@ test.each<[string, OpenAsk, readonly string[]]>([
     decisions.map((decision) => `  npx limpet answer s_1 a1 ${decision}`),
   );
   expect(lines).not.toContain(askLines("s_1", ask).at(-1));
+});
+
+test.each<[string, string, Json, readonly string[]]>([
+  [
+    "a command",
+    "exec_run",
+    { command: "git", args: ["commit", "-m", "it's done"], cwd: "src" },
+    [String.raw`  $ git commit -m 'it'\''s done'`, "  cwd: src"],
+  ],
+  ["a script", "exec_shell", { script: "cd src\nls\n" }, ["  script:", "  $ cd src", "  $ ls"]],
+  [
+    "a change of a file",
+    "fs_edit",
+    { path: "a.md", old_text: "low\ntide", new_text: "high" },
+    ["  path: a.md", "  old_text:", "  - low", "  - tide", "  new_text:", "  + high"],
+  ],
+  [
+    "what characters would hide",
+    "pay",
+    { "a\nb": 1, amount: 3, to: "b\u202eob", note: "a\u001b[2Kb\nc", more: { at: ["x"] } },
+    [
+      '  "a\\nb": 1',
+      "  amount: 3",
+      "  to: b\\u202eob",
+      "  note:",
+      "    a\\u001b[2Kb",
+      "    c",
+      '  more: {"at":["x"]}',
+    ],
+  ],
+  ["a text instead of fields", "pay", "all", ['  "all"']],
+  ["arguments that are none", "exec_run", { command: "ls", args: "-a" }, ["  command: ls", "  args: -a"]],
+])("AP-53: an approval shows all of %s as people read it", (_, tool, input, lines) => {
+  const ask: OpenAsk = { ...opened, expires_at: 1, kind: "approval", approval: { tool, input, rule: "ask" } };
+  expect(askLines("s_1", ask).slice(1, -1)).toEqual(lines);
 });
 
 test("AP-53: a question that takes several options takes their numbers, as many as it allows", () => {

@@ -22,6 +22,17 @@ test("CF-25: keys that are indented like the lines of the instructions are told,
   expect(await guide("      options: help.", "      And more.", "      notes: none")).toEqual([]);
 });
 
+test("CF-25: items of a list that have no blank behind their dash are told so, once", async () => {
+  const hint = "\n  put a space behind the dash of each item: -";
+  const shared = 'providers:\n  - { name: p, kind: anthropic, model: m, api_key: "${KEY}" }\n';
+  expect(await complaints(`${shared}agents:\n  -name: a\n  -name: b\n`)).toEqual([
+    `config/acme/team.yaml:4:3 error wrong_type agents: expected a list, found a map${hint} name`,
+  ]);
+  expect(await complaints(team({ agent: "    skills:\n      -files" }))).toEqual([
+    `config/acme/team.yaml:10:7 error wrong_type agents[0].skills: expected a list, found a text${hint} files`,
+  ]);
+});
+
 test("CF-25 ★ CF-28: every missing key of a map is reported, though all share its first key", async () => {
   expect(
     await said(team().replace("  - name: main\n    kind: anthropic\n", "  - kind: anthropic\n")),

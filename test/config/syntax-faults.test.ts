@@ -32,6 +32,21 @@ const faults: readonly (readonly [string, string, string])[] = [
   ],
   ["a colon without a blank", "a: 1\nb:2\n", "2:1 yaml_syntax put a space behind the colon: b: 2"],
   ["a colon without a blank at the top", "a:1\nb: 2\n", "1:1 yaml_syntax put a space behind the colon: a: 1"],
+  [
+    "a dash without a blank",
+    "agents:\n  -name: a\n    instructions: b\n",
+    "2:3 yaml_syntax put a space behind the dash of each item: - name: a",
+  ],
+  [
+    "a dash without a blank below one with it",
+    "agents:\n  - name: a\n  -name: b\n",
+    "3:3 yaml_syntax put a space behind the dash of each item: - name: b",
+  ],
+  [
+    "a dash without a blank above one with it",
+    "agents:\n  -name: a\n  - name: b\n",
+    "2:3 yaml_syntax put a space behind the dash of each item: - name: a",
+  ],
   ["a tab", "agents:\n\t- name: a\n", "2:1 yaml_syntax a tab stands in the indentation; indent with spaces"],
   ["a key too far left", "agents:\n  - name: a\n   instructions: b\n", `3:1 yaml_syntax ${indentation}`],
   ["a key too far right", "agents:\n  - name: a\n      instructions: b\n", `2:11 yaml_syntax ${indentation}`],
@@ -51,6 +66,11 @@ const faults: readonly (readonly [string, string, string])[] = [
     "an open bracket",
     "a: [1, 2\nb: 3\n",
     "2:1 yaml_syntax a bracket that is opened before is not closed; close it with ]",
+  ],
+  [
+    "a secret in braces",
+    "a: { b: ${KEY} }\n",
+    '1:10 yaml_syntax quote a text that has braces or brackets in it: "${NAME}"',
   ],
   ["an at sign", "a: @x\n", "1:4 yaml_syntax a text cannot begin with @; quote it"],
   ["a backtick", "a: `x`\n", "1:4 yaml_syntax a text cannot begin with `; quote it"],

@@ -71,6 +71,7 @@ const call = (fields: Partial<CallEntry>): CallEntry => ({
   duration_ms: 1,
   cached: false,
   truncated: false,
+  input_sha256: null,
   ...fields,
 });
 

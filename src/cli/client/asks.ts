@@ -1,4 +1,5 @@
 import type { ParamsOf, TranscriptAsk } from "../../client/index.ts";
+import { inputLines } from "./approval.ts";
 import { oneLine, toPlainText, shortInput } from "./plain.ts";
 
 /** This file asks a person in a terminal, and reads the answer. */
@@ -40,9 +41,7 @@ const subjectLines = ({
   if (approval !== undefined)
     return [
       `? ${who}Allow ${toPlainText(approval.tool)}? ${oneLine(approval.reason ?? approval.rule)}`,
-      ...toPlainText(JSON.stringify(approval.input, null, 2))
-        .split("\n")
-        .map((line) => `  ${line}`),
+      ...inputLines(approval.tool, approval.input),
       ...(approval.remember === undefined ? [] : [rememberLine(approval.remember)]),
     ];
   if (budget !== undefined)

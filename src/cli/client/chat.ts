@@ -164,7 +164,9 @@ const endOf = (
   const [ask] = status === "closed" ? [] : asks;
   if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
   if (ask !== undefined) person.warn(waitingLine(id, ask));
-  const isFailed = runs.findLast(({ thread }) => thread === "main")?.state === "failed";
-  if (isFailed || problem !== undefined) return exitCodes.diagnostics;
+  const state = runs.findLast(({ thread }) => thread === "main")?.state;
+  // Who sits at a terminal has seen that a run was cancelled.
+  const isLost = state === "failed" || (state === "cancelled" && !person.isTerminal);
+  if (isLost || problem !== undefined) return exitCodes.diagnostics;
   return ask === undefined ? exitCodes.fine : exitCodes.unfinished;
 };

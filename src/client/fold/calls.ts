@@ -36,6 +36,7 @@ const newCall = (event: StoredEvent, call: string): CallEntry => ({
   duration_ms: null,
   cached: false,
   truncated: false,
+  input_sha256: null,
 });
 
 /** What is added to an event that was cut. */

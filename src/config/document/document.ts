@@ -3,7 +3,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, Parser } from "yaml";
 import type { ErrorCode, SourcePlace } from "./diagnostics.ts";
 import { createPlacer } from "./place.ts";
 import type { DocumentFinding } from "./safety.ts";
-import { explainSign, explainSyntax } from "./syntax-faults.ts";
+import { explainDash, explainSign, explainSyntax } from "./syntax-faults.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
 /** This file reads one YAML file as plain values that know where they were written. */
@@ -164,7 +164,8 @@ const readMap = (walk: DocumentWalk, map: YAMLMap, depth: number): Located => {
     const keyAt = offsetOf(pair.key as Node);
     const first = own.get(key);
     if (first === undefined) own.set(key, { keyAt, node });
-    else {
+    // Items without a blank behind their dash look like keys; what expects the list says so.
+    else if (explainDash(key) === undefined) {
       const message = `"${key}" stands here twice, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
       noteFinding(walk, pair.key as Node, "duplicate_key", message);
     }

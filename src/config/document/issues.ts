@@ -5,6 +5,7 @@ import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { nodeAt } from "./located.ts";
+import { explainDash } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
 /** A finding of the schema, in the loader's codes and words. */
@@ -59,6 +60,12 @@ const typeHint = (expected: string, node: Located | undefined): string | undefin
   return /^-?\d+(\.\d+)?$/.test(digits) ? `write ${digits}` : "write digits, without words or a unit";
 };
 
+/** Tells that what stands where a list is expected looks like one without blanks. */
+const listHint = (node: Located | undefined): string | undefined => {
+  const begun = node?.kind === "map" ? [...node.entries.keys()][0] : node?.kind === "scalar" && node.value;
+  return typeof begun === "string" ? explainDash(begun) : undefined;
+};
+
 const missingIssue = (path: Path): ShapeIssue => ({
   code: "missing_key",
   path,
@@ -82,7 +89,7 @@ const wrongTypeIssue = (path: Path, expected: string, node: Located | undefined)
     path,
     "wrong_type",
     `expected ${expectationTexts[expected] ?? expected}, found ${foundText(node)}`,
-    typeHint(expected, node),
+    (expected === "array" ? listHint(node) : undefined) ?? typeHint(expected, node),
   );
 
 /** Splits a message that begins with a code and a colon. */

@@ -42,6 +42,26 @@ const explainMissingSpace = (line: string): string | null => {
   return key === undefined ? null : `put a space behind the colon: ${key}: ${value}`;
 };
 
+/** The sign of an item, without the blank behind it. */
+const bareDash = /^-(?=[A-Za-z_"'$])/;
+
+/** Says that a text or a key which begins like an item of a list was meant as one; undefined if it does not. */
+export const explainDash = (text: string): string | undefined =>
+  bareDash.test(text) ? `put a space behind the dash of each item: - ${text.slice(1, 30)}` : undefined;
+
+/** Finds an item without a blank behind its dash in the line of a place, or in the line above. */
+const findBareDash = (text: string, at: number): SyntaxFault | null => {
+  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+  const above = start < 2 ? start : text.lastIndexOf("\n", start - 2) + 1;
+  for (const offset of [start, above]) {
+    const line = lineAround(text, offset);
+    const item = line.trimStart();
+    const message = explainDash(item.trimEnd());
+    if (message !== undefined) return { offset: offset + line.length - item.length, message };
+  }
+  return null;
+};
+
 /** Says that a text which begins with the sign of an alias or an anchor needs quotes. */
 export const explainSign = (text: string): string => {
   const [value = "", sign = ""] =
@@ -90,6 +110,7 @@ const sentences: readonly (readonly [RegExp, string])[] = [
     /^(Sequence item without|All (mapping|sequence|collection) items|A block sequence|Nested mappings)/,
     indentation,
   ],
+  [/^Unexpected flow-\w+-start at node end/, 'quote a text that has braces or brackets in it: "${NAME}"'],
   [/^Block collections are not allowed/, "a text in brackets that contains a colon needs quotes"],
 ];
 
@@ -99,6 +120,17 @@ const findOpenQuote = (text: string, lexemes: readonly string[], end: number): n
   return open === undefined ? end : text.lastIndexOf(open);
 };
 
+/** Explains what the lines of a place show, where the parser only says that the structure is wrong. */
+const explainLines = (message: string, text: string, at: number): SyntaxFault | null => {
+  const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
+  if (star >= 0) return { offset: star, message: explainSign(text.slice(star)) };
+  const line = lineAround(text, at);
+  const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
+  const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
+  if (ofColons !== null) return { offset: at, message: ofColons };
+  return /^(?:Nested|Implicit|All|A block)/.test(message) ? findBareDash(text, at) : null;
+};
+
 /** Explains an error of the parser; `lexemes` is what its lexer read. */
 export const explainSyntax = (
   { message, pos }: ParseError,
@@ -106,16 +138,12 @@ export const explainSyntax = (
   lexemes: readonly string[],
 ): SyntaxFault => {
   const [at] = pos;
-  const line = lineAround(text, at);
   if (/^Missing closing ["']/.test(message)) {
     const offset = findOpenQuote(text, lexemes, at);
     return { offset, message: "a quote is opened here and never closed" };
   }
-  const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
-  if (star >= 0) return { offset: star, message: explainSign(text.slice(star)) };
-  const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
-  const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
-  if (ofColons !== null) return { offset: at, message: ofColons };
+  const known = explainLines(message, text, at);
+  if (known !== null) return known;
   const [pattern, sentence] = sentences.find(([known]) => known.test(message)) ?? [];
   if (pattern === undefined || sentence === undefined)
     return { offset: at, message: `this is no YAML: ${message}` };

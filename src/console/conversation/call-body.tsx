@@ -40,7 +40,7 @@ const readInput = async (api: Api, path: string, call: CallEntry, signal: AbortS
 const Input = ({ call }: { readonly call: CallEntry }) => {
   const { api } = useApp();
   const { id, threadOf } = useSession();
-  const isCut = call.input_sha256 !== undefined;
+  const isCut = call.input_sha256 !== null;
   const isEdited = call.ask?.resolution?.decision === "edit";
   const path = `/sessions/${id}/messages?thread=${threadOf(call.id)}`;
   const { state, value } = useLoad(`${call.id} ${call.pos}`, async (signal) =>
@@ -129,4 +129,3 @@ export const CallBody = ({ call }: { readonly call: CallEntry }) => {
     </div>
   );
 };
-

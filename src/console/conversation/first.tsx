@@ -71,6 +71,33 @@ const Waiting = ({ opening: { content, files }, onWithdraw }: WaitingProps) => (
   </div>
 );
 
+interface FieldProps {
+  readonly agents: readonly AgentRow[];
+  readonly agent: AgentRow | undefined;
+  readonly onChoose: (name: string) => void;
+  readonly onStart: (text: string, files: readonly File[]) => Promise<void>;
+}
+
+const StartField = ({ agents, agent, onChoose, onStart }: FieldProps) => (
+  <>
+    <Composer
+      place={firstPlace}
+      placeholder={() => "Write a message"}
+      modes={[]}
+      verb={() => "Start"}
+      answers={false}
+      isPrimary
+      tall
+      onSend={(text, _, files) => onStart(text, files)}
+    >
+      {agent !== undefined && agents.length > 1 && (
+        <AgentMenu agents={agents} agent={agent} onChoose={onChoose} />
+      )}
+    </Composer>
+    <Starters starters={agent?.starters ?? []} onStart={(text) => void onStart(text, [])} />
+  </>
+);
+
 /** The first page: the message typed here creates the session. */
 export const FirstPage = () => {
   const { team, opening, report } = useApp();
@@ -79,7 +106,7 @@ export const FirstPage = () => {
   const [wanted, setWanted] = useState<string | null>(null);
   const agents = known?.agents ?? [];
   const agent = agents.find(({ name }) => name === (wanted ?? known?.entry)) ?? agents[0];
-  const begin = (text: string, files: readonly File[] = []): Promise<void> => {
+  const begin = (text: string, files: readonly File[]): Promise<void> => {
     const begun = opening.start(wanted, text, files);
     report(begun);
     // What was not sent stands in the field already.
@@ -94,25 +121,10 @@ export const FirstPage = () => {
           {known?.isScripted === true &&
             " This team runs on a script: it needs no key, and its costs are made up."}
         </p>
-        {waiting !== null && <Waiting opening={waiting} onWithdraw={opening.withdraw} />}
-        {waiting === null && (
-          <Composer
-            place={firstPlace}
-            placeholder={() => "Write a message"}
-            modes={[]}
-            verb={() => "Start"}
-            answers={false}
-            isPrimary
-            tall
-            onSend={(text, _, files) => begin(text, files)}
-          >
-            {agent !== undefined && agents.length > 1 && (
-              <AgentMenu agents={agents} agent={agent} onChoose={setWanted} />
-            )}
-          </Composer>
-        )}
-        {waiting === null && (
-          <Starters starters={agent?.starters ?? []} onStart={(text) => void begin(text)} />
+        {waiting === null ? (
+          <StartField agents={agents} agent={agent} onChoose={setWanted} onStart={begin} />
+        ) : (
+          <Waiting opening={waiting} onWithdraw={opening.withdraw} />
         )}
       </div>
     </main>

@@ -137,10 +137,7 @@ const Kept = ({ transcript }: { readonly transcript: Transcript }) => {
   const { report } = useApp();
   const hasNetwork = useNetwork();
   const online = hasNetwork && transcript.status === "live";
-  const inputs = [
-    ...transcript.inputs.filter(({ state }) => state === "pending"),
-    ...useStore(session.held),
-  ];
+  const inputs = [...transcript.inputs.filter(({ state }) => state === "pending"), ...useStore(session.held)];
   return (
     <>
       {inputs.map((input, at) => (

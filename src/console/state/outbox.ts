@@ -15,7 +15,7 @@ import type { KeptInput } from "./kept.ts";
 
 type NewInput = Omit<KeptInput, "session" | "files">;
 
-export interface Outbox {
+export interface MessageOutbox {
   readonly send: (input: NewInput, files: readonly File[]) => Promise<void>;
   /** Takes a message back, wherever it is. */
   readonly withdraw: (id: string) => Promise<void>;
@@ -72,7 +72,7 @@ const isForAnotherKey = (fault: unknown): boolean =>
   fault instanceof LimpetError && (fault.problem.status === 401 || fault.problem.status === 403);
 
 interface Line {
-  readonly held: Outbox["held"];
+  readonly held: MessageOutbox["held"];
   /** Hands the client a message, after its files are uploaded and after those before it; resolves once it is sent. */
   readonly send: (
     input: KeptInput,
@@ -121,16 +121,40 @@ const createLine = (api: Api, session: SessionClient): Line => {
   };
 };
 
+type SendInput = (input: KeptInput, files: Promise<readonly File[]> | null) => Promise<void>;
+
+/** Sends what was kept before; what is refused stands in the field, unless another key may send it. */
+const resume = (
+  session: string,
+  send: SendInput,
+  withdraw: MessageOutbox["withdraw"],
+  report: (work: Promise<unknown>) => void,
+): void => {
+  const sendKept = async (input: KeptInput): Promise<void> => {
+    try {
+      await send(input, input.files === undefined ? null : readKeptFiles(input.id, input.files));
+    } catch (fault) {
+      if (isForAnotherKey(fault)) return;
+      await putBackDraft(session, { text: input.content, files: await readFiles(inputPlace(input.id)) });
+      dropInput(input.id);
+      throw fault;
+    }
+  };
+  for (const kept of readKeptInputs(session))
+    if (kept.withdrawn === true) void withdraw(kept.id).catch(() => undefined);
+    else report(sendKept(kept));
+};
+
 export const createOutbox = (
   api: Api,
   session: SessionClient,
   report: (work: Promise<unknown>) => void,
-): Outbox => {
+): MessageOutbox => {
   const line = createLine(api, session);
   const closing = new AbortController();
   /** The messages on their way, which can be stopped. */
   const stops = new Map<string, AbortController>();
-  const send = async (input: KeptInput, files: Promise<readonly File[]> | null): Promise<void> => {
+  const send: SendInput = async (input, files) => {
     const stop = new AbortController();
     stops.set(input.id, stop);
     try {
@@ -143,7 +167,7 @@ export const createOutbox = (
       stops.delete(input.id);
     }
   };
-  const withdraw: Outbox["withdraw"] = async (id) => {
+  const withdraw: MessageOutbox["withdraw"] = async (id) => {
     keepWithdrawal(id);
     stops.get(id)?.abort();
     try {
@@ -154,20 +178,7 @@ export const createOutbox = (
       throw fault;
     }
   };
-  /** Sends what was kept before; what is refused stands in the field, unless another key may send it. */
-  const sendKept = async (input: KeptInput): Promise<void> => {
-    try {
-      await send(input, input.files === undefined ? null : readKeptFiles(input.id, input.files));
-    } catch (fault) {
-      if (isForAnotherKey(fault)) return;
-      await putBackDraft(session.id, { text: input.content, files: await readFiles(inputPlace(input.id)) });
-      dropInput(input.id);
-      throw fault;
-    }
-  };
-  for (const kept of readKeptInputs(session.id))
-    if (kept.withdrawn === true) void withdraw(kept.id).catch(() => undefined);
-    else report(sendKept(kept));
+  resume(session.id, send, withdraw, report);
   return {
     held: line.held,
     send: async (given, files) => {

@@ -12,7 +12,7 @@ import { keepAnswers, readKeptAnswers } from "./kept-answers.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import { inputPlace } from "./kept.ts";
 import { createOutbox } from "./outbox.ts";
-import type { Outbox } from "./outbox.ts";
+import type { MessageOutbox } from "./outbox.ts";
 
 /** The session that is shown, and all that the page does to it. */
 
@@ -85,7 +85,7 @@ const tooLate = "The agent has the message already: it was sent, and not withdra
 type Messages = Pick<SessionControl, "send" | "held" | "withdraw" | "takeBack" | "sendNow">;
 
 /** Sends messages with their files, and takes back or hurries those that wait. */
-const createMessages = (client: LimpetClient, session: SessionClient, outbox: Outbox): Messages => {
+const createMessages = (client: LimpetClient, session: SessionClient, outbox: MessageOutbox): Messages => {
   const { id } = session;
   const sentFiles = new Map<string, readonly File[]>();
   const withdraw: SessionControl["withdraw"] = async ({ id: input }) => {

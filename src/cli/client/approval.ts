@@ -1,0 +1,42 @@
+import { toPlainText } from "./plain.ts";
+
+/** This file shows in a terminal what an approval will run: a command as one types it, a change by its signs. */
+
+/** Lines of these fields stand behind a sign. */
+const signs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  exec_shell: { script: "$" },
+  fs_write: { content: "+" },
+  fs_edit: { old_text: "-", new_text: "+" },
+};
+
+const linesOf = (text: string, before: string): readonly string[] =>
+  toPlainText(text.replace(/\n$/, ""))
+    .split("\n")
+    .map((line) => `${before}${line}`);
+
+const quoteArgument = (given: unknown): string => {
+  const text = typeof given === "string" ? given : JSON.stringify(given);
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+};
+
+/** Writes a value as it is: a text of several lines stands below its name, anything but text as JSON. */
+const fieldLines = (name: string, value: unknown, sign: string | undefined): readonly string[] => {
+  const label = `  ${toPlainText(/^\w+$/.test(name) ? name : JSON.stringify(name))}:`;
+  if (typeof value !== "string") return linesOf(JSON.stringify(value), `${label} `);
+  if (sign !== undefined) return [label, ...linesOf(value, `  ${sign} `)];
+  return value.includes("\n") ? [label, ...linesOf(value, "    ")] : linesOf(value, `${label} `);
+};
+
+/** Writes all of an input; nothing of it is left out. */
+export const inputLines = (tool: string, input: unknown): readonly string[] => {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return linesOf(JSON.stringify(input), "  ");
+  const { command, args = [], ...rest } = Object.fromEntries<unknown>(Object.entries(input));
+  const isCommand = tool === "exec_run" && typeof command === "string" && Array.isArray(args);
+  const words: readonly unknown[] = isCommand ? [command, ...(args as readonly unknown[])] : [];
+  const fields = Object.entries(isCommand ? rest : input);
+  return [
+    ...(isCommand ? linesOf(words.map(quoteArgument).join(" "), "  $ ") : []),
+    ...fields.flatMap(([name, value]) => fieldLines(name, value, signs[tool]?.[name])),
+  ];
+};
