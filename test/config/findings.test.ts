@@ -28,8 +28,8 @@ test("CF-25: items of a list that have no blank behind their dash are told so, o
   expect(await complaints(`${shared}agents:\n  -name: a\n  -name: b\n`)).toEqual([
     `config/acme/team.yaml:4:3 error wrong_type agents: expected a list, found a map${hint} name`,
   ]);
-  expect(await complaints(team({ agent: "    skills:\n      -files" }))).toEqual([
-    `config/acme/team.yaml:9:7 error wrong_type agents[0].skills: expected a list, found a text${hint} files`,
+  expect(await complaints(team().replace(/toolboxes: .*/, "toolboxes:\n      -files"))).toEqual([
+    `config/acme/team.yaml:9:7 error wrong_type agents[0].toolboxes: expected a list, found a text${hint} files`,
   ]);
 });
 
