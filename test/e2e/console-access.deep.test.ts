@@ -319,6 +319,15 @@ test("AP-54: by keyboard alone: search, palette, rows, a new session", async () 
   await page.locator('.line[aria-expanded="true"]:focus').waitFor();
   await press("n");
   await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  const place = () => page.evaluate("document.activeElement?.id");
+  await expect.poll(place).toBe("composer");
+  for (const key of ["Control+k", "Control+k"]) {
+    await page.keyboard.press(key);
+    await page.locator("dialog[open]").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    await expect.poll(place).toBe("composer");
+  }
   await close();
 });
 

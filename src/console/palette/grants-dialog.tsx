@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, LeaveButton } from "../parts/dialog.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useLoad, useStore } from "../parts/hooks.ts";
 import { titleOf } from "../sessions/status.ts";
@@ -65,9 +65,7 @@ export const GrantsDialog = ({ onClose }: { readonly onClose: () => void }) => {
         ))}
       </ul>
       <div class="row-of-buttons">
-        <button type="button" class="button" onClick={onClose}>
-          Close
-        </button>
+        <LeaveButton>Close</LeaveButton>
       </div>
     </Dialog>
   );

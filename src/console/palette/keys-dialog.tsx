@@ -1,4 +1,4 @@
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, LeaveButton } from "../parts/dialog.tsx";
 import { withCommand, withShift } from "../parts/key-names.ts";
 
 /** The keys of the page. */
@@ -35,9 +35,7 @@ export const KeysDialog = ({ onClose }: { readonly onClose: () => void }) => (
       ))}
     </dl>
     <div class="row-of-buttons">
-      <button type="button" class="button" onClick={onClose}>
-        Close
-      </button>
+      <LeaveButton>Close</LeaveButton>
     </div>
   </Dialog>
 );

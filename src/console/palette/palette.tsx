@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog, LeaveButton } from "../parts/dialog.tsx";
 import { useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { SessionConfirm } from "../sessions/confirm.tsx";
@@ -55,9 +55,7 @@ const RenameStep = ({ session, onClose }: StepProps) => {
           <button type="submit" class="button primary">
             Rename it
           </button>
-          <button type="button" class="button" onClick={onClose}>
-            Keep the title
-          </button>
+          <LeaveButton>Keep the title</LeaveButton>
         </div>
       </form>
     </Dialog>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 /** Dialogs that hold the focus. */
 
@@ -10,33 +10,46 @@ interface DialogProps {
   readonly class?: string;
 }
 
-/** A dialog that holds the focus; Esc and a click beside it close it. */
+/** A dialog that holds the focus. Who leaves it, by Esc, a click beside it or its button, is where they were before. */
 export const Dialog = ({ title, onClose, children, class: kind }: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
-  }, []);
+  // Read before the dialog is on the page: a field in it may take the focus at once.
+  const [before] = useState(() => document.activeElement);
+  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
       ref={dialog}
       class={kind}
       aria-labelledby={id}
-      onCancel={(event) => {
-        event.preventDefault();
+      onClose={() => {
+        if (before instanceof HTMLElement) before.focus();
         onClose();
       }}
-      onClick={(event) => event.target === dialog.current && onClose()}
+      onClick={({ target, currentTarget }) => target === currentTarget && currentTarget.close()}
     >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
   );
 };
+
+interface LeaveButtonProps {
+  readonly children: ComponentChildren;
+  readonly autofocus?: boolean;
+}
+
+/** Leaves the dialog that it stands in. */
+export const LeaveButton = ({ children, autofocus = false }: LeaveButtonProps) => (
+  <button
+    type="button"
+    class="button"
+    autofocus={autofocus}
+    onClick={({ currentTarget }) => currentTarget.closest("dialog")?.close()}
+  >
+    {children}
+  </button>
+);
 
 interface ConfirmProps {
   readonly title: string;
@@ -61,9 +74,7 @@ export const Confirm = ({ title, text, verb, onDo, onClose }: ConfirmProps) => (
       >
         {verb}
       </button>
-      <button type="button" class="button" onClick={onClose} autofocus>
-        Keep it
-      </button>
+      <LeaveButton autofocus>Keep it</LeaveButton>
     </div>
   </Dialog>
 );

@@ -1,4 +1,4 @@
-import { Dialog } from "./dialog.tsx";
+import { Dialog, LeaveButton } from "./dialog.tsx";
 import { escapeInLine, escapeInLines } from "./escape.ts";
 import { formatBytes } from "./format.ts";
 import { useLoad } from "./hooks.ts";
@@ -93,9 +93,7 @@ export const FileDialog = ({ id, name, imageType, read, onClose }: FileDialogPro
             Download, {formatBytes(value.bytes.size)}
           </button>
         )}
-        <button type="button" class="button" onClick={onClose}>
-          Close
-        </button>
+        <LeaveButton>Close</LeaveButton>
       </div>
     </Dialog>
   );
