@@ -67,6 +67,23 @@ test("AP-50 AP-20: who comes in the middle of an item gets it whole", async () =
   second.close();
 });
 
+test.each([
+  ["late", "provider_timeout", 504],
+  ["garbled", "provider_error", 502],
+])(
+  "AP-50 AP-7: a run that fails with a model that is %s tells it as a problem: %s",
+  async (text, code, status) => {
+    const session = await create("failing");
+    const watch = await session.watch();
+    await session.send("i1", text);
+    await session.settled();
+    const { data } = await watch.event("run_end");
+    expect(data).toMatchObject({ state: "failed", reason: code, error: { code, status } });
+    expect(watch.faults).toEqual([]);
+    watch.close();
+  },
+);
+
 test("AP-50 SE-45: a fork under the same key is shown again", async () => {
   const session = await create("text");
   await session.send("i1", "Go");

@@ -6,6 +6,7 @@ import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.
 import type { Team } from "../../src/config/team.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
+import { recordClose } from "../support/documented.ts";
 import { sessionObjectName } from "../../src/engine/access/names.ts";
 
 /** WebSocket upgrades through the router (AP-13, AP-22), in the runtime that has sockets. */
@@ -64,6 +65,7 @@ async function setUp() {
   };
   const directory = {
     authenticate: async (credential: string) => {
+      if (credential === "busy") return { ok: false, problem: { code: "overloaded", detail: "busy" } };
       if (credential === "slow") await new Promise(() => undefined);
       const principal = principals[credential];
       return principal === undefined
@@ -108,7 +110,12 @@ function clientOf(response: Response) {
     messages.push(String(data));
     wake();
   });
-  const closed = new Promise<{ code: number }>((resolve) => socket.addEventListener("close", resolve));
+  const closed = new Promise<{ code: number }>((resolve) =>
+    socket.addEventListener("close", ({ code, reason }) => {
+      recordClose(code, reason);
+      resolve({ code });
+    }),
+  );
   socket.accept();
   const next = async (): Promise<string> => {
     while (messages.length === 0) await new Promise<void>((resolve) => (wake = resolve));
@@ -197,7 +204,7 @@ test("AP-13: without a credential the first frame is auth; what follows reaches 
 });
 
 test("AP-25: a late credential that opens nothing closes the socket with its code and says why", async () => {
-  const cases = { bad: 4401, weak: 4403, foreign: 4404, elsewhere: 4401, bound: 4403 };
+  const cases = { bad: 4401, weak: 4403, foreign: 4404, elsewhere: 4401, bound: 4403, busy: 1013 };
   for (const [token, code] of Object.entries(cases)) {
     const { ask, upgrades } = await setUp();
     const client = clientOf(await ask());

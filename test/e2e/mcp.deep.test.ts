@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createApi } from "../support/api-client.ts";
+import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { runCommand, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
@@ -37,7 +37,7 @@ const teamYaml = (): string =>
     "",
     recipe.yaml
       .replace("https://mcp.example.com/mcp", library.url)
-      .concat(`  - { name: old, url: "${old.url}", protocol: "2025" }\n`),
+      .concat(`  - { name: old, url: "${old.url}", protocol: "2025", required: true }\n`),
   ).replace("toolboxes: [probe]", "toolboxes: [library, old]");
 
 beforeAll(async () => {
@@ -162,4 +162,15 @@ test("TB-25: a server that is gone: the call says so in workerd, the run ends we
     { name: "library", state: "failed" },
     { name: "old", state: "connected" },
   ]);
+});
+
+test("TB-25 AP-50: without a server that it requires a run ends, and its event says why as a problem", async () => {
+  await old.close();
+  const session = await api.create();
+  const { body } = await api.post(`/v1/sessions/${session}/messages`, { content: "Go", wait: 30 });
+  expect(body).toMatchObject({ state: "failed", reason: "mcp_error" });
+  const watch = watchSession(server.url, session);
+  const { data } = await watch.event("run_end");
+  watch.close();
+  expect(data).toMatchObject({ error: { code: "mcp_error", status: 502 } });
 });

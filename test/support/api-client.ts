@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { until } from "./dev-server.ts";
-import { checkAnswer, findFrameProblem, recordClientFrame } from "./documented.ts";
+import { checkAnswer, findFrameProblem, recordClientFrame, recordClose } from "./documented.ts";
 
 /** A plain client of the API for tests: nothing is retried, everything that came is kept. */
 
@@ -98,7 +98,10 @@ export const watchSession = (url: string, session: string, options: WatchOptions
   const frames: Frame[] = [];
   const events: StoredEvent[] = [];
   const closed = new Promise<number>((done) => {
-    socket.addEventListener("close", ({ code }) => done(code));
+    socket.addEventListener("close", ({ code, reason }) => {
+      recordClose(code, reason);
+      done(code);
+    });
   });
   socket.addEventListener("error", () => undefined);
   const say = (frame: object): void => {

@@ -135,8 +135,12 @@ const findEventProblem = (event: unknown): string | null => {
   if (isFields(data) && data["truncated"] === true && !("output" in data) && Object.keys(data).length <= 2)
     return null;
   const problem = misfit(`the event ${type}`, schema, event);
-  if (problem === null) record("events", type, event);
-  return problem;
+  if (problem !== null) return problem;
+  record("events", type, event);
+  // What a run failed with has the form of a refusal.
+  if (type === "run_end" && isFields(data) && isFields(data["error"]))
+    record("problems", String(data["error"]["code"]), data["error"]);
+  return null;
 };
 
 /** Says why a frame of the server is not what the documents say; null if it is. */
@@ -154,6 +158,10 @@ export const findFrameProblem = (frame: unknown): string | null => {
   if (type === "bye" && isFields(frame)) record("closes", String(frame["code"]), frame);
   return null;
 };
+
+/** Keeps how a socket was closed, for codes that no `bye` comes before. */
+export const recordClose = (code: number, reason: string): void =>
+  record("closes", String(code), { code, reason });
 
 /** Keeps a frame that a client sent and the server took. */
 export const recordClientFrame = (frame: unknown): void => {

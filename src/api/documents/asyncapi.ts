@@ -59,7 +59,7 @@ const operationMessages = (channel: string, messages: Messages): readonly Schema
 
 const parameters = { session: { description: "The id of the session." } };
 
-/** Each close code, with the frame that comes before it where one does. */
+/** Each close code, with the `bye` that comes before it, or with the reason of the close. */
 const closeCodes = Object.entries(closeCodeSentences).map(([code, says]) => ({
   code: Number(code),
   says,

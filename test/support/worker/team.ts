@@ -110,6 +110,18 @@ replies:
     reply: [{ text: "A text that breaks off in its first attempt and is said whole in the second." }]`,
   },
   {
+    name: "failing",
+    replies: `
+scenes:
+  - name: late
+    when: { input: { contains: late } }
+    fail: [{ error: timeout, times: 99 }]
+    reply: [{ text: "Too late." }]
+  - name: garbled
+    fail: [{ error: protocol_error, times: 99 }]
+    reply: [{ text: "Never said." }]`,
+  },
+  {
     name: "long",
     chunk: 4000,
     replies: `
