@@ -1,7 +1,7 @@
 import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
 import { parseParams } from "../../src/session/command.ts";
-import { clientFrameSchema, closeCodes, streamLimits } from "../../src/session/frames.ts";
+import { clientFrameSchema, closeCodes, commandIdOf, streamLimits } from "../../src/session/frames.ts";
 import { parseInput } from "../../src/session/json-text.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
@@ -92,11 +92,21 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const withinRate = createRateLimit();
   const inTurn = createSocketQueue();
 
+  /** Refuses what a socket sent, for the command with this id if it is one, and closes the socket. */
+  const refuseFrame = (socket: WebSocket, fault: unknown, id?: string): void => {
+    if (!(fault instanceof ProblemError)) throw fault;
+    rejectFrame(parts, socket, fault.problem, id);
+    connections.bye(socket, closeCodes.bad_frame, "bad frame");
+  };
   /** Handles frames until one of them closes the socket; `more` means that further frames exceeded the limit. */
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
     for (const frame of frames) {
       if (socket.readyState !== WebSocket.OPEN) return;
-      await handleFrame(parts, socket, parseParams(clientFrameSchema, frame));
+      try {
+        await handleFrame(parts, socket, parseParams(clientFrameSchema, frame));
+      } catch (fault) {
+        return refuseFrame(socket, fault, commandIdOf(frame));
+      }
     }
     if (more && socket.readyState === WebSocket.OPEN)
       connections.bye(socket, closeCodes.rate, "too many frames");
@@ -107,10 +117,8 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       const frames = all.filter((frame) => !isCounted(frame) || withinRate(socket));
       const more = frames.length < all.length;
       await inTurn(socket, () => handle(socket, frames, more));
-    } catch (error) {
-      if (!(error instanceof ProblemError)) throw error;
-      rejectFrame(parts, socket, error.problem);
-      connections.bye(socket, closeCodes.bad_frame, "bad frame");
+    } catch (fault) {
+      refuseFrame(socket, fault);
     }
   };
 

@@ -156,7 +156,7 @@ export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.
   const result = schema.safeParse(params);
   const errors = result.success
     ? [findReservedField(params) ?? []].flat()
-    : fieldProblems(result.error, schema);
+    : fieldProblems(result.error, schema, params);
   if (result.success && errors.length === 0) return result.data;
   const first = errors[0];
   return refuse(

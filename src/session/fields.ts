@@ -23,10 +23,31 @@ const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string
 const mostNamed = 20;
 
 /** Names the field that was probably meant, and all that there are. */
-export const unknownFieldMessage = (key: string, known: readonly string[]): string => {
-  const nearest = findNearestName(key, known);
+export const unknownFieldMessage = (key: string, known: readonly string[]): string =>
+  `${key} is not a field here${suggestKnown(key, known)}`;
+
+/** Names what was probably meant, and all that there is. */
+const suggestKnown = (name: string, known: readonly string[]): string => {
+  const nearest = findNearestName(name, known);
   const meant = nearest === null ? "" : `; did you mean ${nearest}?`;
-  return `${key} is not a field here${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;
+  return `${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;
+};
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((part, key) => (isContainer(part) ? Reflect.get(part, key) : undefined), value);
+
+/** Says that the field which tells the kinds of a thing apart names none of them; undefined if it is about something else. */
+const unknownKindMessage = (
+  issue: z.core.$ZodIssueInvalidUnion,
+  value: unknown,
+  path: readonly PropertyKey[],
+): string | undefined => {
+  if (issue.discriminator === undefined || !("options" in issue)) return undefined;
+  const kind = valueAt(value, path);
+  const known = issue.options.map(String);
+  return typeof kind === "string"
+    ? `there is no ${issue.discriminator} ${kind}${suggestKnown(kind, known)}`
+    : `${issue.discriminator} is one of ${known.join(", ")}`;
 };
 
 /** Returns the problems of an issue; for a union, those of the branch that the caller meant. */
@@ -34,6 +55,7 @@ const problemsOf = (
   issue: SchemaIssue,
   base: readonly PropertyKey[],
   schema: z.ZodType,
+  value: unknown,
 ): readonly FieldProblem[] => {
   const path = [...base, ...issue.path];
   const pointer = pointerOf(path);
@@ -41,22 +63,26 @@ const problemsOf = (
     return issue.keys.slice(0, mostNamed).map((key) => ({
       pointer: pointerOf([...path, key]),
       code: "unknown_field",
-      message: unknownFieldMessage(key, knownFields(schema, path)),
+      message: unknownFieldMessage(key, knownFields(schema, value, path)),
     }));
   if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
   const meant = findMeantBranch(issue);
   return meant === undefined
-    ? [{ pointer, code: issue.code, message: unionMessage(issue) }]
-    : meant.flatMap((inner) => problemsOf(inner, path, schema));
+    ? [{ pointer, code: issue.code, message: unknownKindMessage(issue, value, path) ?? unionMessage(issue) }]
+    : meant.flatMap((inner) => problemsOf(inner, path, schema, value));
 };
 
 const isUnknown = ({ code }: FieldProblem): boolean => code === "unknown_field";
 
-/** Lists the first fields that do not fit a schema, each by its pointer; an unknown one, which explains a missing one, leads. */
-export const fieldProblems = ({ issues }: z.ZodError, schema: z.ZodType): readonly FieldProblem[] =>
+/** Lists the first fields of a value that do not fit a schema, each by its pointer; an unknown one, which explains a missing one, leads. */
+export const fieldProblems = (
+  { issues }: z.ZodError,
+  schema: z.ZodType,
+  value: unknown,
+): readonly FieldProblem[] =>
   issues
     .slice(0, mostNamed)
-    .flatMap((issue) => problemsOf(issue, [], schema))
+    .flatMap((issue) => problemsOf(issue, [], schema, value))
     .toSorted((one, other) => Number(isUnknown(other)) - Number(isUnknown(one)));
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;

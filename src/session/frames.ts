@@ -66,6 +66,10 @@ export const clientFrameSchema = z.discriminatedUnion("type", [
   ...commandFrames,
 ]);
 
+/** Returns the id of a frame's command, whatever else is wrong with the frame; undefined if it has none. */
+export const commandIdOf = (frame: unknown): string | undefined =>
+  commandIdSchema.safeParse(fieldsOf(frame)["id"]).data;
+
 export type ClientFrame = z.output<typeof clientFrameSchema>;
 
 /** Lists the codes that say why a socket is closed. */

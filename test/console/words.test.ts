@@ -559,10 +559,13 @@ test.each([
 
 test("AP-54: what is copied as curl names a key only where the page needs one, and never the key", () => {
   const events = "https://it's.example/v1/sessions/s_1/events";
-  expect(writeCurl(events, [], false)).toBe(
+  expect(writeCurl(events, [""], false)).toBe(
     String.raw`curl 'https://it'\''s.example/v1/sessions/s_1/events'`,
   );
-  expect(writeCurl("https://a.example/events", ["run_end", "error"], true)).toBe(
-    `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?types=run_end,error'`,
+  expect(writeCurl("https://a.example/events", ["types=run_end,error", "thread=t_1"], true)).toBe(
+    [
+      `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?types=run_end,error'`,
+      `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?thread=t_1'`,
+    ].join("\n"),
   );
 });

@@ -242,7 +242,30 @@ test("AP-10: the error of a bad frame names the field that is wrong, of a frame 
       '{"type":"set","types":["llm_provider_raw","run_ends"]}',
       { code: "invalid_request", errors: [{ pointer: "/types" }] },
     ],
-    ['{"type":"sent"}', { code: "invalid_request", errors: [{ pointer: "/type" }] }],
+    [
+      '{"type":"sned","id":"c1"}',
+      {
+        errors: [
+          {
+            pointer: "/type",
+            message: expect.stringMatching(/^there is no type sned; did you mean send\? \(/),
+          },
+        ],
+      },
+    ],
+    ['{"type":7}', { errors: [{ message: expect.stringMatching(/^type is one of auth, hello, ack, /) }] }],
+    [
+      '{"type":"send","id":"c1","inptu":{}}',
+      {
+        errors: [
+          {
+            pointer: "/inptu",
+            message: "inptu is not a field here; did you mean input? (known: type, id, input)",
+          },
+          { pointer: "/input" },
+        ],
+      },
+    ],
   ];
   for (const [frame, problem] of cases) {
     const watch = await session.watch();
@@ -250,6 +273,7 @@ test("AP-10: the error of a bad frame names the field that is wrong, of a frame 
     watch.socket.send(frame);
     const error = await watch.until(({ type }) => type === "error");
     expect(error["problem"], frame).toMatchObject(problem);
+    expect(error["id"], frame).toBe(frame.includes('"c1"') ? "c1" : undefined);
     expect(await watch.closed()).toBe(4400);
   }
 });

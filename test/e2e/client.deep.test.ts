@@ -10,7 +10,7 @@ import type { Cutter } from "../support/cutter.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { createDice } from "../support/dice.ts";
-import { contentOf, foldSince, whenTranscript } from "../support/transcripts.ts";
+import { contentOf, expectLog, foldSince, whenTranscript } from "../support/transcripts.ts";
 
 /** Two clients on a wire that breaks at random bytes, to a server that is killed at random events (AP-52). */
 
@@ -86,10 +86,14 @@ test(`AP-51 AP-52: after ${wantedCuts} random cuts and ${wantedKills} kills two 
       if (isKilled) await killAt(watcher, 1 + dice.roll(24));
       await sent;
       const shown = await Promise.all(opens.map((open) => whenTranscript(open, hasEnded(run))));
-      const log = contentOf(foldSince(null, await api.events(id)));
-      for (const [at, transcript] of shown.entries())
-        expect(contentOf(transcript), `seed ${seed}, round ${round}, run ${run}, client ${at}`).toEqual(log);
-      const inputs = (await api.events(id)).filter(
+      const events = await api.events(id);
+      const log = contentOf(foldSince(null, events));
+      for (const [at, transcript] of shown.entries()) {
+        const place = `seed ${seed}, round ${round}, run ${run}, client ${at}`;
+        expect(contentOf(transcript), place).toEqual(log);
+        expectLog(transcript, events, place);
+      }
+      const inputs = events.filter(
         (event) =>
           event.type === "input_accepted" && JSON.stringify(event.data.content).includes(`"${said}"`),
       );

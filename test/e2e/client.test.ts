@@ -7,7 +7,7 @@ import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
-import { contentOf, foldSince, whenTranscript } from "../support/transcripts.ts";
+import { contentOf, expectLog, foldSince, whenTranscript } from "../support/transcripts.ts";
 
 /** The typed client against the deployed bundles: the default team, whose models are scripts. */
 
@@ -42,7 +42,9 @@ const textsOf = (thread: TranscriptThread | undefined): readonly string[] =>
   );
 
 const checkLog = async (id: string, transcript: Transcript): Promise<void> => {
-  expect(contentOf(transcript)).toEqual(contentOf(foldSince(null, await api.events(id))));
+  const events = await api.events(id);
+  expect(contentOf(transcript)).toEqual(contentOf(foldSince(null, events)));
+  expectLog(transcript, events);
 };
 
 test("AP-51 AP-20: a sent text streams into the transcript, which in the end is the log's", async () => {

@@ -15,7 +15,9 @@ let team: BuiltTeam;
 let server: DevServer;
 let browser: Browser;
 /** Sessions that show one thing each, made once. */
-let sessions: Readonly<Record<"files" | "approve" | "ask" | "team" | "compact" | "budget" | "runs", string>>;
+let sessions: Readonly<
+  Record<"files" | "approve" | "ask" | "team" | "compact" | "budget" | "runs" | "verify", string>
+>;
 /** The thread of an agent that was called in `team`. */
 let scout = "";
 
@@ -29,8 +31,8 @@ beforeAll(async () => {
     await post(`/v1/sessions/${String(body["id"])}/messages`, { content: scene, wait: 60 });
     return String(body["id"]);
   };
-  const [files, approve, ask, crew, compact, budget, runs] = await Promise.all(
-    ["files", "approve", "ask", "team", "compact", "budget", "graph"].map(play),
+  const [files, approve, ask, crew, compact, budget, runs, verify] = await Promise.all(
+    ["files", "approve", "ask", "team", "compact", "budget", "graph", "verify"].map(play),
   );
   await post(`/v1/sessions/${runs}/messages`, { content: "hello", wait: 60 });
   sessions = {
@@ -41,6 +43,7 @@ beforeAll(async () => {
     compact: compact ?? "",
     budget: budget ?? "",
     runs: runs ?? "",
+    verify: verify ?? "",
   };
   const { body } = await createApi(server.url).get(`/v1/sessions/${sessions.team}/threads`);
   const threads = body["data"] as readonly { readonly id: string; readonly agent: string }[];
@@ -62,6 +65,8 @@ const views: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ["context", (page) => show(page, `${sessions.compact}/run_1/6`, "became one summary")],
   ["earlier run", (page) => showEarlierRun(page)],
   ["called agent", (page) => show(page, `${sessions.team}/thread/${scout}`, "Came back to guide as")],
+  ["opened calls", (page) => openCalls(page)],
+  ["nothing found", (page) => findNothing(page)],
   ["key", (page) => openKeyPage(page)],
 ];
 
@@ -77,6 +82,21 @@ const openKeyPage = async (page: Page): Promise<void> => {
   await page.goto("about:blank");
   await page.goto(`${server.url}/console`);
   await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+};
+
+const openCalls = async (page: Page): Promise<void> => {
+  await show(page, sessions.verify, "Wrote");
+  await page.evaluate(
+    "document.querySelectorAll('.line[aria-expanded=false]').forEach((line) => line.click())",
+  );
+  await page.getByRole("button", { name: "Input as JSON" }).first().waitFor();
+};
+
+const findNothing = async (page: Page): Promise<void> => {
+  await show(page, sessions.files, "Edited tour.md");
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "What to do" }).fill("zzz");
+  await page.getByText("Nothing is called so.").waitFor();
 };
 
 const show = async (page: Page, address: string, words: string): Promise<void> => {
@@ -294,7 +314,34 @@ test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, a
   await tab("Events");
   await page.getByRole("searchbox", { name: "Filter events" }).fill("run_end");
   await expect.poll(() => page.locator(".events > li").count()).toBe(3);
-  await page.getByRole("button", { name: "Copy as curl" }).waitFor();
+  // What is copied gives what is shown, by whatever it is filtered.
+  await page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }");
+  const shownEvents = async (): Promise<number> =>
+    Number(
+      (
+        await page
+          .locator(".panel", { hasText: " events" })
+          .getByText(/^\d+ of \d+ events$/)
+          .textContent()
+      )?.split(" ")[0],
+    );
+  for (const filter of ["", "tool_call", "scout", "main", "run_end"]) {
+    await page.getByRole("searchbox", { name: "Filter events" }).fill(filter);
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    const lines = (await page.evaluate<string>("copied")).split("\n");
+    const answers = await Promise.all(
+      lines.map(
+        async (line) =>
+          (await fetch(/'(.*)'$/.exec(line)?.[1] ?? "")).json() as Promise<{
+            readonly data: readonly unknown[];
+          }>,
+      ),
+    );
+    expect(answers.flatMap(({ data }) => data).length, filter).toBe(await shownEvents());
+  }
+  await page.getByRole("searchbox", { name: "Filter events" }).fill("zzzz");
+  await page.getByText(/^0 of /).waitFor();
+  expect(await page.getByRole("button", { name: "Copy as curl" }).count()).toBe(0);
   await close();
 });
 

@@ -44,6 +44,50 @@ const withoutSums = (thread: TranscriptThread): Omit<TranscriptThread, "usage" |
   return rest;
 };
 
+/** Messages and ended calls by their threads and ids; of a run how it ended. */
+type Told = Readonly<Record<string, unknown>>;
+
+/** What a log says, read without the client. */
+const readLog = (events: readonly StoredEvent[]): Told =>
+  Object.fromEntries(
+    events.flatMap((event): readonly (readonly [string, unknown])[] => {
+      const { thread, call = "" } = event;
+      if (event.type === "message_added") {
+        const { id, role, parts } = event.data.message;
+        return role === "tool" ? [] : [[`${thread} ${id}`, { role, parts }]];
+      }
+      if (event.type === "tool_call_end") {
+        const { tool, outcome, output } = event.data;
+        return [[`${thread} ${call}`, { tool, outcome, output }]];
+      }
+      if (event.type !== "run_end") return [];
+      return [[event.run ?? "", { state: event.data.state, reason: event.data.reason }]];
+    }),
+  );
+
+const readTranscript = ({ threads, runs }: Transcript): Told =>
+  Object.fromEntries([
+    ...threads.flatMap(({ id: thread, entries }) =>
+      entries.flatMap((entry): readonly (readonly [string, unknown])[] => {
+        if (entry.kind === "message" && entry.message !== null)
+          return [[`${thread} ${entry.message}`, { role: entry.role, parts: entry.parts }]];
+        if (entry.kind !== "call" || entry.state !== "done") return [];
+        const { call, tool, outcome, output } = entry;
+        return [[`${thread} ${call}`, { tool, outcome, output }]];
+      }),
+    ),
+    ...runs.flatMap(({ id, state, reason, ended_at: end }) =>
+      end === null ? [] : [[id, { state, reason }] as const],
+    ),
+  ]);
+
+const common = (told: Told, other: Told): Told =>
+  Object.fromEntries(Object.entries(told).filter(([key]) => key in other));
+
+/** A transcript holds every message, every ended call and every ended run of the log, as the log has it. */
+export const expectLog = (transcript: Transcript, events: readonly StoredEvent[], why?: string): void =>
+  expect(readTranscript(transcript), why).toEqual(readLog(events));
+
 /** Every client shows the same, however it came to it, and what it shows is what a new snapshot says. */
 export const checkTranscripts = (bench: Bench, snapshots: readonly SnapshotBody[]): void => {
   const events = bench.events();
@@ -57,6 +101,9 @@ export const checkTranscripts = (bench: Bench, snapshots: readonly SnapshotBody[
     total,
     calls,
   });
+  // What was cleared or rewound is in the log alone; a call that was dropped has a result and no event of its end.
+  const [told, log] = [readTranscript(whole), readLog(events)];
+  expect(common(told, log), "what the log says").toEqual(common(log, told));
   for (const snapshot of [now, ...snapshots]) {
     const seen = foldSince(snapshot, events, 0, 7);
     const since = `a client since ${snapshot.seq}`;

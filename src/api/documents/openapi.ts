@@ -96,11 +96,23 @@ const statusSentences: Readonly<Record<string, string>> = {
   201: "Created.",
   202: "Accepted: it is stored and will be carried out.",
   204: "Done; there is no body.",
+  206: "A part of it, which `Content-Range` names.",
   101: "The connection is a WebSocket now.",
 };
 
+/** The JSON of an answer, which may be another one by its query. */
+const withOtherJson = (json: SchemaObject, media: DescribedRoute["media"]): SchemaObject => {
+  const says = media["application/json"];
+  return says === undefined
+    ? json
+    : { ...json, schema: { anyOf: [json["schema"], { type: "object", description: says }] } };
+};
+
+const headersOf = (tag: string | null): SchemaObject =>
+  tag === null ? {} : { headers: { ETag: { description: tag, schema: { type: "string" } } } };
+
 const answerOf = (
-  { id, media }: DescribedRoute,
+  { id, media, tag }: DescribedRoute,
   status: string,
   schema: z.ZodType | null,
   schemas: SchemaCollection,
@@ -108,13 +120,21 @@ const answerOf = (
   const description = statusSentences[status] ?? "Done.";
   if (schema === null) return { description };
   const json = withExample({ schema: schemas.place(schema, "output") }, examples.answers[`${id} ${status}`]);
-  return { description, content: { "application/json": json, ...(status === "200" ? mediaOf(media) : {}) } };
+  const content =
+    status === "200"
+      ? { ...mediaOf(media), "application/json": withOtherJson(json, media) }
+      : { "application/json": json };
+  return { description, ...headersOf(tag), content };
 };
 
 const answersOf = (described: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
-  const { answers, media, id } = described;
+  const { answers, media, others, id } = described;
   const problem = { $ref: "#/components/responses/Problem" };
-  const failures = { "4XX": problem, "5XX": problem };
+  const more = Object.entries(others).map(([status, kinds]) => [
+    status,
+    { description: statusSentences[status] ?? "Refused.", content: mediaOf(kinds) },
+  ]);
+  const failures = { ...Object.fromEntries(more), "4XX": problem, "5XX": problem };
   if (id === "connect") return { 101: { description: statusSentences[101] }, ...failures };
   if (Object.keys(answers).length === 0)
     return { 200: { description: statusSentences[200], content: mediaOf(media) }, ...failures };

@@ -56,8 +56,12 @@ export interface RouteEntry {
   /** Maps media types other than JSON that the body may have to what it is then. */
   readonly bodies: Readonly<Record<string, string>>;
   readonly answers: Answers;
-  /** Maps media types other than JSON that the answer may have to what it is then. */
+  /** Maps media types that the answer may have beside its JSON to what it is then. */
   readonly media: Readonly<Record<string, string>>;
+  /** Maps other statuses whose answers are no JSON to their media types. */
+  readonly others: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Says what the `ETag` of the answer is; null if it has none. */
+  readonly tag: string | null;
   /** Maps the headers that it takes, beside those of all routes, to what they say. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -66,11 +70,13 @@ export interface DescribedRoute extends RouteEntry {
   readonly route: Route;
 }
 
-const plain: Pick<RouteEntry, "query" | "body" | "bodies" | "media" | "headers"> = {
+const plain: Omit<RouteEntry, "id" | "says" | "answers"> = {
   query: null,
   body: null,
   bodies: {},
   media: {},
+  others: {},
+  tag: null,
   headers: {},
 };
 
@@ -78,7 +84,7 @@ const entry = (
   id: string,
   says: string,
   answers: Answers,
-  more: Partial<Pick<RouteEntry, "query" | "body" | "bodies" | "media">> = {},
+  more: Partial<Pick<RouteEntry, "query" | "body" | "bodies" | "media" | "others">> = {},
 ): RouteEntry => ({ ...plain, id, says, answers, ...more });
 
 const takes = (schema: z.ZodType, isOptional = false): { readonly body: Body } => ({
@@ -206,7 +212,10 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     "oauth_callback",
     "Ends a login at an MCP server: the person's browser comes back here, and the waiting calls go on.",
     {},
-    { media: { "text/html": "A page that says what came of it." } },
+    {
+      media: { "text/html": "A page that says what came of it." },
+      others: { 400: { "text/html": "A page that says why nothing came of it." } },
+    },
   ),
   "GET /client-metadata.json": entry(
     "oauth_client",
@@ -263,9 +272,11 @@ const entries: Readonly<Record<string, RouteEntry>> = {
 };
 
 const folderMedia = {
-  "application/octet-stream": "The bytes of a file, or of the range that `Range` names.",
+  "application/octet-stream": "The bytes of a file.",
   "application/x-tar": "A folder, if the query has `format=tar`.",
 };
+
+const fileTag = "The SHA-256 of the file.";
 
 const unchanged = "The ETag that was read: it is refused if the file has changed since.";
 
@@ -283,11 +294,18 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   edit_input: {
     headers: { "If-Match": "The version that was read: it is refused if the input has changed since." },
   },
-  context: { media: { "text/plain": "The same for people, with `format=text`." } },
+  context: {
+    media: {
+      "application/json": "The body of the request as its provider got it, with `format=provider`.",
+      "text/plain": "The same for people, with `format=text`.",
+    },
+  },
   workspace: { query: readQuerySchema, media: { "application/x-tar": folderMedia["application/x-tar"] } },
   read_file: {
     query: readQuerySchema,
     media: folderMedia,
+    others: { 206: { "application/octet-stream": "The bytes that `Range` names." } },
+    tag: fileTag,
     headers: { Range: "The bytes that are wanted, such as bytes=0-99." },
   },
   write_file: {
@@ -309,7 +327,13 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
       "application/octet-stream": "The bytes; `name` stands in the query then.",
     },
   },
-  read_upload: { media: { "application/octet-stream": "The bytes, with `format=bytes`." } },
+  read_upload: {
+    media: {
+      "application/octet-stream": "The bytes, with `format=bytes`.",
+      "*/*": "The bytes of a type that is known, with `format=bytes`.",
+    },
+    tag: fileTag,
+  },
 };
 
 const omitNames = (schema: z.ZodObject, names: readonly string[]): z.ZodObject =>
@@ -324,6 +348,7 @@ const operationEntry = (operation: SessionOperation): RouteEntry => {
   const hasBody = kind === "write" && method !== "DELETE" && !isEmpty;
   return {
     ...entry(name, summary, sessionAnswers[name]),
+    tag: operation.isTagged === true ? "The session's head_seq, for the `If-Match` of a PATCH." : null,
     query: kind === "read" && !isEmpty ? fields : null,
     body: hasBody ? { schema: fields, isOptional: fields.safeParse({}).success } : null,
     ...overHttp[name],

@@ -76,28 +76,30 @@ interface OptionsProps {
   readonly onRun: (action: Action) => void;
 }
 
-const Options = ({ found, wanted, at, onPoint, onRun }: OptionsProps) => (
-  <ul id="palette-list" role="listbox" aria-label="What one can do">
-    {found.map((action, place) => (
-      <li
-        key={action.id}
-        id={`palette-${place}`}
-        role="option"
-        aria-selected={place === at}
-        onPointerMove={() => onPoint(place)}
-        onClick={() => onRun(action)}
-      >
-        <Icon name={action.icon} />
-        <span class="cut">
-          <Found name={action.name} wanted={wanted} />
-        </span>
-        {action.detail !== undefined && <span class="meta">{action.detail}</span>}
-        {action.key !== undefined && <kbd aria-hidden="true">{action.key}</kbd>}
-      </li>
-    ))}
-    {found.length === 0 && <li class="empty meta">Nothing is called so.</li>}
-  </ul>
-);
+const Options = ({ found, wanted, at, onPoint, onRun }: OptionsProps) =>
+  found.length === 0 ? (
+    <p class="empty meta">Nothing is called so.</p>
+  ) : (
+    <ul id="palette-list" role="listbox" aria-label="What one can do">
+      {found.map((action, place) => (
+        <li
+          key={action.id}
+          id={`palette-${place}`}
+          role="option"
+          aria-selected={place === at}
+          onPointerMove={() => onPoint(place)}
+          onClick={() => onRun(action)}
+        >
+          <Icon name={action.icon} />
+          <span class="cut">
+            <Found name={action.name} wanted={wanted} />
+          </span>
+          {action.detail !== undefined && <span class="meta">{action.detail}</span>}
+          {action.key !== undefined && <kbd aria-hidden="true">{action.key}</kbd>}
+        </li>
+      ))}
+    </ul>
+  );
 
 const ActionList = ({ actions, onRun, onClose }: ListProps) => {
   const [text, setText] = useState("");
@@ -123,8 +125,8 @@ const ActionList = ({ actions, onRun, onClose }: ListProps) => {
           role="combobox"
           placeholder="Find what to do"
           aria-label="What to do"
-          aria-expanded="true"
-          aria-controls="palette-list"
+          aria-expanded={found.length > 0}
+          aria-controls={found.length > 0 ? "palette-list" : undefined}
           aria-activedescendant={found[at] === undefined ? undefined : `palette-${at}`}
           autofocus
           onInput={({ currentTarget }) => {

@@ -37,7 +37,7 @@ export const DiffView = memo<{ readonly diff: Diff; readonly bare?: boolean; rea
   ({ diff, bare = false, label }) => {
     const numbered = diff.lines.some(({ before, after }) => before !== null || after !== null);
     return (
-      <div class={bare ? "diff" : "diff framed"} role="region" aria-label={label} tabIndex={0}>
+      <div class={bare ? "diff" : "diff framed"} role="group" aria-label={label} tabIndex={0}>
         {diff.lines.map((line, at) => (
           <Line key={at} line={line} numbered={numbered} />
         ))}

@@ -54,7 +54,7 @@ const CodeBlock = ({ text, language }: { readonly text: string; readonly languag
       <span class="meta">{language}</span>
       <CopyButton text={text} label="Copy code" />
     </figcaption>
-    <pre tabIndex={0} aria-label={language === "" ? "Code" : `Code, ${language}`} role="region">
+    <pre tabIndex={0} aria-label={language === "" ? "Code" : `Code, ${language}`} role="group">
       <code>{text}</code>
     </pre>
   </figure>
@@ -90,7 +90,7 @@ const List = ({
 };
 
 const Table = ({ block }: { readonly block: Extract<MarkdownBlock, { kind: "table" }> }) => (
-  <div class="table" tabIndex={0} role="region" aria-label="Table">
+  <div class="table" tabIndex={0} role="group" aria-label="Table">
     <table>
       <thead>
         <tr>

@@ -7,6 +7,7 @@ import { formatCount } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
 import { writeCurl } from "./curl.ts";
+import { searchEvents } from "./event-search.ts";
 import { describeEvent } from "./event-brief.ts";
 
 /** The raw events, with a filter and a way to read the same in a terminal. */
@@ -67,10 +68,7 @@ export const Events = ({ transcript }: { readonly transcript: Transcript }) => {
   const [filter, setFilter] = useState("");
   const [most, setMost] = useState(page);
   const { events, hidden, read } = useEvents();
-  const wanted = filter.trim().toLowerCase();
-  const found =
-    wanted === "" ? events : events.filter(({ type, thread }) => type.includes(wanted) || thread === wanted);
-  const types = wanted === "" ? [] : [...new Set(found.map(({ type }) => type))];
+  const { found, queries } = searchEvents(events, filter);
   const rows = found.slice(-most).toReversed();
   return (
     <>
@@ -80,16 +78,18 @@ export const Events = ({ transcript }: { readonly transcript: Transcript }) => {
           <input
             class="field"
             type="search"
-            placeholder="Filter by type or thread"
+            placeholder="Filter by type or agent"
             aria-label="Filter events"
             onInput={({ currentTarget }) => setFilter(currentTarget.value)}
           />
         </label>
-        <CopyButton
-          text={writeCurl(`${location.origin}/v1/sessions/${id}/events`, types, key.get() !== "")}
-          label="Copy as curl"
-          words="Copy as curl"
-        />
+        {queries.length > 0 && (
+          <CopyButton
+            text={writeCurl(`${location.origin}/v1/sessions/${id}/events`, queries, key.get() !== "")}
+            label="Copy as curl"
+            words="Copy as curl"
+          />
+        )}
       </div>
       <p class="meta">
         {formatCount(found.length)} of {formatCount(transcript.seq)} events

@@ -356,7 +356,7 @@ export const SessionsRegion = () => {
       <div
         id="session-list"
         class="list"
-        role={hasFilters ? "tabpanel" : undefined}
+        role={hasFilters ? "tabpanel" : "group"}
         aria-label="Sessions"
         onKeyDown={pressInList}
       >
