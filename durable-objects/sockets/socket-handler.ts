@@ -87,17 +87,18 @@ const messageTextOf = (data: string | ArrayBuffer): string => {
   return fits ? data : refuse("invalid_request", "frames are JSON text of at most 256 KiB");
 };
 
+/** Refuses what a socket sent, for the command with this id if it is one, and closes the socket. */
+const refuseFrame = (parts: FrameParts, socket: WebSocket, fault: unknown, id?: string): void => {
+  if (!(fault instanceof ProblemError)) throw fault;
+  rejectFrame(parts, socket, fault.problem, id);
+  parts.connections.bye(socket, closeCodes.bad_frame, "bad frame");
+};
+
 export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const { connections, hellos, session } = parts;
   const withinRate = createRateLimit();
   const inTurn = createSocketQueue();
 
-  /** Refuses what a socket sent, for the command with this id if it is one, and closes the socket. */
-  const refuseFrame = (socket: WebSocket, fault: unknown, id?: string): void => {
-    if (!(fault instanceof ProblemError)) throw fault;
-    rejectFrame(parts, socket, fault.problem, id);
-    connections.bye(socket, closeCodes.bad_frame, "bad frame");
-  };
   /** Handles frames until one of them closes the socket; `more` means that further frames exceeded the limit. */
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
     for (const frame of frames) {
@@ -105,7 +106,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       try {
         await handleFrame(parts, socket, parseParams(clientFrameSchema, frame));
       } catch (fault) {
-        return refuseFrame(socket, fault, commandIdOf(frame));
+        return refuseFrame(parts, socket, fault, commandIdOf(frame));
       }
     }
     if (more && socket.readyState === WebSocket.OPEN)
@@ -118,7 +119,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       const more = frames.length < all.length;
       await inTurn(socket, () => handle(socket, frames, more));
     } catch (fault) {
-      refuseFrame(socket, fault);
+      refuseFrame(parts, socket, fault);
     }
   };
 

@@ -25,7 +25,12 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
     ["send", { content: 5 }, "/content", shapes],
     ["send", { content: [] }, "/content", "Too small: expected array to have >=1 items"],
     ["send", { content: [{ type: "text" }] }, "/content/0/text", "expected string"],
-    ["send", { content: [{ type: "file", file: "f" }] }, "/content/0/type", "there is no type file (known: text, image, document)"],
+    [
+      "send",
+      { content: [{ type: "file", file: "f" }] },
+      "/content/0/type",
+      "there is no type file (known: text, image, document)",
+    ],
     ["send", { content: "x", prior_episode_summaries: ["a", 5] }, "/prior_episode_summaries/1", "string"],
     ["send", { content: "x", prior_episode_summaries: 5 }, "/prior_episode_summaries", "array"],
     ["create", { input: { content: " " } }, "/input/content", "must not be blank"],
