@@ -98,18 +98,17 @@ const Regions = ({ control }: { readonly control: SessionControl | null }) => {
   const { state } = useStore(sessions.list);
   const isPhone = useMedia("(max-width: 759px)");
   if (state === "refused") return <KeyPage />;
-  return (
-    <>
-      {(!isPhone || session === null) && <SessionsRegion />}
-      {control === null ? (
-        session === null && <FirstPage />
-      ) : (
-        <SessionContext.Provider value={control}>
-          <Session key={control.id} />
-        </SessionContext.Provider>
-      )}
-    </>
-  );
+  const list = (!isPhone || session === null) && <SessionsRegion />;
+  const page =
+    control === null ? (
+      session === null && <FirstPage />
+    ) : (
+      <SessionContext.Provider value={control}>
+        <Session key={control.id} />
+      </SessionContext.Provider>
+    );
+  // On a phone the field comes first, for the eye and for the keyboard.
+  return <>{isPhone ? [page, list] : [list, page]}</>;
 };
 
 const StopLayer = ({ onClose }: { readonly onClose: () => void }) => {

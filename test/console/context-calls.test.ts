@@ -71,4 +71,7 @@ test("AP-54: one steps from turn to turn, and not into what was no turn", () => 
     words: "Turn 1",
     more: ", call 2 of 2",
   });
+  const missing = { before: placeOf("run_1", 2), after: null, words: "Turn 7", more: "" };
+  expect(findSteps(runs, placeOf("run_1", 7), null)).toEqual(missing);
+  expect(findSteps(runs, placeOf("run_9", 7), null)).toEqual({ ...missing, before: null });
 });

@@ -420,6 +420,8 @@ test("AP-54: a problem of a request never shows the pointers of its fields", () 
   );
   const plain = { ...problem("rate_limited", "", ""), detail: "Try again later.", errors: [] };
   expect(describeProblem(plain)).toBe("Try again later.");
+  const large = { ...plain, code: "payload_too_large", meta: { limit: 33_554_432 } };
+  expect(describeProblem(large)).toBe("This is larger than 33.6 MB.");
 });
 
 test("AP-54: what waits says when it goes out, and what came back says why and what it was", () => {
@@ -469,15 +471,15 @@ const note = (type: NoteEntry["event"]["type"], data: object): NoteEntry["event"
 };
 
 test.each([
-  ["overloaded", 5, "The model is overloaded. Tried again by itself."],
-  ["rate_limited", 5, "The model takes no more requests for now. Tried again by itself."],
-  ["timeout", 5, "The model did not answer in time. Tried again by itself."],
+  ["overloaded", 5, "The model is overloaded. It is tried again by itself."],
+  ["rate_limited", 5, "The model takes no more requests for now. It is tried again by itself."],
+  ["timeout", 5, "The model did not answer in time. It is tried again by itself."],
   ["auth", null, "The model refused the key."],
-  ["truncated_stream", 5, "The reply broke off. Tried again by itself."],
-  ["network", 5, "The model could not be reached. Tried again by itself."],
+  ["truncated_stream", 5, "The reply broke off. It is tried again by itself."],
+  ["network", 5, "The model could not be reached. It is tried again by itself."],
   ["server_error", null, "The model failed."],
   ["cancelled", null, null],
-  ["something_new", 5, "The reply broke off. Tried again by itself."],
+  ["something_new", 5, "The reply broke off. It is tried again by itself."],
 ])("AP-54: an attempt that ended by %s says so, and whether it was tried again", (code, retry_at, words) => {
   expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
 });
@@ -492,7 +494,9 @@ test("AP-54: tries of one call that fail in the same way are one line, which cou
     ask: null,
   });
   const second = aborted("network", 2);
-  expect(describeNote(second.event)).toBe("The model could not be reached (try 2). Tried again by itself.");
+  expect(describeNote(second.event)).toBe(
+    "The model could not be reached (try 2). It is tried again by itself.",
+  );
   const after = [aborted("network", 3), aborted("timeout", 3), aborted("network", 1)];
   expect(after.map((next) => isToldByNext(second, next))).toEqual([true, false, false]);
 });
@@ -527,12 +531,13 @@ test("AP-54: a limit is warned of once: that it is reached is told by the ask or
 });
 
 test.each([
-  ["overloaded", "Model failed", true, "failed"],
-  ["cancelled", "Stopped", false, "model"],
-  [null, "Answered", false, "model"],
+  ["overloaded", "Model failed", 10, true, "failed"],
+  ["overloaded", "Waits to try again", null, false, "failed"],
+  ["cancelled", "Stopped", 10, false, "model"],
+  [null, "Answered", 10, false, "model"],
 ] as const)(
   "AP-54: the timeline says of a turn whose model call ended by %s: %s",
-  (failure, title, failed, kind) => {
+  (failure, title, end, failed, kind) => {
     const call = {
       purpose: "turn",
       failure,
@@ -544,13 +549,18 @@ test.each([
     const facts: TurnFacts = {
       turn: 1,
       started_at: 0,
-      ended_at: 10,
+      ended_at: end,
       model_calls: [call],
       calls: [],
       effects: [],
       metrics: null,
     };
-    const run = { id: "run_1", thread: "main", timeline: [facts] } as unknown as Transcript["runs"][number];
+    const run = {
+      id: "run_1",
+      thread: "main",
+      timeline: [facts],
+      ended_at: end,
+    } as unknown as Transcript["runs"][number];
     const [lane, ...more] = lanesOf({ ...emptyTranscript, runs: [run] }, run, 20);
     expect(more).toEqual([]);
     expect(lane).toMatchObject({ title, failed, segments: [{ kind, from: 0, to: 10 }] });

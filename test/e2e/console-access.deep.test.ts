@@ -322,8 +322,8 @@ test("AP-54 AP-45: the panel has tasks, notes, state, files to bring and take, a
     const commands = (await page.evaluate<string>("copied")).split("\n");
     const answers = await Promise.all(
       commands.map(async (command) => {
-        const answer = await fetch(/'(.*)'$/.exec(command)?.[1] ?? "");
-        return ((await answer.json()) as { readonly data: readonly unknown[] }).data;
+        const { pathname, search } = new URL(/'(.*)'$/.exec(command)?.[1] ?? "");
+        return (await createApi(server.url).get(pathname + search)).body["data"];
       }),
     );
     await page.getByText(new RegExp(`^${answers.flat().length} of \\d+ events$`)).waitFor();

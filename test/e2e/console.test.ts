@@ -245,7 +245,7 @@ test("AP-54: a first message whose answer was lost waits on the page, and create
     await route.abort();
   });
   await say("hello");
-  await page.locator(".kept", { hasText: "the session starts when connected" }).getByText("hello").waitFor();
+  await page.locator(".kept", { hasText: "goes out when connected" }).getByText("hello").waitFor();
   await page.unroute("**/v1/sessions");
   await state("done");
   expect(page.url()).toContain(created);

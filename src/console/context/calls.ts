@@ -94,6 +94,14 @@ export const findSteps = (
   const { calls, call } = view ?? { calls: [], call: 1 };
   const places = placesOf(runs, place);
   const at = places.findIndex(({ run, turn }) => run === place.run && turn === place.turn);
+  // A turn that the page does not know is an old one, or none.
+  if (at === -1)
+    return {
+      before: places.findLast(({ run }) => run === place.run) ?? null,
+      after: null,
+      words: `Turn ${place.turn}`,
+      more: "",
+    };
   const turns = places.filter(({ run }) => run === place.run).length;
   const stepCall = (to: number): ContextPlace | null =>
     to >= 1 && to <= calls.length ? { ...place, call: to } : null;

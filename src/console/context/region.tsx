@@ -204,9 +204,10 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
 /** Reads what the model saw; the last view stays away when another turn is on its way. */
 const useContextView = (address: string, place: ContextPlace) => {
   const { api } = useApp();
-  const { value, problem } = useLoad(address, (signal) => api.read<ContextView>(address, { signal }));
+  const { state, value, problem } = useLoad(address, (signal) => api.find<ContextView>(address, { signal }));
   const isThis = value?.run === place.run && value.turn === place.turn;
-  return { view: isThis ? value : null, problem };
+  const isMissing = state === "ready" && value === null;
+  return { view: isThis ? value : null, problem: isMissing ? "This session has no such turn." : problem };
 };
 
 /** Where the agent's effects begin; nobody knows it of a turn that another definition sent. */

@@ -63,7 +63,7 @@ const Waiting = ({ opening: { content, files }, onWithdraw }: WaitingProps) => (
   <div class="entry said kept" role="status">
     <div class="bubble">{[content, ...files.map((name) => `[${name}]`)].join(" ").trim()}</div>
     <span class="meta">
-      Kept on this device · the session starts when connected ·{" "}
+      Kept on this device · goes out when connected ·{" "}
       <button type="button" class="link" onClick={onWithdraw}>
         Withdraw
       </button>

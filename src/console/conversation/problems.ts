@@ -1,4 +1,6 @@
+import { LimpetError } from "../../client/index.ts";
 import type { ProblemBody } from "../../client/transcript.ts";
+import { formatBytes } from "../parts/format.ts";
 
 /** Says what went wrong in words for people; what the API says of the fields of a request is for programs. */
 
@@ -10,10 +12,24 @@ const words: Readonly<Record<string, string>> = {
 const endsSentence = /[.!?…]$/;
 
 /** Says a problem of a request in a sentence. */
-export const describeProblem = ({ code, detail, errors = [] }: ProblemBody): string => {
+export const describeProblem = ({ code, detail, errors = [], meta }: ProblemBody): string => {
+  const limit = meta?.["limit"];
+  if (code === "payload_too_large" && typeof limit === "number")
+    return `This is larger than ${formatBytes(limit)}.`;
   const known = Object.hasOwn(words, code) ? words[code] : undefined;
   if (known !== undefined) return known;
   const [first] = errors;
   if (first === undefined || !detail.startsWith("/")) return detail;
   return `The server did not take this: ${first.message}${endsSentence.test(first.message) ? "" : "."}`;
+};
+
+/** Has the refusal of a file name it; what did not reach the server stays as it is. */
+export const nameFile = async <T>({ name }: File, sent: Promise<T>): Promise<T> => {
+  try {
+    return await sent;
+  } catch (fault) {
+    throw fault instanceof LimpetError && fault.problem.code !== "unreachable"
+      ? new Error(`${name}: ${describeProblem(fault.problem)}`)
+      : fault;
+  }
 };

@@ -107,7 +107,7 @@ const sentences: Sentences = {
   attempt_aborted: ({ data: { code, retry_at: retryAt }, attempt = 1 }) =>
     code === "cancelled"
       ? null
-      : `${attemptWords[code] ?? "The reply broke off"}${attempt > 1 ? ` (try ${attempt})` : ""}.${retryAt === null ? "" : " Tried again by itself."}`,
+      : `${attemptWords[code] ?? "The reply broke off"}${attempt > 1 ? ` (try ${attempt})` : ""}.${retryAt === null ? "" : " It is tried again by itself."}`,
   provider_failover: ({ data }) => `${data.from} could not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,

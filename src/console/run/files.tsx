@@ -40,13 +40,15 @@ const Path = ({ path, onOpen }: { readonly path: string; readonly onOpen: (path:
 };
 
 const Upload = ({ folder }: { readonly folder: string }) => {
-  const { api, report } = useApp();
-  const { id } = useSession();
+  const { report } = useApp();
+  const session = useSession();
   const input = useRef<HTMLInputElement>(null);
+  /** One that is refused keeps none of the others back. */
   const put = async (files: readonly globalThis.File[]): Promise<void> => {
     for (const file of files) {
-      const path = folder === "" ? file.name : `${folder}/${file.name}`;
-      await api.request(`/sessions/${id}/workspace/${encodePath(path)}`, { method: "PUT", body: file });
+      const sent = session.putFile(folder === "" ? file.name : `${folder}/${file.name}`, file);
+      report(sent);
+      await sent.catch(() => undefined);
     }
   };
   return (
@@ -58,7 +60,7 @@ const Upload = ({ folder }: { readonly folder: string }) => {
         hidden
         aria-label="Files to upload"
         onChange={({ currentTarget }) => {
-          report(put([...(currentTarget.files ?? [])]));
+          void put([...(currentTarget.files ?? [])]);
           currentTarget.value = "";
         }}
       />

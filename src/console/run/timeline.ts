@@ -126,7 +126,8 @@ const titleOf = (
   if (ids.length > 0) return ids.length === 1 ? "Used a tool" : `Used ${ids.length} tools`;
   const last = models.at(-1);
   if (last === undefined) return isOpen ? "Begins" : "Nothing";
-  if (last.failure !== null) return isStopped(last) ? "Stopped" : "Model failed";
+  if (isStopped(last)) return "Stopped";
+  if (last.failure !== null) return isOpen ? "Waits to try again" : "Model failed";
   return last.ended_at === null ? "Thinking" : "Answered";
 };
 
@@ -152,7 +153,8 @@ const turnLane = (
   depth: number,
   now: number,
 ): Lane => {
-  const title = isTurn(facts) ? titleOf(facts, calls, facts.ended_at === null) : smallerTitle(facts);
+  const isOpen = facts.ended_at === null && run.ended_at === null;
+  const title = isTurn(facts) ? titleOf(facts, calls, isOpen) : smallerTitle(facts);
   return {
     id: `${run.id}/${facts.turn}`,
     turn: isTurn(facts) ? facts.turn : null,
@@ -164,7 +166,7 @@ const turnLane = (
       ...calls.flatMap((call) => callSegments(call, now)),
     ],
     spent: turnSpent(facts),
-    failed: facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
+    failed: !isOpen && facts.model_calls.at(-1)?.failure != null && !facts.model_calls.some(isStopped),
   };
 };
 

@@ -9,17 +9,11 @@ export const hasCode = (fault: unknown, code: string): boolean =>
 const longestPause = 5_000;
 
 /** Resolves after so long, or when the browser has a network again, or by the signal. */
-const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+const pause = (milliseconds: number, signal: AbortSignal): Promise<unknown> =>
   new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      removeEventListener("online", end);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    addEventListener("online", end);
-    signal.addEventListener("abort", end);
+    setTimeout(resolve, milliseconds);
+    addEventListener("online", resolve, { once: true });
+    signal.addEventListener("abort", resolve);
   });
 
 /** Does some work again and again until the server is reached; a signal ends it with its reason. */

@@ -1,3 +1,4 @@
+import { LimpetError } from "../../client/index.ts";
 import type { LimpetClient } from "../../client/index.ts";
 import type { Json } from "../../chat/message.ts";
 
@@ -15,7 +16,12 @@ export interface Api {
   readonly request: (address: string, options?: RequestOptions) => Promise<Response>;
   /** Makes a request and reads its answer as JSON. */
   readonly read: <T>(address: string, options?: RequestOptions) => Promise<T>;
+  /** Reads what may not be there; null if it is not. */
+  readonly find: <T>(address: string, options?: RequestOptions) => Promise<T | null>;
 }
+
+export const isMissing = (fault: unknown): boolean =>
+  fault instanceof LimpetError && fault.problem.status === 404;
 
 export const createApi = (client: () => LimpetClient): Api => {
   const request: Api["request"] = (address, { method = "GET", body, signal } = {}) => {
@@ -29,9 +35,18 @@ export const createApi = (client: () => LimpetClient): Api => {
       signal,
     });
   };
+  const read = async <T>(address: string, options?: RequestOptions): Promise<T> =>
+    (await (await request(address, options)).json()) as T;
   return {
     request,
-    read: async <T>(address: string, options?: RequestOptions) =>
-      (await (await request(address, options)).json()) as T,
+    read,
+    find: async <T>(address: string, options?: RequestOptions) => {
+      try {
+        return await read<T>(address, options);
+      } catch (fault) {
+        if (isMissing(fault)) return null;
+        throw fault;
+      }
+    },
   };
 };

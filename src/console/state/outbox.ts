@@ -1,7 +1,7 @@
 import { LimpetError } from "../../client/index.ts";
 import type { SessionClient } from "../../client/index.ts";
 import type { TranscriptInput } from "../../client/transcript.ts";
-import { describeProblem } from "../conversation/problems.ts";
+import { nameFile } from "../conversation/problems.ts";
 import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
 import { hasCode, untilReached } from "./again.ts";
@@ -20,7 +20,7 @@ export interface MessageOutbox {
   /** Takes a message back, wherever it is. */
   readonly withdraw: (id: string) => Promise<void>;
   /** Messages whose files are not uploaded yet, and what is to follow them. */
-  readonly held: Store<readonly TranscriptInput[]>;
+  readonly held: Store<readonly PendingMessage[]>;
   /** Keeps what is on its way for the next time that the session is shown. */
   readonly close: () => void;
 }
@@ -32,44 +32,37 @@ interface Uploaded {
 
 const upload = async (api: Api, session: string, file: File) => {
   const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
-  const { id, media_type } = await api
-    .read<Uploaded>(address, { method: "POST", body: file })
-    .catch((fault: unknown) => {
-      throw fault instanceof LimpetError && !hasCode(fault, "unreachable")
-        ? new Error(`${file.name}: ${describeProblem(fault.problem)}`)
-        : fault;
-    });
-  const part = { file: id, name: file.name };
-  return media_type.startsWith("image/")
-    ? { type: "image" as const, ...part }
-    : { type: "document" as const, ...part };
+  const { id, media_type } = await nameFile(
+    file,
+    api.read<Uploaded>(address, { method: "POST", body: file }),
+  );
+  const type: "image" | "document" = media_type.startsWith("image/") ? "image" : "document";
+  return { type, file: id, name: file.name };
 };
 
 const textPartsOf = (text: string) => (text.trim() === "" ? [] : [{ type: "text" as const, text }]);
 
-/** What a person sees of an input before the client has it. */
-const shownInput = ({ id, content, mode, files = [] }: KeptInput): TranscriptInput => ({
+/** What a person sees of an input that is on its way. */
+export type PendingMessage = Pick<TranscriptInput, "id" | "content" | "state">;
+
+const pendingMessageOf = ({ id, content, files = [] }: KeptInput): PendingMessage => ({
   id,
-  thread: "main",
   content: [
     ...textPartsOf(content),
     ...files.map((name) => ({ type: "document" as const, media_type: "", name })),
   ],
-  on_busy: mode,
-  sender: null,
   state: "pending",
-  at: Date.now(),
 });
 
 const readKeptFiles = async (id: string, names: readonly string[]): Promise<readonly File[]> => {
   const files = await readFiles(inputPlace(id));
   if (files.length === names.length) return files;
-  throw new Error(`The browser did not keep ${names.join(", ")}. Attach them again.`);
+  throw new Error(`Attach ${names.join(", ")} again.`);
 };
 
 /** A page that has no key yet, or another one, may send it later. */
 const isForAnotherKey = (fault: unknown): boolean =>
-  fault instanceof LimpetError && (fault.problem.status === 401 || fault.problem.status === 403);
+  fault instanceof LimpetError && [401, 403].includes(fault.problem.status);
 
 interface Line {
   readonly held: MessageOutbox["held"];
@@ -82,7 +75,7 @@ interface Line {
 }
 
 const createLine = (api: Api, session: SessionClient): Line => {
-  const held = createStore<readonly TranscriptInput[]>([]);
+  const held = createStore<readonly PendingMessage[]>([]);
   let line: Promise<void> = Promise.resolve();
   const say = (
     { id, content, mode }: KeptInput,
@@ -102,7 +95,7 @@ const createLine = (api: Api, session: SessionClient): Line => {
       line = turn.promise;
       const leave = (): void => held.set((all) => all.filter(({ id }) => id !== input.id));
       signal.addEventListener("abort", leave);
-      held.set((all) => [...all, shownInput(input)]);
+      held.set((all) => [...all, pendingMessageOf(input)]);
       let sent: Promise<unknown>;
       try {
         const [found] = await Promise.all([files, before]);

@@ -1,10 +1,11 @@
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
-import { LimpetError } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
+import { nameFile } from "../conversation/problems.ts";
 import { hasCode } from "./again.ts";
+import { isMissing } from "./api.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
 import { readFiles } from "./files.ts";
@@ -12,7 +13,7 @@ import { keepAnswers, readKeptAnswers } from "./kept-answers.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import { inputPlace } from "./kept.ts";
 import { createOutbox } from "./outbox.ts";
-import type { MessageOutbox } from "./outbox.ts";
+import type { MessageOutbox, PendingMessage } from "./outbox.ts";
 
 /** The session that is shown, and all that the page does to it. */
 
@@ -36,17 +37,19 @@ export interface SessionControl {
   readonly keyName: string;
   readonly send: (text: string, mode: SendMode, files?: readonly File[]) => Promise<void>;
   /** Messages whose files are not uploaded yet, and what is to follow them. */
-  readonly held: Store<readonly TranscriptInput[]>;
+  readonly held: Store<readonly PendingMessage[]>;
   readonly answer: (ask: string, answer: AskAnswer) => Promise<void>;
   /** Answers that the server has not acknowledged yet, by their asks. */
   readonly answers: Store<KeptAnswers>;
   readonly cancel: (mode?: "now" | "after_turn") => Promise<void>;
   readonly compact: () => Promise<void>;
-  readonly withdraw: (input: TranscriptInput) => Promise<void>;
+  readonly withdraw: (input: Pick<TranscriptInput, "id">) => Promise<void>;
   /** Withdraws a message and puts it into the field, with the files that this page sent with it. */
-  readonly takeBack: (input: TranscriptInput) => Promise<void>;
+  readonly takeBack: (input: PendingMessage) => Promise<void>;
   /** A message that waits for the end of the run joins it now. */
   readonly sendNow: (input: TranscriptInput) => Promise<void>;
+  /** Writes a file of the workspace. */
+  readonly putFile: (path: string, file: File) => Promise<void>;
   /** Reads a text file of the workspace; null if there is none. */
   readonly readFile: (path: string, signal: AbortSignal) => Promise<string | null>;
   /** Returns the thread of an entry. */
@@ -62,8 +65,6 @@ export const nameKey = (key: string): string => {
   if (key === "") return "dev";
   return key.startsWith("lt_") ? "" : (/^lk_([^_]+)_/.exec(key)?.[1] ?? "operator");
 };
-
-const isMissing = (fault: unknown): boolean => fault instanceof LimpetError && fault.problem.status === 404;
 
 /** Returns the text of an input; files in it are named. */
 export const textOf = ({ content }: Pick<TranscriptInput, "content">): string =>
@@ -168,6 +169,11 @@ export const openSession = (
     ...createAnswers(session),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),
+    putFile: async (name, file) =>
+      void (await nameFile(
+        file,
+        api.request(`${path}/workspace/${encodePath(name)}`, { method: "PUT", body: file }),
+      )),
     readFile: async (file, signal) => {
       try {
         return await (await api.request(`${path}/workspace/${encodePath(file)}`, { signal })).text();

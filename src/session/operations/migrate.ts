@@ -55,8 +55,10 @@ export const migrateOperation = defineWrite({
     requireAgents(draft, target, agents);
     const { revision: from } = draft.state;
     if (target.revision === from && Object.keys(agents).length === 0) {
-      if (!isDry) draft.state.migration = null;
-      return okAnswer({ from, to: from, changes: [], when, dry_run: isDry });
+      const same = { from, to: from, changes: [], when, dry_run: isDry };
+      if (isDry) return okAnswer(same);
+      draft.state.migration = null;
+      return acceptedAnswer(draft, same);
     }
     const work = isDry || later ? createDraft(draft.state, draft.context) : draft;
     const changes: readonly Json[] = migrateSession(work, target, agents);
