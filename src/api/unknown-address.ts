@@ -81,7 +81,8 @@ export function refuseUnknownAddress(
   );
   if (here.length > 0 && !lacksVersion) {
     const methods = [...new Set(here.map((route) => route.method))].join(", ");
-    headers.set("Allow", methods);
+    // Whatever is read may be asked for without its body.
+    headers.set("Allow", methods.replace("GET", "GET, HEAD"));
     return refuse("method_not_allowed", `This address takes ${methods}.`);
   }
   if (laterPaths.some((path) => isAt(path, address.slice(0, segmentsOf(path).length))))
