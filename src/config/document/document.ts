@@ -214,7 +214,7 @@ const yamlCodes: Readonly<Record<string, ErrorCode>> = {
 
 const documentRefusal = "a file holds one document; remove this separator and what follows";
 
-const tagRefusal = "this tag is not allowed; write the plain value";
+const tagRefusal = "a tag is not allowed here; quote a text that begins with !";
 
 /** Says what is wrong with the first document, or that there is a second one. */
 const problemOf = (
