@@ -30,7 +30,7 @@ export const desk = { width: 1440, height: 900 };
 export const phone = { width: 390, height: 844 };
 
 const isOffline = (text: string): boolean =>
-  /WebSocket|ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE|ERR_FAILED|favicon/.test(text);
+  /WebSocket|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_FAILED|favicon/.test(text);
 
 const sessionAddress = /#(s_[a-z2-7]{26})/;
 
