@@ -78,7 +78,7 @@ const usePages = (entries: readonly TranscriptEntry[]): readonly EntryPage[] => 
 };
 
 /** So many pages are drawn at once, and the next ones so many milliseconds later. */
-const pagesAtOnce = 4;
+const pagesAtOnce = 2;
 const drawEvery = 32;
 
 /** Gives the page to begin with: a thread shows its end at once, and what stands above it a little more at each frame. */
