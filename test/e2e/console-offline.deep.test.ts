@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
-import { openConsole, serveConsole } from "../support/console-page.ts";
+import { openConsole, serveConsole, tooMuch } from "../support/console-page.ts";
 
 /** AP-54: the console while its server is away and after it came back, against the shipped default team. */
 
@@ -169,17 +169,7 @@ test("AP-54: files that are refused stand in the field again, over a reload too"
   const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
-  const refusal = {
-    type: "",
-    title: "",
-    status: 413,
-    detail: "That is too much.",
-    code: "payload_too_large",
-    retryable: false,
-  };
-  await page.route("**/v1/sessions/*/files?*", (route) =>
-    route.fulfill({ status: 413, contentType: "application/problem+json", json: refusal }),
-  );
+  await page.route("**/v1/sessions/*/files?*", (route) => route.fulfill(tooMuch));
   await page.getByLabel("Files to attach").setInputFiles(shells);
   await page.locator("#composer").press("Enter");
   await page.locator(".fault", { hasText: "shells.txt: That is too much." }).waitFor();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { serveConsole, violationsOf } from "../support/console-page.ts";
+import { serveConsole, tooMuch, violationsOf } from "../support/console-page.ts";
 
 /** AP-54: the console does what its words say, and nothing that a person wrote is lost. */
 
@@ -61,17 +61,9 @@ test("AP-54: a file over the limit is refused where it is chosen, by its name an
 
 test("AP-54: what the server refuses of a first message stays in the field of the session that was made", async () => {
   const { page, state } = site.shown;
-  const refusal = {
-    type: "",
-    title: "",
-    status: 413,
-    detail: "That is too much.",
-    code: "payload_too_large",
-    retryable: false,
-  };
   await page.route("**/v1/sessions/*/files?*", (route) => {
     if (!route.request().url().includes("second")) return route.continue();
-    return route.fulfill({ status: 413, contentType: "application/problem+json", json: refusal });
+    return route.fulfill(tooMuch);
   });
   await firstPage();
   await attach([textFile("first.txt"), textFile("second.txt")]);

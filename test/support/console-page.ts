@@ -29,6 +29,20 @@ export interface ConsolePage {
 export const desk = { width: 1440, height: 900 };
 export const phone = { width: 390, height: 844 };
 
+/** What a server answers that takes no so long body. */
+export const tooMuch = {
+  status: 413,
+  contentType: "application/problem+json",
+  json: {
+    type: "",
+    title: "",
+    status: 413,
+    detail: "That is too much.",
+    code: "payload_too_large",
+    retryable: false,
+  },
+};
+
 const isOffline = (text: string): boolean =>
   /WebSocket|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_FAILED|favicon/.test(text);
 
