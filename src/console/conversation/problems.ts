@@ -23,12 +23,12 @@ export const describeProblem = ({ code, detail, errors = [], meta }: ProblemBody
   return `The server did not take this: ${first.message}${endsSentence.test(first.message) ? "" : "."}`;
 };
 
-/** Has the refusal of a file name it; what did not reach the server stays as it is. */
+/** Has the refusal of a file name it; what did not reach the server, or wants another key, stays as it is. */
 export const nameFile = async <T>({ name }: File, sent: Promise<T>): Promise<T> => {
   try {
     return await sent;
   } catch (fault) {
-    throw fault instanceof LimpetError && fault.problem.code !== "unreachable"
+    throw fault instanceof LimpetError && ![0, 401, 403].includes(fault.problem.status)
       ? new Error(`${name}: ${describeProblem(fault.problem)}`)
       : fault;
   }
