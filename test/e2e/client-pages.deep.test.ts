@@ -6,9 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { root, runCommand, startDevServer } from "../support/dev-server.ts";
+import { root, runCommand } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { pages } from "../support/readme.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** The pages of the documents in a real browser: the client's example, with React as it is in development, and the guide's. */
 
@@ -88,7 +89,7 @@ beforeAll(async () => {
     ],
   };
   team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
 });
 
@@ -168,6 +169,7 @@ test("AP-51: the guide's page shows what an approval is about, takes yes and no 
   page.once("dialog", (dialog) => void dialog.accept());
   await say(page, "perhaps");
   expect((await alerted).message()).toBe("Write yes or no.");
+  expect(await page.locator("input").inputValue()).toBe("perhaps");
   await say(page, "Yes");
   await shows("That was **approve**");
   await say(page, "slow");
