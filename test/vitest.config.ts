@@ -101,7 +101,7 @@ export const createConfig = (isDeep: boolean) =>
           test: {
             name: "e2e",
             ...testsIn("test/e2e", isDeep, [alone]),
-            globalSetup: "test/support/shared-sandbox.ts",
+            globalSetup: "test/support/shared-bundles.ts",
             ...common,
             ...sideBySide,
           },
@@ -110,7 +110,7 @@ export const createConfig = (isDeep: boolean) =>
           test: {
             name: "alone",
             include: isDeep ? [alone] : [],
-            globalSetup: "test/support/shared-sandbox.ts",
+            globalSetup: "test/support/shared-bundles.ts",
             ...common,
             ...afterAllOthers,
           },

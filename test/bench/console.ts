@@ -8,13 +8,13 @@ import {
   measureStream,
   speakQuickly,
 } from "../support/console-speed.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { Results } from "./table.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** How quick the console is in Chromium, which runs on the machine that serves it. */
 export const measureConsole = async (passes: number, results: Results): Promise<void> => {
   const team = await buildTestTeam("default", "shipped", { edit: speakQuickly });
-  const server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  const server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   const browser = await launchChromium();
   const session = await createLongSession(createApi(server.url), 2_000);
   for (let pass = 0; pass < passes; pass++) {

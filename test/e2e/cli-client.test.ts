@@ -7,8 +7,9 @@ import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
-import { root, startDevServer, until } from "../support/dev-server.ts";
+import { root, until } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** The commands that speak with a server, against the deployed bundles of the default team. */
 
@@ -20,7 +21,7 @@ let api: Api;
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_ADMIN_KEY: adminKey } });
+  server = await startRuntime({ team, vars: { LIMPET_ADMIN_KEY: adminKey } });
   api = createApi(server.url, adminKey);
 });
 

@@ -7,9 +7,9 @@ import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { startCutter } from "../support/cutter.ts";
 import type { Cutter } from "../support/cutter.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { createDice } from "../support/dice.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { contentOf, expectLog, foldSince, whenTranscript } from "../support/transcripts.ts";
 
 /** Two clients on a wire that breaks at random bytes, to a server that is killed at random events (AP-52). */
@@ -28,7 +28,7 @@ const damage = { kills: 0 };
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   api = createApi(server.url);
   wire = await startCutter(server.port, () => 200 + dice.roll(dice.pick([1_000, 4_000, 12_000])));
 });

@@ -5,8 +5,8 @@ import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { contentOf, expectLog, foldSince, whenTranscript } from "../support/transcripts.ts";
 
 /** The typed client against the deployed bundles: the default team, whose models are scripts. */
@@ -18,7 +18,7 @@ let client: LimpetClient;
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   api = createApi(server.url);
   client = createClient({ url: server.url });
 });

@@ -6,8 +6,8 @@ import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { desk, openConsole, phone, violationsOf } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** AP-54: everybody can use the console: by keyboard, on a phone, in the dark, with a screen reader, and with a key. */
 
@@ -23,7 +23,7 @@ let scout = "";
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
   const { post } = createApi(server.url);
   const play = async (scene: string): Promise<string> => {

@@ -4,8 +4,8 @@ import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { openConsole } from "../support/console-page.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** AP-54: names and summaries that others wrote, and agents far below the one that people talk with. */
 
@@ -15,7 +15,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   team = await buildTestTeam("desk");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
 });
 afterAll(async () => {

@@ -14,8 +14,8 @@ import {
   speakQuickly,
 } from "../support/console-speed.ts";
 import type { Smoothness } from "../support/console-speed.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /**
  * AP-54: the console stays quick with a long log and a fast stream. The bench holds the goals, on a quiet machine; this
@@ -35,7 +35,7 @@ let api: Api;
 
 beforeAll(async () => {
   team = await buildTestTeam("default", "shipped", { edit: speakQuickly });
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   browser = await launchChromium();
   api = createApi(server.url);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -13,8 +14,20 @@ import type { OAuthServer } from "../support/oauth-server.ts";
 
 let auth: OAuthServer;
 let library: TestMcpServer;
-/** Where the authorization server sends people back to: a name that each page of this test leads to the server. */
-const origin = "http://desk.example";
+/** Where the authorization server sends people back to: an address that leads to the server. */
+let origin: string;
+
+const listen = async (server: Server): Promise<string> => {
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+/** Answers as the server does. */
+const forward = async (path: string, response: ServerResponse): Promise<void> => {
+  const answer = await fetch(`${site.server.url}${path}`, { headers: { "accept-encoding": "identity" } });
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  response.end(Buffer.from(await answer.arrayBuffer()));
+};
 
 const site = serveConsole("desk", "test", {
   prepare: async () => {
@@ -28,8 +41,9 @@ const site = serveConsole("desk", "test", {
     const harbour = createServer(({ url }, response) =>
       url === "/from" ? response.writeHead(302, { location: "/to" }).end() : response.end("arrived"),
     );
-    await new Promise<void>((done) => void harbour.listen(0, "127.0.0.1", done));
-    const place = `127.0.0.1:${(harbour.address() as AddressInfo).port}`;
+    const place = await listen(harbour);
+    const front = createServer(({ url }, response) => void forward(url ?? "/", response));
+    origin = `http://${await listen(front)}`;
     return {
       edit: (text) =>
         text
@@ -45,6 +59,7 @@ const site = serveConsole("desk", "test", {
         await library.close();
         await auth.close();
         harbour.close();
+        front.close();
       },
     };
   },
@@ -298,12 +313,6 @@ test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothin
   await page.setViewportSize(desk);
   expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
   expect(new URL((await link.getAttribute("href")) ?? "").host).toBe(auth.host);
-  await page.context().route(`${origin}/**`, async (route) => {
-    const { pathname, search } = new URL(route.request().url());
-    const answer = await fetch(`${site.server.url}${pathname}${search}`);
-    const { status, headers } = answer;
-    await route.fulfill({ status, headers: Object.fromEntries(headers), body: await answer.text() });
-  });
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
   await tab.waitForURL(`${origin}/**`);
   expect(await tab.evaluate("[window.opener, document.referrer]")).toEqual([null, ""]);

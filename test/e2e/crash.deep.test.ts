@@ -5,13 +5,14 @@ import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
 import { checkSession, checkTale } from "../support/crash-checks.ts";
 import type { Case } from "../support/crash-checks.ts";
-import { startDevServer, until } from "../support/dev-server.ts";
+import { until } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { createStage } from "../support/stage.ts";
 import type { Hold, Stage } from "../support/stage.ts";
 
 /**
- * SIGKILL of `wrangler dev` at moments that are seen from outside, and a restart to which no request is sent: every run
+ * SIGKILL of the runtime at moments that are seen from outside, and a restart to which no request is sent: every run
  * ends by itself (RE-P2), and the invariants of RE §2 hold. Many sessions stand at their own moment at each kill.
  */
 
@@ -28,8 +29,8 @@ const recoveries: number[] = [];
 beforeAll(async () => {
   stage = await createStage();
   team = await buildTestTeam("crash");
-  server = await startDevServer({
-    configs: team.configs,
+  server = await startRuntime({
+    team,
     vars: {
       LIMPET_DEV: "1",
       LIMPET_PRIVATE_EGRESS: `127.0.0.1:${stage.provider.port}`,

@@ -5,8 +5,9 @@ import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api, Watcher } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
-import { startDevServer, until } from "../support/dev-server.ts";
+import { until } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** The shipped team `dev-team` on the bash sandbox: one request, from exploring over a person's approval to a review. */
 
@@ -27,7 +28,7 @@ let api: Api;
 
 beforeAll(async () => {
   team = await buildTestTeam("dev-team", "shipped");
-  server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   api = createApi(server.url);
 });
 afterAll(async () => {

@@ -4,8 +4,8 @@ import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
-import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** The edge of the deployed Worker: what its own code sees of it, and what callers send that is too much. */
 
@@ -18,10 +18,7 @@ let api: Api;
 
 beforeAll(async () => {
   team = await buildTestTeam("guarded");
-  server = await startDevServer({
-    configs: team.configs,
-    vars: { LIMPET_ADMIN_KEY: adminKey, STRAY: stray },
-  });
+  server = await startRuntime({ team, vars: { LIMPET_ADMIN_KEY: adminKey, STRAY: stray } });
   api = createApi(server.url, adminKey);
 });
 afterAll(async () => {

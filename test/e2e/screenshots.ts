@@ -5,7 +5,8 @@ import { createApi } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { desk, openConsole, phone } from "../support/console-page.ts";
-import { root, startDevServer } from "../support/dev-server.ts";
+import { root } from "../support/dev-server.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** `npm run screenshots`: pictures of the console over the scenes of the default team, into `src/console/screenshots`. */
 
@@ -13,7 +14,7 @@ const folder = join(root, "src/console/screenshots");
 const largest = 200 * 1024;
 
 const team = await buildTestTeam("default", "shipped");
-const server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
+const server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
 const browser = await launchChromium();
 const { post } = createApi(server.url);
 

@@ -3,11 +3,12 @@ import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api, Frame } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
-import { startDevServer, until } from "../support/dev-server.ts";
+import { until } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { playing, say } from "../support/plays.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** The whole stack over HTTP: the deployed bundles under `wrangler dev`, a model server that speaks the wire. */
 
@@ -67,8 +68,8 @@ beforeAll(async () => {
     }),
   );
   team = await buildTestTeam("wire");
-  server = await startDevServer({
-    configs: team.configs,
+  server = await startRuntime({
+    team,
     vars: {
       LIMPET_ADMIN_KEY: adminKey,
       LIMPET_PRIVATE_EGRESS: `127.0.0.1:${provider.port}`,

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
@@ -6,12 +6,10 @@ import { bundleExtensions } from "../../src/cli/extensions/bundle.ts";
 import { buildFiles } from "../../src/config/build/emit.ts";
 import { root, runWrangler } from "./dev-server.ts";
 
-/** A team as the bundles that would be deployed: its Worker and the sandbox's, ready for `wrangler dev`. */
+/** A team as the bundles that would be deployed: its Worker and the sandbox's, ready to be served. */
 
-/** Names the variable with the folder of the sandbox's bundle. */
-export const sharedSandbox = "LIMPET_TEST_SANDBOX";
-
-const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
+/** Names the variable with the folder of what all files of a run share. */
+export const sharedBundles = "LIMPET_TEST_BUNDLES";
 
 /** A configuration in which nothing is built by command, and no secret is missed: wrangler starts a bundler to say so. */
 const withoutBuild = (path: string): string =>
@@ -27,8 +25,57 @@ const configFor = (main: string): string =>
     )
     .replace(/^main = .*$/m, `main = ${JSON.stringify(main)}`);
 
-const bundled = async (config: string, folder: string): Promise<void> => {
+const bundle = async (config: string, folder: string): Promise<void> => {
   await runWrangler(["deploy", "--dry-run", "-c", config, "--outdir", folder]);
+};
+
+/**
+ * What is bundled already stands behind a file of two lines: wrangler parses a Worker's main file at each start, and that
+ * of a whole bundle takes a second.
+ */
+const writeMain = (folder: string, module: string, config: string): void => {
+  const main = `main = "main.js"\nno_bundle = true\nfind_additional_modules = true\nrules = [{ type = "ESModule", globs = ["${module}"] }]`;
+  writeFileSync(
+    join(folder, "main.js"),
+    `export * from "./${module}";\nexport { default } from "./${module}";\n`,
+  );
+  writeFileSync(join(folder, "wrangler.toml"), config.replace(/^main = .*$/m, main));
+};
+
+/** What the runtime is told of a Worker, as JSON. */
+export type WorkerOptions = Readonly<Record<string, unknown>>;
+
+/** Reads a bundle's configuration as `wrangler dev` reads it. */
+const readOptions = async (folder: string, module: string): Promise<WorkerOptions> => {
+  const { unstable_getMiniflareWorkerOptions: read } = await import("wrangler");
+  const config = join(folder, "wrangler.toml");
+  const [, name] = /^name = "(.*)"$/m.exec(readFileSync(config, "utf8")) ?? [];
+  const modules = [{ type: "ESModule", path: join(folder, module) }];
+  // Rules choose modules among files; here the one is named.
+  return { ...read(config).workerOptions, modulesRules: undefined, name, modules, modulesRoot: folder };
+};
+
+const optionsFile = "options.json";
+
+/** What does not depend on a team: the sandbox's bundle, as `wrangler deploy` would make it, and what wrangler makes of the configurations. */
+export const bundleShared = async (folder: string): Promise<void> => {
+  const [entry, sandbox] = [join(folder, "entry"), join(folder, "sandbox")];
+  const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
+  await bundle(sandboxConfig, sandbox);
+  writeMain(sandbox, "index.js", withoutBuild(sandboxConfig));
+  mkdirSync(entry);
+  writeMain(entry, "worker.js", configFor("main.js"));
+  const options = [await readOptions(entry, "worker.js"), await readOptions(sandbox, "index.js")];
+  writeFileSync(join(folder, optionsFile), JSON.stringify(options));
+};
+
+/** Takes the folder that all files of a run share, or makes one where there is no such run. */
+const placeShared = async (folder: string): Promise<string> => {
+  const shared = process.env[sharedBundles];
+  if (shared !== undefined) return shared;
+  mkdirSync(folder);
+  await bundleShared(folder);
+  return folder;
 };
 
 /** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
@@ -59,43 +106,17 @@ const compiled = async (
 export interface BuiltTeam {
   /** Configurations for `wrangler dev`, the team's first. */
   readonly configs: readonly string[];
+  /** What the runtime is told of both Workers, the team's first, where these variables are set for it. */
+  readonly workers: (vars: Readonly<Record<string, string>>) => readonly WorkerOptions[];
   readonly remove: () => void;
 }
 
 interface BuildOptions {
-  /** Added to the team's configuration. */
+  /** Added to the team's configuration for `wrangler dev`. */
   readonly bindings?: string;
   /** Changes the built files, for what is known only when the test runs. */
   readonly edit?: (text: string) => string;
 }
-
-/**
- * What is bundled already stands behind a file of two lines: wrangler parses a Worker's main file at each start, and that
- * of a whole bundle takes a second.
- */
-const bundledMain = (bundle: string): string =>
-  `main = "main.js"\nno_bundle = true\nfind_additional_modules = true\nrules = [{ type = "ESModule", globs = ["${bundle}"] }]`;
-
-const writeMain = (folder: string, bundle: string, config: string): void => {
-  writeFileSync(
-    join(folder, "main.js"),
-    `export * from "./${bundle}";\nexport { default } from "./${bundle}";\n`,
-  );
-  writeFileSync(join(folder, "wrangler.toml"), config.replace(/^main = .*$/m, bundledMain(bundle)));
-};
-
-/** Bundles the sandbox as `wrangler deploy` would. */
-export const bundleSandbox = async (folder: string): Promise<void> => {
-  await bundled(sandboxConfig, folder);
-  writeMain(folder, "index.js", withoutBuild(sandboxConfig));
-};
-
-/** Takes the bundle that all files of a run share, or makes one where there is no such run. */
-const placeSandbox = async (folder: string): Promise<void> => {
-  const shared = process.env[sharedSandbox];
-  if (shared === undefined) await bundleSandbox(folder);
-  else cpSync(shared, folder, { recursive: true });
-};
 
 /** Bundles a team as `wrangler deploy` would, with the sandbox beside it. */
 export const buildTestTeam = async (
@@ -105,12 +126,24 @@ export const buildTestTeam = async (
 ): Promise<BuiltTeam> => {
   const source = await compiled(team, home, edit);
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
-  const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
-  await Promise.all([bundled(join(source, "wrangler.toml"), own), placeSandbox(sandbox)]);
+  const own = join(folder, "team");
+  const [shared] = await Promise.all([
+    placeShared(join(folder, "shared")),
+    bundle(join(source, "wrangler.toml"), own),
+  ]);
   writeMain(own, "worker.js", configFor("main.js") + bindings);
   rmSync(source, { recursive: true, force: true });
+  const [entry, sandbox] = JSON.parse(readFileSync(join(shared, optionsFile), "utf8")) as [
+    WorkerOptions & { readonly bindings: object },
+    WorkerOptions,
+  ];
+  const modules = [{ type: "ESModule", path: join(own, "worker.js") }];
   return {
-    configs: [join(own, "wrangler.toml"), join(sandbox, "wrangler.toml")],
+    configs: [join(own, "wrangler.toml"), join(shared, "sandbox/wrangler.toml")],
+    workers: (vars) => [
+      { ...entry, bindings: { ...entry.bindings, ...vars }, modules, modulesRoot: own },
+      sandbox,
+    ],
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { chromiumPath } from "./chromium.ts";
 
 /** The release that wrangler would otherwise download. */
 const release = "linux-126.0.6478.182";
@@ -22,8 +23,8 @@ const isRunning = (pid: number): boolean => {
 };
 
 /**
- * Makes a cache folder in which wrangler finds this machine's Chromium (at `CHROMIUM`, else where Linux has it) as the
- * browser of its local `BROWSER` binding; the folder of the user is not touched.
+ * Makes a cache folder in which wrangler finds this machine's Chromium as the browser of its local `BROWSER` binding; the
+ * folder of the user is not touched.
  */
 export const createChromeCache = (): ChromeCache => {
   const folder = mkdtempSync(join(tmpdir(), "limpet-chrome-"));
@@ -31,9 +32,8 @@ export const createChromeCache = (): ChromeCache => {
   const program = join(home, "chrome-linux64/chrome");
   const log = join(folder, "started");
   mkdirSync(join(home, "chrome-linux64"), { recursive: true });
-  const chromium = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
   writeFileSync(log, "");
-  writeFileSync(program, `#!/bin/sh\necho $$ >> ${log}\nexec ${chromium} --no-sandbox "$@"\n`);
+  writeFileSync(program, `#!/bin/sh\necho $$ >> ${log}\nexec ${chromiumPath()} --no-sandbox "$@"\n`);
   chmodSync(program, 0o755);
   writeFileSync(join(home, ".miniflare-install-complete"), "");
   const running = (): readonly number[] =>

@@ -5,8 +5,8 @@ import { createApi } from "./api-client.ts";
 import type { Api } from "./api-client.ts";
 import { buildTestTeam } from "./built-team.ts";
 import { launchChromium } from "./chromium.ts";
-import { startDevServer } from "./dev-server.ts";
 import type { DevServer } from "./dev-server.ts";
+import { startRuntime } from "./runtime.ts";
 
 /** The console in a browser, as its tests use it. */
 export interface ConsolePage {
@@ -130,7 +130,7 @@ export const serveConsole = (
     if (close !== undefined) ends.push(close);
     const built = await buildTestTeam(team, home, edit === undefined ? {} : { edit });
     ends.push(built.remove);
-    const server = await startDevServer({ configs: built.configs, vars: { LIMPET_DEV: "1", ...vars } });
+    const server = await startRuntime({ team: built, vars: { LIMPET_DEV: "1", ...vars } });
     ends.push(server.close);
     const browser = await launchChromium();
     ends.push(() => browser.close());

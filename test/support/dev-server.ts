@@ -91,7 +91,7 @@ export const startGroup = (command: string, args: readonly string[], options: Gr
 };
 
 /** The 15 MB of wrangler's code are compiled once, and not at each of its starts. */
-const compiled = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
+export const compiled = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
 
 /** Runs a command to its end; what it printed, or an error with it. */
 export const runCommand = async (
@@ -173,18 +173,6 @@ const runtimeCpu = async (group: number): Promise<number> => {
   return Math.max(...times);
 };
 
-export interface DevServerOptions {
-  /** Configuration files, the entry Worker's first. */
-  readonly configs: readonly string[];
-  readonly vars?: Readonly<Record<string, string>>;
-  /** The team's environment in the entry Worker's configuration. */
-  readonly environment?: string;
-  /** Folder of the project; absent: this one. */
-  readonly folder?: string;
-  /** Variables of its own process. */
-  readonly env?: Readonly<Record<string, string>>;
-}
-
 export interface DevServer {
   readonly port: number;
   /** `http://127.0.0.1:PORT` */
@@ -204,34 +192,23 @@ export interface DevServer {
   readonly close: () => Promise<void>;
 }
 
-/** Starts a server on a free port and fresh storage, and waits until it says that it is ready. */
-export const startDevServer = async (options: DevServerOptions): Promise<DevServer> => {
-  const { configs, vars = {}, environment, folder = root, env = {} } = options;
-  const port = await freePort();
-  const storage = mkdtempSync(join(tmpdir(), "limpet-storage-"));
-  const args = [
-    "dev",
-    ...configs.flatMap((config) => ["-c", config]),
-    "--ip=127.0.0.1",
-    `--port=${port}`,
-    "--inspector-port=0",
-    `--persist-to=${storage}`,
-    "--show-interactive-dev-session=false",
-    ...(environment === undefined ? [] : [`--env=${environment}`]),
-    ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
-  ];
+/** A server's processes in one group, on a port and storage that stay the same whenever it is started again. */
+interface ServerSpec {
+  readonly port: number;
+  readonly storage: string;
+  readonly launch: (onOutput: (all: string) => void) => Group;
+}
+
+/** Starts a server and waits until it says that it is ready. */
+export const superviseServer = async ({ port, storage, launch }: ServerSpec): Promise<DevServer> => {
   let group: Group | null = null;
   let readyAt = 0;
   const start = async (): Promise<void> => {
     const ready = Promise.withResolvers<number>();
-    const started = startGroup(process.execPath, [wrangler, ...args], {
-      cwd: folder,
-      env: { ...compiled, ...env },
-      onOutput: (all) => /Ready on /.test(all) && ready.resolve(Date.now()),
-    });
+    const started = launch((all) => /Ready on /.test(all) && ready.resolve(Date.now()));
     group = started;
     const early = started.ended.then((code): never => {
-      throw new Error(`wrangler dev ended with ${code}:\n${started.output()}`);
+      throw new Error(`the server ended with ${code}:\n${started.output()}`);
     });
     early.catch(() => undefined);
     readyAt = await Promise.race([ready.promise, early]);
@@ -255,4 +232,40 @@ export const startDevServer = async (options: DevServerOptions): Promise<DevServ
       rmSync(storage, { recursive: true, force: true });
     },
   };
+};
+
+/** A folder for all that a server stores. */
+export const newStorage = (): string => mkdtempSync(join(tmpdir(), "limpet-storage-"));
+
+export interface DevServerOptions {
+  /** Configuration files, the entry Worker's first. */
+  readonly configs: readonly string[];
+  readonly vars?: Readonly<Record<string, string>>;
+  /** The team's environment in the entry Worker's configuration. */
+  readonly environment?: string;
+  /** Folder of the project; absent: this one. */
+  readonly folder?: string;
+  /** Variables of its own process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts `wrangler dev` on a free port and fresh storage. */
+export const startDevServer = async (options: DevServerOptions): Promise<DevServer> => {
+  const { configs, vars = {}, environment, folder = root, env = {} } = options;
+  const [port, storage] = [await freePort(), newStorage()];
+  const args = [
+    wrangler,
+    "dev",
+    ...configs.flatMap((config) => ["-c", config]),
+    "--ip=127.0.0.1",
+    `--port=${port}`,
+    "--inspector-port=0",
+    `--persist-to=${storage}`,
+    "--show-interactive-dev-session=false",
+    ...(environment === undefined ? [] : [`--env=${environment}`]),
+    ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
+  ];
+  const launch: ServerSpec["launch"] = (onOutput) =>
+    startGroup(process.execPath, args, { cwd: folder, env: { ...compiled, ...env }, onOutput });
+  return superviseServer({ port, storage, launch });
 };
