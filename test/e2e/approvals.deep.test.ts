@@ -1,15 +1,16 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
+import { buildTeamFile } from "../support/built-team.ts";
+import type { TeamFile } from "../support/built-team.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { openConsole } from "../support/console-page.ts";
-import { root, startDevServer } from "../support/dev-server.ts";
+import { root } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
-import { copyProject } from "../support/project-copy.ts";
-import type { ProjectCopy } from "../support/project-copy.ts";
+import { startRuntime } from "../support/runtime.ts";
 
 /** What a person agrees to, as the console shows it, and what an operator takes back by a deploy (TB-6, TB-8). */
 
@@ -47,35 +48,31 @@ agents:
     effects: []
 `;
 
-let project: ProjectCopy;
+let team: TeamFile;
 let server: DevServer;
 let browser: Browser;
 let api: Api;
 
-const team = (): string => join(project.folder, "config/default");
 const pictures = join(root, ".limpet/pictures");
 
 /** Runs another team file on the same storage, as a deploy does. */
 const deploy = async (parts: Parts): Promise<void> => {
   await server.kill();
-  writeFileSync(join(team(), "team.yaml"), yaml(parts));
+  await team.deploy(yaml(parts));
   await server.start();
 };
 
 beforeAll(async () => {
   mkdirSync(pictures, { recursive: true });
-  project = copyProject({ packages: true });
-  for (const name of readdirSync(team())) rmSync(join(team(), name), { recursive: true });
-  writeFileSync(join(team(), "team.yaml"), yaml());
-  const configs = ["wrangler.toml", "src/sandbox/worker/wrangler.toml"];
-  server = await startDevServer({ configs, folder: project.folder, vars: { LIMPET_DEV: "1" } });
+  team = await buildTeamFile(yaml());
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1" } });
   api = createApi(server.url);
   browser = await launchChromium();
 });
 afterAll(async () => {
   await browser?.close();
   await server?.close();
-  project?.remove();
+  team?.remove();
 });
 
 /** Waits until so many runs of a session have ended. */

@@ -1,12 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { createApi } from "../support/api-client.ts";
-import { startDevServer, until } from "../support/dev-server.ts";
+import { buildTeamFile } from "../support/built-team.ts";
+import type { TeamFile } from "../support/built-team.ts";
+import { until } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
-import { copyProject } from "../support/project-copy.ts";
-import type { ProjectCopy } from "../support/project-copy.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { scripted } from "../support/scripts.ts";
 
 /** A team whose sessions follow it, deployed twice, as its callers see it over HTTP. */
@@ -26,23 +25,16 @@ const yamlOf = (instructions: string): string =>
     .replace("toolboxes: [probe]", "toolboxes: []")
     .replace("delay_ms: 0", "delay_ms: 20");
 
-let project: ProjectCopy;
+let team: TeamFile;
 let server: DevServer;
 
-const write = (instructions: string): void =>
-  writeFileSync(join(project.folder, "config/default/team.yaml"), yamlOf(instructions));
-
 beforeAll(async () => {
-  project = copyProject({ packages: true });
-  rmSync(join(project.folder, "config/default"), { recursive: true });
-  mkdirSync(join(project.folder, "config/default"));
-  write("Play the first revision.");
-  const configs = ["wrangler.toml", "src/sandbox/worker/wrangler.toml"];
-  server = await startDevServer({ configs, folder: project.folder, vars: { LIMPET_ADMIN_KEY: key } });
+  team = await buildTeamFile(yamlOf("Play the first revision."));
+  server = await startRuntime({ team, vars: { LIMPET_ADMIN_KEY: key } });
 });
 afterAll(async () => {
   await server?.close();
-  project?.remove();
+  team?.remove();
 });
 
 const revisionsOf = (events: readonly StoredEvent[]): readonly unknown[] =>
@@ -58,7 +50,7 @@ test("CF-35: sessions.revision: follow takes a session to a new deployment befor
   await post(busy, { content: "On", on_busy: "queue" });
   const [from] = revisionsOf(await api.events(resting));
   await server.kill();
-  write("Play the second revision.");
+  await team.deploy(yamlOf("Play the second revision."));
   await server.start();
   expect(await post(resting, { content: "On", wait: 60 })).toMatchObject({ status: 200 });
   const moved = await api.events(resting);

@@ -1,22 +1,24 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
-import { runCommand, startDevServer } from "../support/dev-server.ts";
+import { buildTeamFile } from "../support/built-team.ts";
+import type { TeamFile } from "../support/built-team.ts";
+import { runCommand } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { playing, say } from "../support/plays.ts";
-import { copyProject } from "../support/project-copy.ts";
-import type { ProjectCopy } from "../support/project-copy.ts";
 import { recipeOf } from "../support/readme.ts";
+import { startRuntime } from "../support/runtime.ts";
 
-/** The recipes of config/README.md under `wrangler dev`: a model and web pages on loopback, as the operator opens them. */
+/** The recipes of config/README.md in workerd: a model and web pages on loopback, as the operator opens them. */
 
 const canary = "canary-docs-token-0123456789";
 
@@ -62,7 +64,9 @@ const startSite = async (host: string): Promise<Site> => {
 let provider: FakeProvider;
 let docs: Site;
 let other: Site;
-let project: ProjectCopy;
+let team: TeamFile;
+/** Where the recipes are typed. */
+let folder: string;
 let server: DevServer;
 let api: Api;
 
@@ -86,9 +90,7 @@ const runRecipe = (commands: string): Promise<string> =>
   runCommand(
     "bash",
     ["-euo", "pipefail", "-c", commands.replaceAll("localhost:8787", new URL(server.url).host)],
-    {
-      cwd: project.folder,
-    },
+    { cwd: folder },
   );
 
 const docsUrl = (path: string): string => `http://127.0.0.1:${docs.port}${path}`;
@@ -106,16 +108,13 @@ beforeAll(async () => {
   );
   docs = await startSite("127.0.0.1");
   other = await startSite("localhost");
-  project = copyProject({ packages: true });
-  const folder = join(project.folder, "config/default");
-  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
-  writeFileSync(join(folder, "team.yaml"), recipeTeam());
+  folder = mkdtempSync(join(tmpdir(), "limpet-recipes-"));
+  team = await buildTeamFile(recipeTeam());
   const [line = ""] = model.commands.match(/LIMPET_PRIVATE_EGRESS=\S+/) ?? [];
   expect(line).toBe("LIMPET_PRIVATE_EGRESS=127.0.0.1:11434");
   const open = [`127.0.0.1:${provider.port}`, `127.0.0.1:${docs.port}`, `localhost:${other.port}`];
-  server = await startDevServer({
-    configs: ["wrangler.toml", "src/sandbox/worker/wrangler.toml"],
-    folder: project.folder,
+  server = await startRuntime({
+    team,
     vars: {
       LIMPET_DEV: "1",
       LIMPET_PRIVATE_EGRESS: open.join(","),
@@ -127,7 +126,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.close();
-  project?.remove();
+  team?.remove();
+  rmSync(folder, { recursive: true, force: true });
   docs?.close();
   other?.close();
   await provider?.close();
@@ -218,7 +218,7 @@ test("AP-45: the recipe's commands upload a file, show what the agent changed in
   );
   expect(printed).toContain('"media_type":"text/markdown"');
   expect(printed).toContain("-Low water is at nine.\n+Low water is at ten.");
-  expect(readFileSync(join(project.folder, "tides.md"), "utf8")).toBe("Low water is at ten.\n");
+  expect(readFileSync(join(folder, "tides.md"), "utf8")).toBe("Low water is at ten.\n");
 });
 
 test("★ TB-18: 200 MB behind gzip and a body without end are cut at 1 MiB", async () => {

@@ -1,23 +1,21 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
-import { startDevServer } from "../support/dev-server.ts";
+import { buildTeamFile } from "../support/built-team.ts";
+import type { TeamFile } from "../support/built-team.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
 import type { TestMcpServer } from "../support/mcp-server.ts";
 import { protect, startOAuthServer } from "../support/oauth-server.ts";
 import type { OAuthServer } from "../support/oauth-server.ts";
-import { copyProject } from "../support/project-copy.ts";
-import type { ProjectCopy } from "../support/project-copy.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { replies, said, scripted } from "../support/scripts.ts";
 
-/** A login at an MCP server under `wrangler dev`, from YAML, over the callback, with kills in between. */
+/** A login at an MCP server in workerd, from YAML, over the callback, with kills in between. */
 
 let auth: OAuthServer;
 let library: TestMcpServer;
-let project: ProjectCopy;
+let team: TeamFile;
 let server: DevServer;
 let api: Api;
 
@@ -35,13 +33,9 @@ beforeAll(async () => {
     call: () => textResult("found"),
     before: protect({ by: () => auth }),
   });
-  project = copyProject({ packages: true });
-  const folder = join(project.folder, "config/default");
-  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
-  writeFileSync(join(folder, "team.yaml"), teamYaml());
-  server = await startDevServer({
-    configs: ["wrangler.toml", "src/sandbox/worker/wrangler.toml"],
-    folder: project.folder,
+  team = await buildTeamFile(teamYaml());
+  server = await startRuntime({
+    team,
     vars: {
       LIMPET_DEV: "1",
       LIMPET_ADMIN_KEY: "canary-admin-key-0123456789",
@@ -52,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.close();
-  project?.remove();
+  team?.remove();
   await library?.close();
   await auth?.close();
 });

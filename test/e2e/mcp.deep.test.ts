@@ -3,16 +3,19 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
-import { runCommand, startDevServer } from "../support/dev-server.ts";
+import { buildTestTeam } from "../support/built-team.ts";
+import type { BuiltTeam } from "../support/built-team.ts";
+import { runCommand } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
 import type { TestMcpServer } from "../support/mcp-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
 import { recipeOf } from "../support/readme.ts";
+import { startRuntime } from "../support/runtime.ts";
 import { replies, said, scripted } from "../support/scripts.ts";
 
-/** The recipe of an MCP server with a pinned list under `wrangler dev`, with a real server on loopback. */
+/** The recipe of an MCP server with a pinned list in workerd, with a real server on loopback. */
 
 const canary = "canary-library-token-0123";
 
@@ -20,6 +23,7 @@ let tools = [textTool("search"), textTool("other")];
 let library: TestMcpServer;
 let old: TestMcpServer;
 let project: ProjectCopy;
+let team: BuiltTeam;
 let server: DevServer;
 let api: Api;
 let locked = "";
@@ -63,15 +67,13 @@ beforeAll(async () => {
   await runCommand("bash", ["-euc", command], { cwd: project.folder, env });
   locked = readFileSync(join(folder, "mcp.lock.json"), "utf8");
   library.seen.length = 0;
-  server = await startDevServer({
-    configs: ["wrangler.toml", "src/sandbox/worker/wrangler.toml"],
-    folder: project.folder,
-    vars: { LIMPET_DEV: "1", ...env },
-  });
+  team = await buildTestTeam("default", project.folder as `/${string}`);
+  server = await startRuntime({ team, vars: { LIMPET_DEV: "1", ...env } });
   api = createApi(server.url);
 });
 afterAll(async () => {
   await server?.close();
+  team?.remove();
   project?.remove();
   await library?.close();
   await old?.close();

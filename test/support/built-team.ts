@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
 import { bundleExtensions } from "../../src/cli/extensions/bundle.ts";
 import { buildFiles } from "../../src/config/build/emit.ts";
@@ -79,16 +79,11 @@ const placeShared = async (folder: string): Promise<string> => {
 };
 
 /** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
-const homes = { test: "test/e2e", shipped: "." } as const;
+const homes = { test: join(root, "test/e2e"), shipped: root };
 
-/** Writes a folder of its own in `.limpet/`: two files may need the same team at once. */
-const compiled = async (
-  team: string,
-  home: keyof typeof homes,
-  edit: (text: string) => string,
-): Promise<string> => {
-  const place = join(root, homes[home]);
-  const result = await compileFolder(place, team);
+/** Compiles a team into a folder of its own in `.limpet/`: two files may need the same team at once. */
+const compile = async (team: string, place: string, edit: (text: string) => string): Promise<string> => {
+  const result = await compileFolder(place, team, true);
   const isExtended = result.extensions !== undefined;
   const files = buildFiles(result, isExtended);
   if (files === null) throw new Error(JSON.stringify(result.diagnostics, null, 2));
@@ -108,6 +103,8 @@ export interface BuiltTeam {
   readonly configs: readonly string[];
   /** What the runtime is told of both Workers, the team's first, where these variables are set for it. */
   readonly workers: (vars: Readonly<Record<string, string>>) => readonly WorkerOptions[];
+  /** Builds the team's folder as it is now, for the next start of a server. */
+  readonly rebuild: () => Promise<void>;
   readonly remove: () => void;
 }
 
@@ -118,21 +115,22 @@ interface BuildOptions {
   readonly edit?: (text: string) => string;
 }
 
-/** Bundles a team as `wrangler deploy` would, with the sandbox beside it. */
+/** Bundles a team as `wrangler deploy` would, with the sandbox beside it; `home` may be any folder that holds `config/<team>/`. */
 export const buildTestTeam = async (
   team: string,
-  home: keyof typeof homes = "test",
+  home: keyof typeof homes | `/${string}` = "test",
   { bindings = "", edit = (text) => text }: BuildOptions = {},
 ): Promise<BuiltTeam> => {
-  const source = await compiled(team, home, edit);
+  const place = home === "test" || home === "shipped" ? homes[home] : home;
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const own = join(folder, "team");
-  const [shared] = await Promise.all([
-    placeShared(join(folder, "shared")),
-    bundle(join(source, "wrangler.toml"), own),
-  ]);
+  const rebuild = async (): Promise<void> => {
+    const source = await compile(team, place, edit);
+    await bundle(join(source, "wrangler.toml"), own);
+    rmSync(source, { recursive: true, force: true });
+  };
+  const [shared] = await Promise.all([placeShared(join(folder, "shared")), rebuild()]);
   writeMain(own, "worker.js", configFor("main.js") + bindings);
-  rmSync(source, { recursive: true, force: true });
   const [entry, sandbox] = JSON.parse(readFileSync(join(shared, optionsFile), "utf8")) as [
     WorkerOptions & { readonly bindings: object },
     WorkerOptions,
@@ -144,6 +142,33 @@ export const buildTestTeam = async (
       { ...entry, bindings: { ...entry.bindings, ...vars }, modules, modulesRoot: own },
       sandbox,
     ],
+    rebuild,
     remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+};
+
+/** A team of one file. */
+export interface TeamFile extends BuiltTeam {
+  /** Writes and builds another file in its place, as a deploy does. */
+  readonly deploy: (yaml: string) => Promise<void>;
+}
+
+/** Builds a team from the text of its team file alone. */
+export const buildTeamFile = async (yaml: string): Promise<TeamFile> => {
+  const home = mkdtempSync(join(tmpdir(), "limpet-home-"));
+  const file = join(home, "config/team/team.yaml");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, yaml);
+  const built = await buildTestTeam("team", home as `/${string}`);
+  return {
+    ...built,
+    deploy: (next) => {
+      writeFileSync(file, next);
+      return built.rebuild();
+    },
+    remove: () => {
+      built.remove();
+      rmSync(home, { recursive: true, force: true });
+    },
   };
 };
