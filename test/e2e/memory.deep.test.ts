@@ -20,7 +20,7 @@ let api: Api;
 const storage = mkdtempSync(join(tmpdir(), "limpet-memory-"));
 
 beforeAll(async () => {
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   const port = await freePort();
   const configs = ["-c", "wrangler.toml", "-c", "src/sandbox/worker/wrangler.toml"];
   const options = [`--port=${port}`, "--inspector-port=0", `--persist-to=${storage}`];

@@ -50,7 +50,7 @@ const write = (path: string, text: string): void => {
 };
 
 beforeAll(async () => {
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   port = await freePort();
   const toml = join(project.folder, "wrangler.toml");
   const own = readFileSync(toml, "utf8")

@@ -18,7 +18,7 @@ const isAnswering = async (): Promise<boolean> =>
   (await fetch(`http://localhost:${port}/healthz`).catch(() => null))?.ok === true;
 
 beforeAll(async () => {
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   port = await freePort();
   toml = join(project.folder, "wrangler.toml");
   settings = readFileSync(toml, "utf8");

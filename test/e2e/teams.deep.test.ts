@@ -16,7 +16,7 @@ let tour: DevServer;
 let assistant: DevServer;
 
 beforeAll(async () => {
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   const configs = ["wrangler.toml", "src/sandbox/worker/wrangler.toml"];
   const { folder } = project;
   tour = await startDevServer({ configs, folder, vars: { LIMPET_ADMIN_KEY: keys.default } });

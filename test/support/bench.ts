@@ -335,7 +335,7 @@ export const openBench = ({
         const sent = lines();
         if (sent.length > 0) commits.push(sent.join("\n"));
         const events = sent.map((line) => JSON.parse(line) as StoredEvent);
-        events.forEach((event, at) => misfits.line(sent[at] ?? "", event));
+        events.forEach(misfits.event);
         published.push(...events);
       },
       show: (shown: readonly Delta[]) => {

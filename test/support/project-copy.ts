@@ -10,10 +10,20 @@ export interface ProjectCopy {
   readonly remove: () => void;
 }
 
-/** A clean copy of the project in a folder of its own, as a fresh clone; with its packages only if asked for. */
-export const copyProject = ({ packages }: { readonly packages: boolean }): ProjectCopy => {
+interface CopyOptions {
+  /** Whether its packages are installed. */
+  readonly packages: boolean;
+  /** Whether its console is built, which takes a fresh clone seconds at its first start. */
+  readonly console?: boolean;
+}
+
+/** A clean copy of the project in a folder of its own, as a fresh clone. */
+export const copyProject = ({ packages, console = false }: CopyOptions): ProjectCopy => {
   const folder = mkdtempSync(join(tmpdir(), "limpet-copy-"));
   cpSync(root, folder, { recursive: true, filter: (path) => path === root || !leftOut.test(basename(path)) });
   if (packages) symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  if (console)
+    for (const name of ["public", "console.sha256"])
+      cpSync(join(root, ".limpet", name), join(folder, ".limpet", name), { recursive: true });
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 };

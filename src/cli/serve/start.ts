@@ -116,6 +116,9 @@ const memory = {
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
+/** Where Node keeps wrangler's compiled code: compiling it takes a second of each start. */
+const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
+
 /** Starts wrangler behind the front at `port`; `show` takes the lines worth reading. */
 const startWrangler = (
   args: readonly string[],
@@ -131,7 +134,7 @@ const startWrangler = (
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...memory, ...process.env },
+    env: { ...memory, ...compileCache, ...process.env },
   });
   const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show, news));
   return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
