@@ -1,25 +1,19 @@
 import { teamNameProblem } from "../config/build/files.ts";
-import { runBuild } from "./build.ts";
-import { buildShell } from "./build-shell.ts";
-import { runDeploy } from "./deploy/deploy.ts";
 import type { CliCommand, ProjectCommands } from "./dispatch.ts";
 import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
-import { runExplain } from "./explain.ts";
-import { runNewTeam } from "./new-team.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { refuseUsage } from "./usage.ts";
-import { runValidate } from "./validate.ts";
 
-/** This file is the command line of a clone. */
+/** This file is the command line of a clone. Each command loads its own code alone, or every command would take a second. */
 
 const projectCommands: ProjectCommands = {
-  validate: runValidate,
-  build: runBuild,
-  "build-shell": buildShell,
+  validate: async (...given) => (await import("./validate.ts")).runValidate(...given),
+  build: async (...given) => (await import("./build.ts")).runBuild(...given),
+  "build-shell": async (terminal) => (await import("./build-shell.ts")).buildShell(terminal),
   "build-client": async (terminal) => (await import("./build-client/build-client.ts")).buildClient(terminal),
-  "new-team": runNewTeam,
-  explain: runExplain,
-  deploy: runDeploy,
+  "new-team": async (...given) => (await import("./new-team.ts")).runNewTeam(...given),
+  explain: async (...given) => (await import("./explain.ts")).runExplain(...given),
+  deploy: async (...given) => (await import("./deploy/deploy.ts")).runDeploy(...given),
 };
 
 /** Returns whether `explain` describes the product and not a team. */

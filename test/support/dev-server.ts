@@ -14,8 +14,10 @@ const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 /** What the servers of one test file share and no other sees: wrangler's list of the Workers that run on this machine. */
 const registry = mkdtempSync(join(tmpdir(), "limpet-registry-"));
 
-/** Keeps wrangler off the network and quiet. */
+/** Keeps wrangler off the network and quiet; its trace collector would run in the runtime, and its explorer beside it. */
 const quiet = {
+  X_LOCAL_OBSERVABILITY: "false",
+  X_LOCAL_EXPLORER: "false",
   WRANGLER_SEND_METRICS: "false",
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   NO_UPDATE_NOTIFIER: "1",

@@ -86,8 +86,10 @@ const takeLine = async (
   if (typeof answer === "string") return person.warn(answer);
   try {
     if (ask === undefined || answer === null) {
-      const { status } = await session.send({ content: line, on_busy: "queue" });
+      const { status, seq } = await session.send({ content: line, on_busy: "queue" });
       if (status === "accepted") person.warn("(it waits for the end of the run)");
+      // A transcript is published once a frame: an answer that comes sooner is ahead of it.
+      await waitFor(open, (now) => now.status === "closed" || now.seq >= seq);
     } else {
       await session.answer(ask.id, answer);
       await waitFor(open, (now) => now.status === "closed" || now.asks.every(({ id }) => id !== ask.id));
