@@ -67,7 +67,7 @@ beforeAll(async () => {
   await runCommand("bash", ["-euc", command], { cwd: project.folder, env });
   locked = readFileSync(join(folder, "mcp.lock.json"), "utf8");
   library.seen.length = 0;
-  team = await buildTestTeam("default", project.folder as `/${string}`);
+  team = await buildTestTeam("default", project.folder);
   server = await startRuntime({ team, vars: { LIMPET_DEV: "1", ...env } });
   api = createApi(server.url);
 });

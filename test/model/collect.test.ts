@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
 import { createCallIds } from "../../src/model/call-ids.ts";
 import { collect } from "../../src/model/collect.ts";
-import type { ItemDelta, ModelEvent } from "../../src/model/completer.ts";
+import type { ItemDelta, ModelEvent, ModelRequest } from "../../src/model/completer.ts";
 import { modelError } from "../../src/model/failure.ts";
 import { noUsage } from "../../src/agent/state/usage.ts";
 import { utf8Length } from "../../src/chat/tokens.ts";
@@ -460,4 +460,21 @@ test("MO-2: 20 000 deltas in 2 000 reads cost far less than a millisecond per hu
     expect(parts[0]).toMatchObject({ text: "a few words ".repeat(20_000) });
   });
   expect(took).toBeLessThan(200);
+});
+
+test("MO-3: the calls of a history stay known while it grows, also when another turn or a shorter history comes between", () => {
+  const called = (id: string) =>
+    userMessage("", { role: "assistant", parts: [{ type: "tool_call", id, name: "t", args: "{}" }] });
+  const [first, one, two, other] = [userMessage("Hi"), called("one"), called("two"), called("other")];
+  const knows = (messages: ModelRequest["messages"]): readonly string[] => {
+    const { isKnown } = createCallIds(request({ messages }));
+    return ["one", "two", "other"].filter(isKnown);
+  };
+  expect(knows([first, one])).toEqual(["one"]);
+  expect(knows([first, one, two])).toEqual(["one", "two"]);
+  expect(knows([first, other])).toEqual(["other"]);
+  expect(knows([first, one, two])).toEqual(["one", "two"]);
+  expect(knows([first, other, two])).toEqual(["two", "other"]);
+  expect(knows([one])).toEqual(["one"]);
+  expect(knows([])).toEqual([]);
 });

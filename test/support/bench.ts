@@ -1,8 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Message } from "../../src/chat/message.ts";
-import type { Agent } from "../../src/agent/definition/agent.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
-import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/session/operations/session.ts";
 import type { Draft } from "../../src/agent/transaction/draft.ts";
 import type { FoundTarget, MigrationTarget } from "../../src/agent/run/migrate.ts";
@@ -60,6 +58,8 @@ import { readLedger } from "../../durable-objects/rows/ledger.ts";
 import { loadSession } from "../../durable-objects/rows/load.ts";
 import { createTables, hasTables, migrate } from "../../durable-objects/rows/tables.ts";
 import { checkReply, createMisfits } from "./documented.ts";
+import { observeRequests } from "./observed-engine.ts";
+import type { Sent } from "./observed-engine.ts";
 import { createStorage, openDatabase } from "./sql.ts";
 import type { FakeStorage } from "./sql.ts";
 
@@ -197,21 +197,6 @@ export interface BenchOptions {
   readonly source?: Bench;
 }
 
-/** What left for the model, and whether its answers are held back. */
-interface Sent {
-  readonly requests: ModelRequest[];
-  readonly invalid: string[];
-  holding: boolean;
-  waiting: (() => void)[];
-}
-
-const held = (sent: Sent, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (!sent.holding) return resolve();
-    sent.waiting.push(resolve);
-    signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
-  });
-
 const openGates: Pick<Gates, "gate" | "health"> = {
   gate: () => ({
     reserve: async () => ({ status: "booked", startAt: 0 }),
@@ -219,37 +204,6 @@ const openGates: Pick<Gates, "gate" | "health"> = {
     release: () => undefined,
   }),
   health: () => ({ coolingUntil: 0 }),
-};
-
-/** The same engine, telling of every request that leaves; one that no provider would take fails the test (SE-6). */
-const observed = (engine: Engine, sent: Sent): Engine => {
-  const known = new Map<Agent, Agent>();
-  const watch = (agent: Agent): Agent => ({
-    ...agent,
-    targets: agent.targets.map((target) => ({
-      ...target,
-      completer: {
-        ...target.completer,
-        complete: async (request, options) => {
-          sent.requests.push(request);
-          const problem = invalidity(request.messages);
-          if (problem !== null) sent.invalid.push(`${problem} in ${JSON.stringify(request.messages)}`);
-          const reply = await target.completer.complete(request, options);
-          await held(sent, options.signal);
-          return reply;
-        },
-      },
-    })),
-  });
-  return {
-    ...engine,
-    agent: (name, session, callerConstraints) => {
-      const agent = engine.agent(name, session, callerConstraints);
-      const watched = known.get(agent) ?? watch(agent);
-      known.set(agent, watched);
-      return watched;
-    },
-  };
 };
 
 export const openBench = ({
@@ -284,7 +238,7 @@ export const openBench = ({
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
-  let engine = observed(given, sent);
+  let engine = observeRequests(given, sent);
   /** The engine of the deployed team, and those of all revisions that are kept. */
   let deployed = engine;
   const kept = new Map([[engine.revision, engine]]);
@@ -297,6 +251,8 @@ export const openBench = ({
   let now = 1_700_000_000_000;
   let epoch = 0;
   let writes = 0;
+  /** The log after so many writes. */
+  let logged: readonly [number, readonly StoredEvent[]] | null = null;
   let cut: number | null = null;
 
   const start = (): Isolate => {
@@ -561,19 +517,23 @@ export const openBench = ({
       pump();
     },
     deploy: (next) => {
-      engine = { ...observed(next, sent), revision: engine.revision };
+      engine = { ...observeRequests(next, sent), revision: engine.revision };
       deployed = engine;
       kept.set(engine.revision, engine);
       bench.crash();
     },
     deployRevision: (next) => {
-      deployed = observed(next, sent);
+      deployed = observeRequests(next, sent);
       kept.set(next.revision, deployed);
       bench.crash();
     },
     forget: (revision) => void kept.delete(revision),
     lines: () => Array.from(archiveOf(createStorage(database).sql, id).events(0), ({ line }) => line()),
-    events: () => bench.lines().map((line) => JSON.parse(line) as StoredEvent),
+    events: () => {
+      if (logged?.[0] !== writes)
+        logged = [writes, bench.lines().map((line) => JSON.parse(line) as StoredEvent)];
+      return logged[1];
+    },
     types: () => bench.events().map(({ type }) => type),
     chat: () => bench.state().threads["main"]?.chat ?? [],
     state: () => {
@@ -591,7 +551,10 @@ export const openBench = ({
     rows: (table) => database.prepare(`SELECT * FROM ${table}`).all(),
     decisions: (since = 0) => readDecisions(createStorage(database).sql, since),
     ledger: () => Array.from(readLedger(createStorage(database).sql), ({ row }) => row).toReversed(),
-    sql: (statement) => database.exec(statement),
+    sql: (statement) => {
+      logged = null;
+      database.exec(statement);
+    },
   };
   return bench;
 };

@@ -79,7 +79,7 @@ const placeShared = async (folder: string): Promise<string> => {
 };
 
 /** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
-const homes = { test: join(root, "test/e2e"), shipped: root };
+const homes: Readonly<Record<string, string>> = { test: join(root, "test/e2e"), shipped: root };
 
 /** Compiles a team into a folder of its own in `.limpet/`: two files may need the same team at once. */
 const compile = async (team: string, place: string, edit: (text: string) => string): Promise<string> => {
@@ -115,13 +115,13 @@ interface BuildOptions {
   readonly edit?: (text: string) => string;
 }
 
-/** Bundles a team as `wrangler deploy` would, with the sandbox beside it; `home` may be any folder that holds `config/<team>/`. */
+/** Bundles a team as `wrangler deploy` would, with the sandbox beside it; `home` is `test`, `shipped`, or any folder that holds `config/<team>/`. */
 export const buildTestTeam = async (
   team: string,
-  home: keyof typeof homes | `/${string}` = "test",
+  home = "test",
   { bindings = "", edit = (text) => text }: BuildOptions = {},
 ): Promise<BuiltTeam> => {
-  const place = home === "test" || home === "shipped" ? homes[home] : home;
+  const place = homes[home] ?? home;
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const own = join(folder, "team");
   const rebuild = async (): Promise<void> => {
@@ -159,7 +159,7 @@ export const buildTeamFile = async (yaml: string): Promise<TeamFile> => {
   const file = join(home, "config/team/team.yaml");
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, yaml);
-  const built = await buildTestTeam("team", home as `/${string}`);
+  const built = await buildTestTeam("team", home);
   return {
     ...built,
     deploy: (next) => {
