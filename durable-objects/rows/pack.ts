@@ -9,8 +9,11 @@ const chunkSize = 4_096;
 
 const dictionaryBytes = 16_384;
 
+/** A character takes a byte at least, so that what follows the first ones is not encoded in vain. */
 const dictionaryOf = (text: string | null): { readonly dictionary?: Uint8Array } =>
-  text === null ? {} : { dictionary: new TextEncoder().encode(text).subarray(0, dictionaryBytes) };
+  text === null
+    ? {}
+    : { dictionary: new TextEncoder().encode(text.slice(0, dictionaryBytes)).subarray(0, dictionaryBytes) };
 
 export const packText = (text: string, dictionary: string | null): ArrayBuffer => {
   const bytes = deflateRawSync(text, { level, chunkSize, ...dictionaryOf(dictionary) });

@@ -73,24 +73,23 @@ const origin = fc.constantFrom(
   "gemini/gemini-3.8-pro",
   "compatible/local-1",
 );
-/** What a reasoning part may hold for its model, and what it may not and holds all the same. */
+const deep = JSON.parse(nested(1_500)) as Json;
+/** What a reasoning part may not hold for its model, and holds all the same. */
+const strayData = fc.constantFrom<Json>(
+  null,
+  7,
+  "data",
+  [],
+  {},
+  { signature: 7, redacted: null, details: "x", thought_signature: {} },
+  { signature: "", redacted: "" },
+  { redacted: "half \ud800" },
+  { details: [null, 7, [], { type: "x", text: "\ud800", "\udc00": 1 }, {}] },
+  { details: [deep] },
+  deep,
+);
 const opaqueOf = (text: string): fc.Arbitrary<Json> =>
-  fc.oneof(
-    fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }),
-    fc.constantFrom<Json>(
-      null,
-      7,
-      "data",
-      [],
-      {},
-      { signature: 7, redacted: null, details: "x", thought_signature: {} },
-      { signature: "", redacted: "" },
-      { redacted: "half \ud800" },
-      { details: [null, 7, [], { type: "x", text: "\ud800", "\udc00": 1 }, {}] },
-      { details: [JSON.parse(nested(1_500)) as Json] },
-      JSON.parse(nested(1_500)) as Json,
-    ),
-  );
+  fc.oneof(fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }), strayData);
 const reasoning = fc.record({ text: word, from: origin }).chain(({ text, from }): fc.Arbitrary<Part> => {
   const [provider = "", model = ""] = from.split("/");
   const whole = text.toWellFormed();
