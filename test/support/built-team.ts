@@ -43,7 +43,7 @@ const writeMain = (folder: string, module: string, config: string): void => {
 };
 
 /** What the runtime is told of a Worker, as JSON. */
-export type WorkerOptions = Readonly<Record<string, unknown>>;
+type WorkerOptions = Readonly<Record<string, unknown>>;
 
 /** Reads a bundle's configuration as `wrangler dev` reads it. */
 const readOptions = async (folder: string, module: string): Promise<WorkerOptions> => {
