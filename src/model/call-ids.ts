@@ -53,7 +53,9 @@ export const createCallIds = ({ messages, context }: Pick<ModelRequest, "message
   const { session, thread, run, turn, call, purpose, partial = false } = context;
   const mint = (index: number): string =>
     `call_${spreadDigest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;
-  return { isKnown: (id) => readCalls(messages).has(id), partial, mint };
+  let ids: ReadonlySet<string> | null = null;
+  const isKnown = (id: string): boolean => (ids ??= readCalls(messages)).has(id);
+  return { isKnown, partial, mint };
 };
 
 /** Keeps the provider's id if it is usable and surely new in thread and reply, otherwise mints one. */
