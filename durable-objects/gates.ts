@@ -15,7 +15,7 @@ export interface Gates {
 /** What a session knows of a provider's health counts for so long, since an administrator may reset it. */
 const healthMaxAgeMs = 30_000;
 
-/** While a model cools down and a run goes on, its health is read again this often. */
+/** While a model cools down and the session is driven, its health is read again this often. */
 const coolingPeriodMs = 20_000;
 
 type GateStub = (provider: string) => Pick<ProviderGate, "health" | "report">;
@@ -26,35 +26,32 @@ const ignore = (): void => undefined;
 /** The session as its knowledge of health sees it. */
 interface HealthHost {
   readonly now: () => number;
-  readonly after: (ms: number, work: () => void) => unknown;
-  readonly isRunning: () => boolean;
+  readonly whileDriving: (ms: number, work: () => void) => void;
 }
 
 interface SeenHealth {
   readonly askedAt: number;
   readonly readAt: number;
+  /** Until then no further read is scheduled. */
+  readonly rereadAt: number;
   readonly rows: readonly HealthRow[];
 }
 
-const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, rows: [] };
+const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, rereadAt: -Infinity, rows: [] };
 
 /** Holds what this session read of its providers' health. */
-const createReadings = (stub: GateStub, { now, after, isRunning }: HealthHost) => {
+const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
   const seen = new Map<string, SeenHealth>();
   /** Holds the health reads that have no answer yet. */
   const looks = new Map<string, Promise<void>>();
-  /** Holds the providers whose health is about to be read again. */
-  const waiting = new Set<string>();
 
   const knownOf = (provider: string): SeenHealth => seen.get(provider) ?? unseen;
   const store = (provider: string, rows: readonly HealthRow[]): void => {
-    seen.set(provider, { ...knownOf(provider), readAt: now(), rows });
-    if (rows.every(({ available }) => available) || waiting.has(provider)) return;
-    waiting.add(provider);
-    after(coolingPeriodMs, () => {
-      waiting.delete(provider);
-      if (isRunning()) void read(provider, null);
-    });
+    const known = knownOf(provider);
+    const isDue = known.rereadAt <= now() && !rows.every(({ available }) => available);
+    const rereadAt = isDue ? now() + coolingPeriodMs : known.rereadAt;
+    seen.set(provider, { ...known, readAt: now(), rereadAt, rows });
+    if (isDue) whileDriving(coolingPeriodMs, () => void read(provider, null));
   };
   const read = async (provider: string, claim: string | null): Promise<void> => {
     const rows = await stub(provider)

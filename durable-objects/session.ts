@@ -80,8 +80,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   });
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), {
     now: Date.now,
-    after: (ms, work) => this.#clock.after(ms, work),
-    isRunning: () => Object.values(this.#session()?.threads ?? {}).some(({ run }) => run !== null),
+    whileDriving: (ms, work) => this.#clock.whileDriving(ms, work),
   });
   readonly #socketHandler = createSocketHandler({
     connections: this.#connections,

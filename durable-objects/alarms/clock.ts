@@ -10,6 +10,8 @@ export interface Clock {
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
+  /** Calls `run` in about `ms` if the drive of now still goes on then: what rests may sleep at once. */
+  readonly whileDriving: (ms: number, run: () => void) => void;
   /** Wakes at `at` as well, unless it is null; this counts from the next `rest`. */
   readonly alsoWakeAt: (at: number | null) => void;
 }
@@ -33,6 +35,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let due: number | null = null;
   let extra: number | null = null;
   let armed: number | null = null;
+  const driveWaits: { cancel(): void }[] = [];
   const timers = createTimerPool(now);
   const wake = createMovableTimer(timers, now, pump);
 
@@ -69,6 +72,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
         await waitForDrive(idle());
       } finally {
         driving = false;
+        for (const wait of driveWaits.splice(0)) wait.cancel();
         arm();
         tick();
       }
@@ -81,6 +85,9 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       tick();
     },
     after: timers.after,
+    whileDriving: (ms, run) => {
+      if (driving) driveWaits.push(timers.after(ms, run));
+    },
     alsoWakeAt: (at) => {
       extra = at;
     },
