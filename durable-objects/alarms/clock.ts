@@ -1,4 +1,4 @@
-import { createTimerPool, createMovableTimer } from "./timers.ts";
+import { createMovableTimer, createTimerPool, createWaitGroup } from "./timers.ts";
 
 /** Owns the object's one alarm. After a crash inside `alarm()` the platform reruns it, so a drive must not move it. */
 export interface Clock {
@@ -35,8 +35,8 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let due: number | null = null;
   let extra: number | null = null;
   let armed: number | null = null;
-  const driveWaits: { cancel(): void }[] = [];
   const timers = createTimerPool(now);
+  const driveWaits = createWaitGroup(timers);
   const wake = createMovableTimer(timers, now, pump);
 
   const set = (at: number | null): void => {
@@ -57,13 +57,15 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     if (!driving && !live) timers.rest();
   };
 
+  const rest: Clock["rest"] = (isLive, at) => {
+    live = isLive;
+    due = at;
+    if (!driving) arm();
+    tick();
+  };
+
   return {
-    rest: (isLive, at) => {
-      live = isLive;
-      due = at;
-      if (!driving) arm();
-      tick();
-    },
+    rest,
     drive: async (idle) => {
       driving = true;
       armed = null;
@@ -72,21 +74,18 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
         await waitForDrive(idle());
       } finally {
         driving = false;
-        for (const wait of driveWaits.splice(0)) wait.cancel();
+        driveWaits.cancel();
         arm();
         tick();
       }
     },
     reset: (at) => {
-      live = false;
-      due = at;
       extra = null;
-      if (!driving) arm();
-      tick();
+      rest(false, at);
     },
     after: timers.after,
     whileDriving: (ms, run) => {
-      if (driving) driveWaits.push(timers.after(ms, run));
+      if (driving) driveWaits.after(ms, run);
     },
     alsoWakeAt: (at) => {
       extra = at;

@@ -79,3 +79,14 @@ export const createMovableTimer = (
     next = at === null ? null : { at, ...timers.after(at - now(), fired) };
   };
 };
+
+/** Creates waits that are cancelled together. */
+export const createWaitGroup = (timers: TimerPool) => {
+  const waits: { cancel(): void }[] = [];
+  return {
+    after: (ms: number, run: () => void): void => void waits.push(timers.after(ms, run)),
+    cancel: (): void => {
+      for (const wait of waits.splice(0)) wait.cancel();
+    },
+  };
+};

@@ -52,7 +52,7 @@ const formOf = (value: unknown): string => {
 /** Forms that fit their schema: whole matrices of crashes see the same ones thousands of times. */
 const fitting = new Map<z.ZodType, Set<string>>();
 
-const misfit = (what: string, schema: z.ZodType, value: unknown): string | null => {
+const misfitOfForm = (what: string, schema: z.ZodType, value: unknown): string | null => {
   const forms = fitting.get(schema) ?? new Set();
   fitting.set(schema, forms);
   const form = formOf(value);
@@ -65,6 +65,17 @@ const misfit = (what: string, schema: z.ZodType, value: unknown): string | null 
   }
   const issues = error.issues.slice(0, 3).map(({ path, message }) => `/${path.join("/")}: ${message}`);
   return `${what} is not what the documents say: ${issues.join("; ")} in ${JSON.stringify(value).slice(0, 600)}`;
+};
+
+/** Checks a page element by element: the same ones come in ever other company. */
+const misfit = (what: string, schema: z.ZodType, value: unknown): string | null => {
+  if (!isFields(value) || !Array.isArray(value["data"]) || value["data"].length < 2)
+    return misfitOfForm(what, schema, value);
+  for (const element of value["data"]) {
+    const problem = misfitOfForm(what, schema, { ...value, data: [element] });
+    if (problem !== null) return problem;
+  }
+  return null;
 };
 
 const fail = (problem: string | null): void => {

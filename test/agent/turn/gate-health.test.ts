@@ -46,8 +46,8 @@ const gatesAt = (now: () => number) => {
       return rows;
     },
   });
-  const after = (ms: number, work: () => void): void => void waits.push({ at: now() + ms, work });
-  const gates = createGates((name) => stub(name) as never, { now, after, isRunning: () => true });
+  const whileDriving = (ms: number, work: () => void): void => void waits.push({ at: now() + ms, work });
+  const gates = createGates((name) => stub(name) as never, { now, whileDriving });
   return { gates, waits, reset: () => states.clear() };
 };
 
