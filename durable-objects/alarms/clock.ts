@@ -29,6 +29,11 @@ const waitForDrive = async (work: Promise<void>): Promise<void> => {
   }
 };
 
+const earliestOf = (...times: readonly (number | null)[]): number | null => {
+  const set = times.filter((time) => time !== null);
+  return set.length === 0 ? null : Math.min(...set);
+};
+
 export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
   let driving = false;
   let live = false;
@@ -39,21 +44,16 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   const driveWaits = createWaitGroup(timers);
   const wake = createMovableTimer(timers, now, pump);
 
-  const set = (at: number | null): void => {
+  const arm = (): void => {
+    const at = earliestOf(live ? now() : null, due, extra);
+    if (at === armed || (live && armed !== null && armed <= now())) return;
     armed = at;
     if (at === null) void storage.deleteAlarm();
     else void storage.setAlarm(at);
   };
-  const arm = (): void => {
-    const times = [live ? now() : null, due, extra].filter((time) => time !== null);
-    const at = times.length === 0 ? null : Math.min(...times);
-    if (at === armed || (live && armed !== null && armed <= now())) return;
-    set(at);
-  };
   /** Inside a drive, deadlines need only a timer. */
   const tick = (): void => {
-    const times = driving && live ? [due, extra].filter((time) => time !== null) : [];
-    wake(times.length === 0 ? null : Math.min(...times));
+    wake(driving && live ? earliestOf(due, extra) : null);
     if (!driving && !live) timers.rest();
   };
 
