@@ -14,9 +14,9 @@ const common = {
 
 /**
  * Tests in plain Node compute, those that start servers wait half of their time, for processes, alarms and retries: side by
- * side, one file more than cores, they keep the machine busy.
+ * side, two files more than cores, they keep the machine busy.
  */
-const sideBySide = { maxWorkers: availableParallelism() + 1 };
+const sideBySide = { maxWorkers: availableParallelism() + 2 };
 
 /** Tests that measure how long something takes need the machine for themselves. */
 const alone = "**/*-speed.deep.test.ts";
