@@ -9,6 +9,7 @@ import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { createAuthorizer } from "../src/engine/tools/pinned-servers.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
+import { limitTime } from "../src/sandbox/time-limit.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { shareInFlight } from "./serialize.ts";
 import { logFailure } from "./log.ts";
@@ -137,19 +138,20 @@ const endRemotes = async (
   { servers = "{}", browser = null, tries, tenant, jurisdiction }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
-  const signal = AbortSignal.timeout(endServersMs);
   const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
   const address = { tenant, jurisdiction };
   const authorizerOf = createAuthorizer((asked) => find(address).authorizeServer({ ...asked, address }), {
     session: null,
     interactive: () => false,
   });
-  await Promise.allSettled([
-    ...connections.map(([name, connection]) =>
-      engine.servers.end(name, connection, { signal, authorize: authorizerOf(name) }),
-    ),
-    ...(browser === null ? [] : [engine.closeBrowser(browser)]),
-  ]);
+  await limitTime(endServersMs, undefined, (signal) =>
+    Promise.allSettled([
+      ...connections.map(([name, connection]) =>
+        engine.servers.end(name, connection, { signal, authorize: authorizerOf(name) }),
+      ),
+      ...(browser === null ? [] : [engine.closeBrowser(browser)]),
+    ]),
+  );
 };
 
 const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks = {} }: Session): string => {

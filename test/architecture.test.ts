@@ -290,3 +290,14 @@ test("the rooms form no cycle", () => {
       : (rooms[room] ?? []).flatMap((next) => visit(next, [...path, room]));
   expect(Object.keys(rooms).flatMap((room) => visit(room, []))).toEqual([]);
 });
+
+/** What runs outside Durable Objects: nothing of it is kept in memory by a timer. */
+const outsideObjects = /^src\/(api|cli|client|console)\//;
+
+test("a time limit leaves no timer, which would keep a Durable Object in memory: no AbortSignal.timeout there", () => {
+  const found = sources.filter(
+    (file) =>
+      !outsideObjects.test(file) && readFileSync(join(root, file), "utf8").includes("AbortSignal.timeout("),
+  );
+  expect(found).toEqual([]);
+});

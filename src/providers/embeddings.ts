@@ -20,7 +20,7 @@ export interface EmbeddingsOptions {
 /** Whether a provider of this profile has embeddings. */
 export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean => protocol === "openai-chat";
 
-/** The timeout of a request in milliseconds. */
+/** The timeout of a request in milliseconds, which its caller keeps. */
 export const embeddingTimeout = 10_000;
 const longestAnswer = 16 * 1024 * 1024;
 
@@ -45,7 +45,6 @@ export const fetchEmbeddings = async (
     signal,
     redirects: "refuse",
     maxBytes: longestAnswer,
-    timeout: embeddingTimeout,
   });
   if (!response.ok) {
     await response.body?.cancel();

@@ -1,6 +1,7 @@
 import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
 import { EventParser, type ServerEvent } from "./sse.ts";
-import { unlessAborted, type Wire } from "./wire.ts";
+import { limitTime, startTimeLimit, unlessAborted } from "./time-limit.ts";
+import type { Wire } from "./wire.ts";
 
 /** The timeout of a poll in milliseconds. */
 const pollTimeout = 10_000;
@@ -149,14 +150,11 @@ async function* followCommand(
       until = Date.now() + lastLook;
       connect = attach;
     }
-    const bounded = AbortSignal.any([
-      signal,
-      AbortSignal.timeout(Math.max(Math.ceil(until - Date.now()), 0)),
-    ]);
+    const limit = startTimeLimit(Math.max(Math.ceil(until - Date.now()), 0), signal);
     try {
-      await sleepUnlessAborted(pauseBefore(attempt), bounded);
-      const response = await connect(bounded);
-      for await (const event of eventsOf(response, bounded)) {
+      await sleepUnlessAborted(pauseBefore(attempt), limit.signal);
+      const response = await connect(limit.signal);
+      for await (const event of eventsOf(response, limit.signal)) {
         if ("seq" in event) seen = event.seq;
         if (isNews(event, attempt)) yield event;
         if (event.type === "exit") return;
@@ -166,6 +164,8 @@ async function* followCommand(
       signal.throwIfAborted();
       const sameMemory = memory === wire.instance() && until === deadline;
       connect = nextConnection(error, attach, { start, first: attempt === 0, sameMemory });
+    } finally {
+      limit.stop();
     }
   }
 }
@@ -203,11 +203,11 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
     poll: async (execId, reader) => {
       const query = `reader=${encodeURIComponent(reader)}`;
       const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });
-      const events: ExecEvent[] = [];
-      for await (const event of eventsOf(response, AbortSignal.timeout(pollTimeout))) {
-        if (event.type !== "start") events.push(event);
-      }
-      return events;
+      return limitTime(pollTimeout, undefined, async (signal) => {
+        const events: ExecEvent[] = [];
+        for await (const event of eventsOf(response, signal)) if (event.type !== "start") events.push(event);
+        return events;
+      });
     },
     kill: async (execId) => {
       await wire.send({ method: "DELETE", path: `/exec/${execId}` });

@@ -1,4 +1,5 @@
 import { SandboxError, errorStatus, type ClosedPath, type SandboxErrorCode } from "./contract.ts";
+import { startTimeLimit, unlessAborted } from "./time-limit.ts";
 
 /** Anything that answers requests, such as a service binding or a test. */
 export interface Fetcher {
@@ -47,19 +48,6 @@ async function readRefusal(response: Response): Promise<SandboxError> {
 const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
-/** Settles with the promise, or rejects when the signal is aborted, since not every fetcher heeds a signal. */
-export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason as Error);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}
-
 /** The state that the views of one sandbox share. */
 export interface WireMemory {
   instance: string | null;
@@ -81,8 +69,7 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
   return {
     instance: () => memory.instance,
     send: async ({ method, path, body, headers, signal, timeoutMs = requestTimeout }) => {
-      const timeout = AbortSignal.timeout(timeoutMs);
-      const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+      const limit = startTimeLimit(timeoutMs, signal);
       const request = new Request(`http://sandbox/v1/sandbox/${id}${path}`, {
         method,
         headers: { ...named, ...headers },
@@ -92,10 +79,12 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
       });
       let response: Response;
       try {
-        response = await unlessAborted(fetcher.fetch(request), ends);
+        response = await unlessAborted(fetcher.fetch(request), limit.signal);
       } catch (error) {
         if (signal?.aborted === true) throw error;
-        throw createUnreachable(timeout.aborted ? "no answer in time" : "the connection failed");
+        throw createUnreachable(limit.signal.aborted ? "no answer in time" : "the connection failed");
+      } finally {
+        limit.stop();
       }
       memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
       if (!response.ok) throw await readRefusal(response);

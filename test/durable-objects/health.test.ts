@@ -21,17 +21,6 @@ test("★ MO-28: a session with a single target tries it while it cools, and its
   await expect.poll(() => gate.health(null)).toEqual([]);
 });
 
-test("MO-28: a session that rests while a model cools down leaves memory at once", async () => {
-  const gate = gateOf("retry-script");
-  await gate.report("retry-model", "overloaded", true);
-  const session = await create("retry", "Go on");
-  await session.quiet();
-  const before = Date.now();
-  await session.evict();
-  expect(Date.now() - before, "a timer keeps the object in memory").toBeLessThan(10_000);
-  await gate.resetHealth();
-});
-
 test("MO-28, AP-4: reading an idle session asks no gate", async () => {
   const session = await create("held");
   await session.call("GET");

@@ -12,7 +12,12 @@ interface Asked {
   readonly sent: Parameters<LoginParts["egress"]>[1][];
 }
 
-const asking = async (server: string, env: Readonly<Record<string, string>> = {}): Promise<Asked> => {
+/** Asks once; the authorization server's first answer may take a while. */
+const asking = async (
+  server: string,
+  env: Readonly<Record<string, string>> = {},
+  answered: Promise<void> = Promise.resolve(),
+): Promise<Asked> => {
   const yaml = team({
     top: `access: { hosts: [agents.example.com] }\nmcp_servers:\n  - { name: sea, ${server} }`,
   }).replace("toolboxes: [filesystem]", "toolboxes: [filesystem, sea]");
@@ -26,6 +31,7 @@ const asking = async (server: string, env: Readonly<Record<string, string>> = {}
     redactor: redactorOf(compiled, env),
     egress: async (_address, init) => {
       sent.push(init);
+      await answered;
       return new Response("{}");
     },
     client: {
@@ -44,15 +50,22 @@ const asking = async (server: string, env: Readonly<Record<string, string>> = {}
 const oauth = "url: https://sea.example/mcp, auth: oauth";
 
 test("TB-27: requests of one attempt share one deadline, and a public server leads them to no private address (TB-18)", async () => {
-  const stop = new AbortController();
-  const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(stop.signal);
-  const { authorizer, sent } = await asking(oauth);
+  vi.useFakeTimers();
+  const answer = Promise.withResolvers<void>();
+  const asked = asking(oauth, {}, answer.promise);
+  await vi.advanceTimersByTimeAsync(15_000);
+  answer.resolve();
+  const { authorizer, sent } = await asked;
   await authorizer.send("https://login.example/token", { method: "POST", headers: new Headers() });
-  expect(timeout.mock.calls).toEqual([[15_000]]);
-  timeout.mockRestore();
   expect(sent).toHaveLength(2);
   for (const init of sent)
-    expect(init).toMatchObject({ from: "https://sea.example/mcp", signal: stop.signal, redirects: "refuse" });
+    expect(init).toMatchObject({
+      from: "https://sea.example/mcp",
+      signal: { aborted: true, reason: { name: "TimeoutError" } },
+      redirects: "refuse",
+    });
+  expect(vi.getTimerCount(), "no timer outlives the attempt").toBe(0);
+  vi.useRealTimers();
 });
 
 test("TB-27: a client's id is read from the environment and stays readable, its secret does not", async () => {

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { limitTime } from "../../src/sandbox/time-limit.ts";
 import { createEgress, EgressError, RedirectError } from "../../src/tools/egress/egress.ts";
 import type { EgressOptions } from "../../src/tools/egress/egress.ts";
 import { readUpTo } from "../../src/tools/egress/body.ts";
@@ -206,8 +207,9 @@ test("TB-18: the deadline covers a body that never ends", async () => {
   await withServer(
     () => ({ body: null }),
     async (base, egress) => {
-      const init = { redirects: "follow", maxBytes: 10, timeout: 50 } as const;
-      const text = egress(base, init).then((response) => response.text());
+      const text = limitTime(50, undefined, async (signal) =>
+        (await egress(base, { redirects: "follow", maxBytes: 10, signal })).text(),
+      );
       await expect(text).rejects.toMatchObject({ name: "TimeoutError" });
     },
   );

@@ -2,6 +2,7 @@ import type { Embedder, MemoryRules } from "../../agent/definition/memory.ts";
 import { packVector } from "../../agent/memory/recall.ts";
 import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import { limitTime } from "../../sandbox/time-limit.ts";
 import { embeddingTimeout, fetchEmbeddings, hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles as builtInProfiles } from "../../providers/index.ts";
 import type { Profile } from "../../providers/profile.ts";
@@ -45,7 +46,9 @@ const createEmbedder = (
       if (resolved.ok) return resolved.value;
       throw new Error(unsetSecretText(`provider ${config.name}`));
     };
-    const vectors = await fetchEmbeddings({ profile, config, secret, egress }, texts, signal);
+    const vectors = await limitTime(embeddingTimeout, signal, (within) =>
+      fetchEmbeddings({ profile, config, secret, egress }, texts, within),
+    );
     const by = `${config.name}/${config.model}`;
     return vectors.map((vector) => ({ by, bytes: packVector(vector) }));
   },

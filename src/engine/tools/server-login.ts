@@ -9,6 +9,7 @@ import type {
   McpGrant,
   SendRequest,
 } from "../../toolboxes/mcp/port.ts";
+import { limitTime } from "../../sandbox/time-limit.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
@@ -109,9 +110,9 @@ interface OpenedServer {
   readonly secrets: readonly string[];
 }
 
-const createAuthSend = ({ env, egress }: LoginParts, { url, secrets }: OpenedServer): SendRequest => {
-  const signal = AbortSignal.timeout(attemptMs);
-  return (address, init) => {
+const createAuthSend =
+  ({ env, egress }: LoginParts, { url, secrets }: OpenedServer, signal: AbortSignal): SendRequest =>
+  (address, init) => {
     if (!isSafe(env, address)) throw new Error("an address of the authorization server is not https");
     return egress(address, {
       ...init,
@@ -122,7 +123,6 @@ const createAuthSend = ({ env, egress }: LoginParts, { url, secrets }: OpenedSer
       from: url,
     });
   };
-};
 
 /** Resolves what the file says of a server's credentials, each time anew. */
 const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedServer> => {
@@ -180,32 +180,40 @@ const noState = (): never => {
 
 /** Creates what obtains tokens for the servers of a team. */
 export const createServerLogins = (parts: LoginParts): ServerLogins => {
-  const open = async (
+  /** Makes one attempt at a server: its requests have 15 s together. */
+  const attempt = async <T>(
     name: string,
     more: Pick<Authorizer, "state" | "now">,
-  ): Promise<{ readonly client: McpClient; readonly authorizer: Authorizer }> => {
-    const server = parts.team.mcp_servers.find((each) => each.name === name);
-    if (parts.client === null || server === undefined || server.auth === "none")
+    work: (client: McpClient, authorizer: Authorizer) => Promise<T>,
+  ): Promise<T> => {
+    const { client, team } = parts;
+    const server = team.mcp_servers.find((each) => each.name === name);
+    if (client === null || server === undefined || server.auth === "none")
       throw new Error("the deployed team signs in at no such server");
     const opened = await openGrant(parts, server);
     const { url, grant } = opened;
-    return { client: parts.client, authorizer: { url, grant, send: createAuthSend(parts, opened), ...more } };
+    return limitTime(attemptMs, undefined, (signal) =>
+      work(client, { url, grant, send: createAuthSend(parts, opened, signal), ...more }),
+    );
   };
   return {
-    authorize: async (name, stored, { request, state, now }) => {
-      const { client, authorizer } = await open(name, { state, now });
-      const known = belongingTo(authorizer.url, stored);
-      const after = await client.authorize(authorizer, known, request);
-      const { outcome } = after;
-      if (outcome.kind === "login" && !isSafe(parts.env, outcome.login.url))
-        throw new Error("the address at which people would sign in is not https");
-      return { outcome, stored: after.stored === known ? stored : stampedWith(authorizer.url, after.stored) };
-    },
-    finish: async (name, stored, { login, query, now }) => {
-      const { client, authorizer } = await open(name, { state: noState, now });
-      const known = belongingTo(authorizer.url, stored);
-      const after = await client.finishLogin(authorizer, known, login, new URLSearchParams(query));
-      return after === null ? null : stampedWith(authorizer.url, after);
-    },
+    authorize: (name, stored, { request, state, now }) =>
+      attempt(name, { state, now }, async (client, authorizer) => {
+        const known = belongingTo(authorizer.url, stored);
+        const after = await client.authorize(authorizer, known, request);
+        const { outcome } = after;
+        if (outcome.kind === "login" && !isSafe(parts.env, outcome.login.url))
+          throw new Error("the address at which people would sign in is not https");
+        return {
+          outcome,
+          stored: after.stored === known ? stored : stampedWith(authorizer.url, after.stored),
+        };
+      }),
+    finish: (name, stored, { login, query, now }) =>
+      attempt(name, { state: noState, now }, async (client, authorizer) => {
+        const known = belongingTo(authorizer.url, stored);
+        const after = await client.finishLogin(authorizer, known, login, new URLSearchParams(query));
+        return after === null ? null : stampedWith(authorizer.url, after);
+      }),
   };
 };

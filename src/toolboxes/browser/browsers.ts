@@ -1,4 +1,5 @@
 import { fieldsOf } from "../../chat/json.ts";
+import { limitTime } from "../../sandbox/time-limit.ts";
 import type { BrowserReach } from "../../tools/egress/browser-page.ts";
 import type { ToolContext } from "../../tools/define-tool.ts";
 import { createDevtools } from "./devtools.ts";
@@ -33,11 +34,11 @@ export const acquireBrowser = async (
   for (;;) {
     life.throwIfAborted();
     // A request that the end of the call broke off would leave a browser whose id nobody knows.
-    const answer = await browser.request(`/v1/devtools/browser?keep_alive=${keepAliveMs}`, {
-      method: "POST",
-      signal: AbortSignal.timeout(longestOpeningMs),
+    const { answer, text } = await limitTime(longestOpeningMs, undefined, async (signal) => {
+      const path = `/v1/devtools/browser?keep_alive=${keepAliveMs}`;
+      const answer = await browser.request(path, { method: "POST", signal });
+      return { answer, text: await answer.text() };
     });
-    const text = await answer.text();
     if (answer.ok) {
       const { sessionId } = fieldsOf(JSON.parse(text));
       if (typeof sessionId === "string") return sessionId;
@@ -108,10 +109,9 @@ export const connectBrowser = async (
 };
 
 /** Closes a browser with all its pages. */
-export const closeBrowser = async (reach: BrowserReach, id: string): Promise<void> => {
-  const answer = await reach.request(`/v1/devtools/browser/${encodeURIComponent(id)}`, {
-    method: "DELETE",
-    signal: AbortSignal.timeout(longestAnswerMs),
+export const closeBrowser = (reach: BrowserReach, id: string): Promise<void> =>
+  limitTime(longestAnswerMs, undefined, async (signal) => {
+    const path = `/v1/devtools/browser/${encodeURIComponent(id)}`;
+    const answer = await reach.request(path, { method: "DELETE", signal });
+    await answer.body?.cancel();
   });
-  await answer.body?.cancel();
-};

@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
+import { limitTime, unlessAborted } from "../../sandbox/time-limit.ts";
 import type { BrowserPage } from "../../tools/egress/browser-page.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
@@ -34,12 +35,8 @@ const isWebAddress = (url: unknown): url is string => typeof url === "string" &&
 const originOf = (url: string | undefined): string => URL.parse(url ?? "")?.origin ?? "";
 
 /** Rejects if something takes too long: a page that is busy with a script for ever does not answer at all. */
-const withinReason = <T>(work: Promise<T>): Promise<T> => {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  setTimeout(() => reject(new Error("the page does not answer")), answerMs);
-  work.then(resolve, reject);
-  return promise;
-};
+const withinReason = <T>(work: Promise<T>): Promise<T> =>
+  limitTime(answerMs, undefined, (signal) => unlessAborted(work, signal));
 
 /** Opens a page in a context of its own: no network, no downloads, nothing of other pages. */
 const createPage = async (devtools: Devtools): Promise<string> => {

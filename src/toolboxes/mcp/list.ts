@@ -1,3 +1,4 @@
+import { limitTime } from "../../sandbox/time-limit.ts";
 import type { OpenClient } from "./connect.ts";
 import { connect, resume, sessionOf } from "./connect.ts";
 import { failureOf } from "./failure.ts";
@@ -76,15 +77,16 @@ const listingOf = (
 /** Ends the session that a server keeps for a connection, if it keeps one; it gives up after 5 s. */
 export const endSession: McpClient["end"] = async (endpoint, connection, asked) => {
   if (sessionOf(connection) === null) return;
-  const signal = AbortSignal.any([asked, AbortSignal.timeout(endMs)]);
-  // The library aborts this request only when the client is closed.
-  const send: SendRequest = (address, init) => endpoint.send(address, { ...init, signal });
-  const open = await resume(endpoint, createWire({ ...endpoint, send }), connection, signal);
-  try {
-    await open.end();
-  } finally {
-    await open.close();
-  }
+  await limitTime(endMs, asked, async (signal) => {
+    // The library aborts this request only when the client is closed.
+    const send: SendRequest = (address, init) => endpoint.send(address, { ...init, signal });
+    const open = await resume(endpoint, createWire({ ...endpoint, send }), connection, signal);
+    try {
+      await open.end();
+    } finally {
+      await open.close();
+    }
+  });
 };
 
 /** Lists by a client of its own, since only a handshake tells what the server can do by now; its session takes over. */

@@ -42,8 +42,6 @@ interface EgressInit {
   readonly redirects: "follow" | "refuse" | "raise";
   /** The largest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
-  /** Milliseconds from connect to the end of the body; absent for a caller with deadlines of its own. */
-  readonly timeout?: number;
   /** Values of configured secrets in this request: they are sent to the first origin only. */
   readonly secrets?: readonly string[];
   /** True if only hosts of `egress.allow` may be called. */
@@ -130,12 +128,6 @@ const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressI
 const isRedirect = (response: Response): boolean =>
   [301, 302, 303, 307, 308].includes(response.status) && response.headers.has("location");
 
-const signalOf = (init: EgressInit): AbortSignal | undefined => {
-  if (init.timeout === undefined) return init.signal;
-  const deadline = AbortSignal.timeout(init.timeout);
-  return init.signal === undefined ? deadline : AbortSignal.any([init.signal, deadline]);
-};
-
 /** The answer with its body capped, if it has one and a cap was asked for. */
 const capResponse = (response: Response, maxBytes: number | null): Response => {
   if (maxBytes === null || response.body === null) return response;
@@ -164,7 +156,7 @@ export const createEgress = (options: EgressOptions): Egress => {
     requireOrigin(check.url, init);
     const headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
     headers.set("x-limpet-hop", "1");
-    const signal = signalOf(init);
+    const { signal } = init;
     const { url, isPrivate } = check;
     let hop: Hop = { url, isPrivate, method: init.method ?? "GET", headers, body: init.body };
     for (let followed = 0; ; followed++) {

@@ -266,6 +266,15 @@ replies:
   - reply: [{ text: "Awake." }]`,
   },
   {
+    name: "worker",
+    toolboxes: "[exec, filesystem]",
+    replies: `
+replies:
+  - reply: [{ call: fs_write, args: { path: list, content: "one" } }]
+  - reply: [{ call: exec_shell, args: { script: "cat list" } }]
+  - reply: [{ text: "Read." }]`,
+  },
+  {
     name: "checker",
     toolboxes: "[filesystem]",
     agent: `options:

@@ -1,4 +1,5 @@
 import { workspaceRoot } from "../../paths.ts";
+import { startTimeLimit } from "../../time-limit.ts";
 import { fail } from "../errors.ts";
 import type { Disk } from "../files/files.ts";
 import { requireEntry } from "../files/locate.ts";
@@ -41,7 +42,7 @@ export async function runGit(
     fail("conflict", `${directory} is a file, not a folder`);
   const log = createOutputLog(Math.floor(disk.limits().output / 2));
   const timeoutMs = Math.min(longest, disk.limits().wall);
-  const signal = AbortSignal.timeout(timeoutMs);
+  const { signal, stop } = startTimeLimit(timeoutMs);
   const { exitCode, limited } = await runShell(disk, {
     argv: ["git", ...args],
     cwd: directory,
@@ -51,7 +52,7 @@ export async function runGit(
     timeoutMs,
     signal,
     emit: log.append,
-  });
+  }).finally(stop);
   const told = (stream: "stdout" | "stderr"): string =>
     new TextDecoder().decode(
       joinBytes(

@@ -1,0 +1,49 @@
+/**
+ * Ends work after a time. `AbortSignal.timeout` would do, but its timer runs on when the work is done, and a Durable Object
+ * with a timer stays in memory and is billed for it.
+ */
+export interface TimeLimit {
+  /** Aborts with a `TimeoutError` when the time is over, or as the caller's signal does. */
+  readonly signal: AbortSignal;
+  /** Forgets the time: no timer stays behind. */
+  readonly stop: () => void;
+}
+
+const longestTimerMs = 2 ** 31 - 1;
+
+export const startTimeLimit = (ms: number, outer?: AbortSignal): TimeLimit => {
+  const controller = new AbortController();
+  const end = (): void => controller.abort(new DOMException(`not done within ${ms} ms`, "TimeoutError"));
+  const timer = setTimeout(end, Math.min(ms, longestTimerMs));
+  return {
+    signal: outer === undefined ? controller.signal : AbortSignal.any([outer, controller.signal]),
+    stop: () => clearTimeout(timer),
+  };
+};
+
+/** Does work that heeds a signal, for so many milliseconds at most. */
+export const limitTime = async <T>(
+  ms: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const { signal, stop } = startTimeLimit(ms, outer);
+  try {
+    return await work(signal);
+  } finally {
+    stop();
+  }
+};
+
+/** Settles with the promise, or rejects when the signal is aborted, since not every fetcher heeds a signal. */
+export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason as Error);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,27 @@
+import { expect, test, vi } from "vitest";
+import { limitTime, startTimeLimit } from "../../src/sandbox/time-limit.ts";
+
+test("a time limit aborts when its time is over, or with the signal around it, and not after it was stopped", () => {
+  vi.useFakeTimers();
+  const around = new AbortController();
+  const [short, outer, stopped] = [startTimeLimit(50), startTimeLimit(50, around.signal), startTimeLimit(50)];
+  stopped.stop();
+  around.abort(new Error("cancelled"));
+  expect(outer.signal.reason).toMatchObject({ message: "cancelled" });
+  expect(short.signal.aborted).toBe(false);
+  vi.advanceTimersByTime(50);
+  expect(short.signal.reason).toMatchObject({ name: "TimeoutError" });
+  expect(stopped.signal.aborted).toBe(false);
+  outer.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+test("work under a time limit leaves no timer, whether it succeeds or fails", async () => {
+  vi.useFakeTimers();
+  await expect(limitTime(1_000, undefined, () => Promise.resolve(1))).resolves.toBe(1);
+  const failing = limitTime(1_000, undefined, () => Promise.reject(new Error("broken")));
+  await expect(failing).rejects.toThrow("broken");
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
