@@ -11,6 +11,7 @@ import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { isSameSession } from "./rows/changes.ts";
+import type { Episodes } from "./rows/episodes.ts";
 import type { LogPlace } from "./rows/event-log.ts";
 import { findLogPlace } from "./rows/event-log.ts";
 import { writeTransition } from "./rows/store.ts";
@@ -63,8 +64,8 @@ const logCommit = (
 export const createCommitter = (
   { storage, watchers, items, committing, engine, log }: LiveSessionParts,
   momentOf: (draft: () => Draft) => TransactionContext,
-  stored: Session | null,
-  initial: Session,
+  { stored, initial }: { readonly stored: Session | null; readonly initial: Session },
+  { note }: Pick<Episodes, "note">,
 ): Pick<LiveSession, "read" | "update"> & { readonly close: () => void } => {
   let before = stored;
   let state = initial;
@@ -99,6 +100,7 @@ export const createCommitter = (
       });
       state = next;
       before = next;
+      note(told.events);
       watchers.publish(
         () => eventLinesOf(told.events, next.id, found.head + 1, draft.context.now),
         found.head,

@@ -22,6 +22,8 @@ import type { Grants } from "./grants.ts";
 import { createGrantReporter } from "./grants.ts";
 import { loadBlob } from "./rows/encode.ts";
 import { entriesOf } from "./rows/entries.ts";
+import type { Episodes } from "./rows/episodes.ts";
+import { createEpisodes } from "./rows/episodes.ts";
 import type { CommitStorage } from "./rows/safe-storage.ts";
 import { sandboxOf } from "./sandbox.ts";
 import type { OpenItems } from "./sockets/open-items.ts";
@@ -91,7 +93,10 @@ const catchErrors = (run: () => void, failed: (error: unknown) => void) => (): v
 };
 
 /** Reads parts of the rows only when they are needed. */
-const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => ({
+const rowReadersOf = (
+  sql: SqlStorage,
+): Pick<Host, "media" | "recall" | "entries"> & { readonly episodes: Episodes } => ({
+  episodes: createEpisodes(sql),
   media: (blob) => loadBlob(sql, blob) ?? "",
   recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
   entries: entriesOf(sql),
@@ -161,9 +166,9 @@ export const createLiveSession = (
 ): LiveSession => {
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
-  const rows = rowReadersOf(storage.sql);
-  const contexts = createTransactionContexts(parts, epoch, rows, storage.sql);
-  const committer = createCommitter(parts, contexts, stored, initial);
+  const { episodes, ...rows } = rowReadersOf(storage.sql);
+  const contexts = createTransactionContexts(parts, epoch, { ...rows, episodes }, storage.sql);
+  const committer = createCommitter(parts, contexts, { stored, initial }, episodes);
   const { read } = committer;
   let stopped = false;
   const agents = agentsOf(engine, read);

@@ -5,7 +5,7 @@ import type { LiveSessionParts } from "./live-session.ts";
 import { runProblemOf } from "../src/session/problems.ts";
 import { childrenOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
-import { readEpisodes } from "./rows/episodes.ts";
+import type { Episodes } from "./rows/episodes.ts";
 
 /** Returns stored bytes as base64. */
 type MediaReader = (blob: string) => string;
@@ -21,7 +21,7 @@ export const createTransactionContexts = (
     now,
   }: Pick<LiveSessionParts, "engine" | "items" | "gates" | "grants" | "migration" | "now">,
   epoch: number,
-  { media, entries }: Pick<Host, "media" | "entries">,
+  { media, entries, episodes }: Pick<Host, "media" | "entries"> & { readonly episodes: Episodes },
   sql: SqlStorage,
 ) => {
   const children = childrenOf(sql);
@@ -49,7 +49,7 @@ export const createTransactionContexts = (
     grants: grants.known(),
     children,
     input: (id) => readStoredInput(sql, id),
-    episodes: (run, most) => readEpisodes(sql, run, most),
+    episodes: episodes.newest,
     entries,
     storeRules: engine.storeRules,
     briefing: engine.briefing,

@@ -1,8 +1,18 @@
+import { mostEpisodes } from "../../src/agent/calls/episodes.ts";
 import type { Episode } from "../../src/agent/state/events.ts";
+import type { EventText } from "../../src/session/event-lines.ts";
 import { readLogBackwards } from "./event-log.ts";
 
-/** Reads the newest episodes of a run, oldest first. It reads back to the oldest of them, or to the run's start. */
-export const readEpisodes = (sql: SqlStorage, run: string, most: number): readonly Episode[] => {
+/** Gives the newest episodes of a run at its end. */
+export interface Episodes {
+  /** Remembers those of a commit. */
+  readonly note: (events: readonly EventText[]) => void;
+  /** Returns them, oldest first. */
+  readonly newest: (run: string, most: number) => readonly Episode[];
+}
+
+/** Reads back to the oldest of them, or to the run's start: past what all other runs did meanwhile. */
+const readEpisodes = (sql: SqlStorage, run: string, most: number): readonly Episode[] => {
   const ofRun = `,"run":${JSON.stringify(run)}`;
   const found: Episode[] = [];
   for (const { events } of readLogBackwards(sql))
@@ -12,4 +22,29 @@ export const readEpisodes = (sql: SqlStorage, run: string, most: number): readon
       if (type === "run_start" || found.length === most) return found.toReversed();
     }
   return found.toReversed();
+};
+
+const runIn = (scope: string): string => /,"run":"([^"]*)"/.exec(scope)?.[1] ?? "";
+
+/** Knows the episodes of the runs that began since the session woke; for those of others the log is read. */
+export const createEpisodes = (sql: SqlStorage): Episodes => {
+  const known = new Map<string, string[]>();
+  return {
+    note: (events) => {
+      for (const { type, scope, data } of events) {
+        if (type === "run_start") known.set(runIn(scope), []);
+        else if (type === "run_end") known.delete(runIn(scope));
+        else if (type === "episode_recorded") {
+          const ofRun = known.get(runIn(scope));
+          ofRun?.push(data);
+          if (ofRun !== undefined && ofRun.length > mostEpisodes) ofRun.shift();
+        }
+      }
+    },
+    newest: (run, most) =>
+      known
+        .get(run)
+        ?.slice(-most)
+        .map((data) => JSON.parse(data) as Episode) ?? readEpisodes(sql, run, most),
+  };
 };

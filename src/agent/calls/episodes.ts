@@ -13,7 +13,8 @@ const longestArgs = 200;
 
 const longestOutcome = 160;
 
-const mostCalls = 24;
+/** A run's summary lists so many of its newest calls. */
+export const mostEpisodes = 24;
 
 const longestSummary = 2_000;
 
@@ -42,8 +43,8 @@ const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[]
   const added = draft.events.flatMap((event) =>
     event.type === "episode_recorded" && event.run === id ? [event.data] : [],
   );
-  const stored = Math.min(mostCalls, counters.episodes) - added.length;
-  return stored <= 0 ? added.slice(-mostCalls) : [...draft.context.episodes(id, stored), ...added];
+  const stored = Math.min(mostEpisodes, counters.episodes) - added.length;
+  return stored <= 0 ? added.slice(-mostEpisodes) : [...draft.context.episodes(id, stored), ...added];
 };
 
 /** The calls of a run get a line each: the newest 24, as many of them as fit into 2 000 characters. */

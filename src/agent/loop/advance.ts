@@ -189,16 +189,16 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
 const mayEnd = (run: Run): boolean =>
   run.ending !== null || run.cancel !== null || run.stop !== null || runDeadlineOf(run) !== null;
 
-/** A thread in the queue is skipped while nobody else releases a slot. */
-const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
-  run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
+/** A thread in the queue has nothing to do while no slot is free. */
+const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
+  run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
 
 /** It tells whether a called agent works on a task that was cancelled meanwhile. */
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
 /** A thread does everything that needs nothing external. Returns whether others have to be checked again. */
-const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
+const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;
   if (thread.run === null) {
@@ -207,7 +207,7 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots): b
     return true;
   }
   if (worksOnCancelledTask(draft, thread)) stopChild(draft, threadId, "task cancelled", false);
-  if (isHeldBack(draft, threadOf(draft, threadId), slots)) return false;
+  if (areFull && isQueued(draft, threadOf(draft, threadId))) return false;
   wakeCalls(draft, threadId);
   if (thread.child?.question != null) expireQuestion(draft, threadId);
   const moved = advanceThread(draft, threadId, by, slots);
@@ -225,8 +225,12 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
   while (moved) {
     moved = false;
     for (const ended of draft.runs) if (ended.thread === "main") pruneTree(draft, ended.id);
+    // Slots are taken and released by threads that move, and counted over all of them.
+    let areFull = slots.areFull();
     for (const id of Object.keys(draft.state.threads)) {
-      if (tickThread(draft, id, by, slots)) moved = true;
+      if (!tickThread(draft, id, by, slots, areFull)) continue;
+      moved = true;
+      areFull = slots.areFull();
     }
   }
   setClocks(draft, (id) => waitsForPeople(draft.state, id));

@@ -38,7 +38,7 @@ const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResol
 
 /** A thread may work if a slot is left after those that wait longer, and its agent's concurrency allows it. */
 export interface Slots {
-  readonly full: () => boolean;
+  readonly areFull: () => boolean;
   readonly has: (threadId: string) => boolean;
 }
 
@@ -46,7 +46,7 @@ export const createSlots = (draft: Draft): Slots => {
   const { agents, maxRunningThreads } = draft.context;
   const room = (): SlotUsage => slotUsageOf(draft.state, maxRunningThreads);
   return {
-    full: () => room().free <= 0,
+    areFull: () => room().free <= 0,
     has: (threadId) => {
       const now = room();
       const thread = draft.state.threads[threadId];
