@@ -331,3 +331,9 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     run: async (args, context) => (run ?? refuseToRun)(typed(args), context),
   };
 }
+
+/** Puts fields over those of a value. Its getters stay getters: a spread would compute what may never be asked for. */
+export const withFields = <T extends object>(value: T, fields: Partial<T>): T => {
+  const all = { ...Object.getOwnPropertyDescriptors(value), ...Object.getOwnPropertyDescriptors(fields) };
+  return Object.defineProperties({}, all) as T;
+};

@@ -1,12 +1,12 @@
 import { unsetSecretText } from "../../config/document/references.ts";
 import type { Team } from "../../config/team.ts";
 import type { BrowserReach } from "../../tools/egress/browser-page.ts";
-import type { Tool, Toolbox, ToolContext } from "../../tools/define-tool.ts";
+import type { Tool, Toolbox } from "../../tools/define-tool.ts";
+import { withFields } from "../../tools/define-tool.ts";
 import type { Egress, EgressCode } from "../../tools/egress/egress.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { toolError } from "../../tools/errors.ts";
-import type { ToolReach } from "../../tools/reach.ts";
 import { createReach, noBrowser } from "../../tools/reach.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import { withBoundHeaders } from "../secrets/bound-headers.ts";
@@ -31,30 +31,23 @@ const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
   unavailable: "unavailable",
 };
 
-/** Adds this access to a tool's context; the sandbox is still made only on demand. */
-const extendContext = (context: ToolContext, reach: ToolReach): ToolContext => {
-  const fields = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(reach) };
-  return Object.defineProperties({}, fields) as ToolContext;
-};
-
 const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): Tool => {
   const { secrets = [], hosts = [] } = tool;
   if (hosts.length === 0) return tool;
-  return {
-    ...tool,
+  return withFields(tool, {
     run: async (args, context) => {
       const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
       if (unset !== undefined) return toolError("unavailable", unsetSecretText(tool.name));
       const reach = createReach(tool, values, { egress, signal: context.signal, browser });
       try {
-        return await tool.run(args, extendContext(context, reach));
+        return await tool.run(args, withFields(context, reach));
       } catch (error) {
         if (!(error instanceof EgressError)) throw error;
         return toolError(egressErrorCodes[error.code], error.message.slice(error.code.length + 2));
       }
     },
-  };
+  });
 };
 
 /**

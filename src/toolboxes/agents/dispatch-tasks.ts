@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defineTool } from "../../tools/define-tool.ts";
+import { defineTool, withFields } from "../../tools/define-tool.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 
@@ -22,4 +22,4 @@ const declaredTool = defineTool({
 });
 
 /** The session gets the graph unchanged and reports all of its mistakes at once. */
-export const dispatchTasks: Tool = { ...declaredTool, params: z.looseObject({}) };
+export const dispatchTasks: Tool = withFields(declaredTool, { params: z.looseObject({}) });

@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../chat/json.ts";
 import type { Tool, Toolbox } from "../../tools/define-tool.ts";
+import { withFields } from "../../tools/define-tool.ts";
 import { isList } from "../../tools/schema/keywords.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { answerChild } from "./answer-child.ts";
@@ -38,13 +39,13 @@ const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] 
 };
 
 /** The same tool, with permissions judged by the agents that its call names. */
-export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool => ({
-  ...tool,
-  subject: (args) => agentsOf(tool, args, nameOf),
-  ...(tool.does === undefined
-    ? {}
-    : { acts: (args) => agentsOf(tool, args, nameOf).map((subject) => ({ act: "delegate", subject })) }),
-});
+export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool =>
+  withFields(tool, {
+    subject: (args) => agentsOf(tool, args, nameOf),
+    ...(tool.does === undefined
+      ? {}
+      : { acts: (args) => agentsOf(tool, args, nameOf).map((subject) => ({ act: "delegate", subject })) }),
+  });
 
 /** The parts of the toolbox that an agent gets if it may delegate at all. */
 export interface AgentsToolboxParts {

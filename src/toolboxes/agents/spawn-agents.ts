@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defineTool } from "../../tools/define-tool.ts";
+import { defineTool, withFields } from "../../tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../tools/define-tool.ts";
 import type { ChildTask, SessionRequest, StartChildren } from "../../tools/session-request.ts";
 import { childVolatile, listLimit, taskSchema } from "./parameters.ts";
@@ -65,7 +65,7 @@ const defineSpawn = (
     limit: listLimit,
     request: startRequestOf,
   });
-  return { ...declared, params: readParamsFor(standard) };
+  return withFields(declared, { params: readParamsFor(standard) });
 };
 
 export const spawnAgents = defineSpawn("cancel", {
