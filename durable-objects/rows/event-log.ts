@@ -1,5 +1,5 @@
 import type { EventText } from "../../src/session/event-lines.ts";
-import { packText, unpackText } from "./pack.ts";
+import { dictionaryOf, packText, unpackText } from "./pack.ts";
 
 /**
  * The log of events, with the rows of the ledger and of edits. A commit is appended to the tail of the log, which stands in main's row
@@ -89,9 +89,12 @@ interface PackRow extends Record<string, SqlStorageValue> {
   readonly pack: ArrayBuffer;
 }
 
-const readDictionary = (sql: SqlStorage): string | null => {
-  const [found] = sql.exec<PackRow>("SELECT * FROM events ORDER BY last LIMIT 1").toArray();
-  return found === undefined ? null : unpackText(found.pack, null);
+const readPack = (sql: SqlStorage, which: string, ...values: SqlStorageValue[]): PackRow | undefined =>
+  sql.exec<PackRow>(`SELECT * FROM events ${which} LIMIT 1`, ...values).toArray()[0];
+
+const readDictionary = (sql: SqlStorage): Uint8Array | null => {
+  const found = readPack(sql, "ORDER BY last");
+  return found === undefined ? null : dictionaryOf(found.pack);
 };
 
 const readTail = (sql: SqlStorage): string =>
@@ -152,18 +155,20 @@ export const addToNewest = (
   return { text, keepsTail: true, rows, length: length + text.length };
 };
 
-const unpackRows = (sql: SqlStorage, { first, pack }: PackRow): readonly LogRow[] =>
-  parseRows(unpackText(pack, first === 1 ? null : readDictionary(sql)), first);
-
-const readPack = (sql: SqlStorage, which: string, ...values: SqlStorageValue[]): PackRow | undefined =>
-  sql.exec<PackRow>(`SELECT * FROM events ${which} LIMIT 1`, ...values).toArray()[0];
+/** Creates what unpacks the packs of one reading, which share the dictionary. */
+const createUnpacker = (sql: SqlStorage): ((row: PackRow) => readonly LogRow[]) => {
+  let dictionary: Uint8Array | null = null;
+  return ({ first, pack }) =>
+    parseRows(unpackText(pack, first === 1 ? null : (dictionary ??= readDictionary(sql))), first);
+};
 
 /** Yields the rows of the log, the newest first, on demand. */
 export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
   yield* readTailRows(sql).toReversed();
+  const unpack = createUnpacker(sql);
   let pack = readPack(sql, "ORDER BY last DESC");
   while (pack !== undefined) {
-    yield* unpackRows(sql, pack).toReversed();
+    yield* unpack(pack).toReversed();
     pack = readPack(sql, "WHERE last < ? ORDER BY last DESC", pack.first);
   }
 }
@@ -171,9 +176,10 @@ export function* readLogBackwards(sql: SqlStorage): Generator<LogRow> {
 /** Yields the rows that end after a cursor, in order: pack by pack, and the tail. */
 export function* readLog(sql: SqlStorage, after: number): Generator<readonly LogRow[]> {
   const nextPack = (seen: number): PackRow | undefined => readPack(sql, "WHERE last > ? ORDER BY last", seen);
+  const unpack = createUnpacker(sql);
   let seen = after;
   for (let pack = nextPack(seen); pack !== undefined; pack = nextPack(seen)) {
-    yield unpackRows(sql, pack);
+    yield unpack(pack);
     seen = pack.last;
   }
   yield readTailRows(sql).filter((row) => lastOf(row) > seen);

@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 
-/** Packs texts that are rarely read. A dictionary is a text whose phrases the packed one repeats. */
+/** Packs texts that are rarely read. A dictionary is the beginning of a text whose phrases the packed one repeats. */
 
 const level = 6;
 
@@ -9,16 +9,16 @@ const chunkSize = 4_096;
 
 const dictionaryBytes = 16_384;
 
-/** A character takes a byte at least, so that what follows the first ones is not encoded in vain. */
-const dictionaryOf = (text: string | null): { readonly dictionary?: Uint8Array } =>
-  text === null
-    ? {}
-    : { dictionary: new TextEncoder().encode(text.slice(0, dictionaryBytes)).subarray(0, dictionaryBytes) };
+const options = (dictionary: Uint8Array | null) => (dictionary === null ? {} : { dictionary });
 
-export const packText = (text: string, dictionary: string | null): ArrayBuffer => {
-  const bytes = deflateRawSync(text, { level, chunkSize, ...dictionaryOf(dictionary) });
+export const packText = (text: string, dictionary: Uint8Array | null): ArrayBuffer => {
+  const bytes = deflateRawSync(text, { level, chunkSize, ...options(dictionary) });
   return new Uint8Array(bytes).buffer;
 };
 
-export const unpackText = (pack: ArrayBuffer, dictionary: string | null): string =>
-  new TextDecoder().decode(inflateRawSync(pack, dictionaryOf(dictionary)));
+export const unpackText = (pack: ArrayBuffer, dictionary: Uint8Array | null): string =>
+  new TextDecoder().decode(inflateRawSync(pack, options(dictionary)));
+
+/** Returns the dictionary that a pack without one is for others. */
+export const dictionaryOf = (pack: ArrayBuffer): Uint8Array =>
+  inflateRawSync(pack).subarray(0, dictionaryBytes);
