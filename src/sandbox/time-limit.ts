@@ -21,6 +21,27 @@ export const startTimeLimit = (ms: number, outer?: AbortSignal): TimeLimit => {
   };
 };
 
+/** Time limits that are stopped together. */
+export interface TimeLimits {
+  /** Returns the signal of a further one. */
+  readonly start: (ms: number, outer: AbortSignal) => AbortSignal;
+  readonly stop: () => void;
+}
+
+export const createTimeLimits = (): TimeLimits => {
+  const limits: TimeLimit[] = [];
+  return {
+    start: (ms, outer) => {
+      const limit = startTimeLimit(ms, outer);
+      limits.push(limit);
+      return limit.signal;
+    },
+    stop: () => {
+      for (const { stop } of limits) stop();
+    },
+  };
+};
+
 /** Does work that heeds a signal, for so many milliseconds at most. */
 export const limitTime = async <T>(
   ms: number,

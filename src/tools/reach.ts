@@ -1,4 +1,5 @@
 import type { BrowserReach } from "./egress/browser-page.ts";
+import type { TimeLimits } from "../sandbox/time-limit.ts";
 import type { Egress } from "./egress/egress.ts";
 
 /** A tool reaches outside its session only through references to secrets and the hosts that it declares. */
@@ -27,7 +28,7 @@ export interface ReachRequest {
   readonly maxBytes?: number | null;
   /** Ends the request; the end of the call ends it, too. */
   readonly signal?: AbortSignal;
-  /** Milliseconds from connect to the end of the body. */
+  /** Milliseconds from connect to the end of the body, which is read before the call ends. */
   readonly timeout?: number;
   /** The address of the page that makes the request, which opens no private target to a public page. */
   readonly from?: string;
@@ -93,15 +94,20 @@ const standardBytes = 1_048_576;
 const isList = (text: SealedText | URL | Uint8Array): text is readonly (string | Secret)[] =>
   Array.isArray(text);
 
-/** Creates the reach of one run of a tool. `values` are its secrets by name; `signal` ends its requests. */
+interface ReachSources {
+  readonly egress: Egress;
+  /** Ends the requests. */
+  readonly signal: AbortSignal;
+  /** Limits a request, until the tool's run ends. */
+  readonly limit: TimeLimits["start"];
+  readonly browser?: BrowserReach;
+}
+
+/** Creates the reach of one run of a tool. `values` are its secrets by name. */
 export const createReach = (
   { hosts = [] }: DeclaredReach,
   values: ReadonlyMap<string, string>,
-  {
-    egress,
-    signal,
-    browser = noBrowser,
-  }: { readonly egress: Egress; readonly signal: AbortSignal; readonly browser?: BrowserReach },
+  { egress, signal, limit, browser = noBrowser }: ReachSources,
 ): ToolReach => {
   const references = new Map([...values.keys()].map((name) => [name, createReference(name)]));
   const piece = (part: string | Secret): string =>
@@ -116,8 +122,9 @@ export const createReach = (
     secret: (name) => references.get(name) ?? refuseUndeclared(name),
     egress: async (
       address,
-      { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes, ...more } = {},
+      { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes, timeout, ...more } = {},
     ) => {
+      const ends = more.signal === undefined ? signal : AbortSignal.any([signal, more.signal]);
       const answer = await egress(opened(address), {
         ...(method === undefined ? {} : { method }),
         headers: Object.entries(headers).map(([name, value]): [string, string] => [name, opened(value)]),
@@ -125,7 +132,7 @@ export const createReach = (
         redirects,
         maxBytes,
         ...more,
-        signal: more.signal === undefined ? signal : AbortSignal.any([signal, more.signal]),
+        signal: timeout === undefined ? ends : limit(timeout, ends),
         secrets: [...values.values()],
         ...(hosts.includes(anyHost) ? {} : { origins: hosts }),
       });

@@ -23,6 +23,7 @@ const server = createServer((request, response) => {
   request.on("data", (piece: Buffer) => (body += piece.toString()));
   request.on("end", () => {
     seen.push({ url: request.url ?? "", headers: request.headers, body });
+    if (request.url === "/endless") return void response.write("and so on");
     if (redirect !== "") response.writeHead(302, { location: redirect });
     response.end(`you sent ${String(request.headers["authorization"])} ${body}`);
   });
@@ -99,6 +100,27 @@ test("★ TB-37: another host than the declared one is egress_denied, and nothin
     expect(eventsOf(bench, "tool_call_end")[0]).toMatchObject({ outcome: "error" });
   }
   expect(seen).toEqual([]);
+});
+
+test("TB-18: a request's timeout covers a body that never ends", async () => {
+  const failed: string[] = [];
+  const bench = await calling(async ({ egress }) => {
+    const request = egress(`${origin()}/endless`, { timeout: 50 });
+    return read(request).catch((error: unknown) => {
+      failed.push((error as Error).name);
+      return "it took too long";
+    });
+  });
+  expect(failed).toEqual(["TimeoutError"]);
+  expect(lastText(bench, "tool")).toBe("it took too long");
+});
+
+test("TB-18: a request's timeout leaves no timer when its call has ended", async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const bench = await calling(({ egress }) => read(egress(`${origin()}/`, { timeout: 600_000 })));
+  expect(lastText(bench, "tool")).toContain("you sent");
+  await expect.poll(timers).toBeLessThanOrEqual(before);
 });
 
 test("TB-18, TB-37: a redirect to a host that is not declared is refused", async () => {

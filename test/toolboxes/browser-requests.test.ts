@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createEgress } from "../../src/tools/egress/egress.ts";
 import type { Egress } from "../../src/tools/egress/egress.ts";
 import { createReach } from "../../src/tools/reach.ts";
+import { createTimeLimits } from "../../src/sandbox/time-limit.ts";
 import type { JsonObject } from "../../src/chat/json.ts";
 import type { DevtoolsEvent } from "../../src/toolboxes/browser/devtools.ts";
 import { followPage } from "../../src/toolboxes/browser/page-events.ts";
@@ -11,7 +12,11 @@ import type { PageRequest } from "../../src/toolboxes/browser/requests.ts";
 /** The requests of a page, made by the egress. */
 
 const reachOf = (egress: Egress) =>
-  createReach({ hosts: ["*"] }, new Map(), { egress, signal: new AbortController().signal });
+  createReach({ hosts: ["*"] }, new Map(), {
+    egress,
+    signal: new AbortController().signal,
+    limit: createTimeLimits().start,
+  });
 
 const asking = (url: string): PageRequest => ({ url, method: "GET", headers: [], body: null });
 const target = asking("https://a.example/");

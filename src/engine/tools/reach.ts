@@ -1,3 +1,4 @@
+import { createTimeLimits } from "../../sandbox/time-limit.ts";
 import { unsetSecretText } from "../../config/document/references.ts";
 import type { Team } from "../../config/team.ts";
 import type { BrowserReach } from "../../tools/egress/browser-page.ts";
@@ -39,12 +40,15 @@ const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): 
       const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
       if (unset !== undefined) return toolError("unavailable", unsetSecretText(tool.name));
-      const reach = createReach(tool, values, { egress, signal: context.signal, browser });
+      const { start: limit, stop } = createTimeLimits();
+      const reach = createReach(tool, values, { egress, signal: context.signal, limit, browser });
       try {
         return await tool.run(args, withFields(context, reach));
       } catch (error) {
         if (!(error instanceof EgressError)) throw error;
         return toolError(egressErrorCodes[error.code], error.message.slice(error.code.length + 2));
+      } finally {
+        stop();
       }
     },
   });
