@@ -2,6 +2,7 @@ import type { TransactionContext } from "../src/agent/transaction/draft.ts";
 import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
+import type { PendingWait } from "./alarms/timers.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 /** Connects the session to the gates, which are one object per provider; an answer after 2 s counts as none. */
@@ -26,18 +27,18 @@ const ignore = (): void => undefined;
 /** The session as its knowledge of health sees it. */
 interface HealthHost {
   readonly now: () => number;
-  readonly whileDriving: (ms: number, work: () => void) => void;
+  readonly whileDriving: (ms: number, work: () => void) => PendingWait | null;
 }
 
 interface SeenHealth {
   readonly askedAt: number;
   readonly readAt: number;
-  /** Until then no further read is scheduled. */
-  readonly rereadAt: number;
+  /** The next read, while a model cools down. */
+  readonly reread: PendingWait | null;
   readonly rows: readonly HealthRow[];
 }
 
-const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, rereadAt: -Infinity, rows: [] };
+const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, reread: null, rows: [] };
 
 /** Holds what this session read of its providers' health. */
 const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
@@ -48,10 +49,9 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
   const knownOf = (provider: string): SeenHealth => seen.get(provider) ?? unseen;
   const store = (provider: string, rows: readonly HealthRow[]): void => {
     const known = knownOf(provider);
-    const isDue = known.rereadAt <= now() && !rows.every(({ available }) => available);
-    const rereadAt = isDue ? now() + coolingPeriodMs : known.rereadAt;
-    seen.set(provider, { ...known, readAt: now(), rereadAt, rows });
-    if (isDue) whileDriving(coolingPeriodMs, () => void read(provider, null));
+    const isSettled = known.reread?.isPending() === true || rows.every(({ available }) => available);
+    const reread = isSettled ? known.reread : whileDriving(coolingPeriodMs, () => void read(provider, null));
+    seen.set(provider, { ...known, readAt: now(), reread, rows });
   };
   const read = async (provider: string, claim: string | null): Promise<void> => {
     const rows = await stub(provider)

@@ -1,3 +1,4 @@
+import type { PendingWait } from "./timers.ts";
 import { createMovableTimer, createTimerPool, createWaitGroup } from "./timers.ts";
 
 /** Owns the object's one alarm. After a crash inside `alarm()` the platform reruns it, so a drive must not move it. */
@@ -10,8 +11,8 @@ export interface Clock {
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
-  /** Calls `run` in about `ms` if the drive of now still goes on then: what rests may sleep at once. */
-  readonly whileDriving: (ms: number, run: () => void) => void;
+  /** Calls `run` in about `ms` if the drive of now still goes on then; null without one: what rests may sleep at once. */
+  readonly whileDriving: (ms: number, run: () => void) => PendingWait | null;
   /** Wakes at `at` as well, unless it is null; this counts from the next `rest`. */
   readonly alsoWakeAt: (at: number | null) => void;
 }
@@ -84,9 +85,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       rest(false, at);
     },
     after: timers.after,
-    whileDriving: (ms, run) => {
-      if (driving) driveWaits.after(ms, run);
-    },
+    whileDriving: (ms, run) => (driving ? driveWaits.after(ms, run) : null),
     alsoWakeAt: (at) => {
       extra = at;
     },

@@ -9,6 +9,11 @@ interface TimerPool {
   readonly rest: () => void;
 }
 
+/** A wait that is over when it has run or was cancelled. */
+export interface PendingWait {
+  readonly isPending: () => boolean;
+}
+
 interface TimerWait {
   readonly at: number;
   readonly run: () => void;
@@ -82,11 +87,19 @@ export const createMovableTimer = (
 
 /** Creates waits that are cancelled together. */
 export const createWaitGroup = (timers: TimerPool) => {
-  const waits: { cancel(): void }[] = [];
+  const waits = new Set<{ cancel(): void }>();
   return {
-    after: (ms: number, run: () => void): void => void waits.push(timers.after(ms, run)),
+    after: (ms: number, run: () => void): PendingWait => {
+      const wait = timers.after(ms, () => {
+        waits.delete(wait);
+        run();
+      });
+      waits.add(wait);
+      return { isPending: () => waits.has(wait) };
+    },
     cancel: (): void => {
-      for (const wait of waits.splice(0)) wait.cancel();
+      for (const wait of waits) wait.cancel();
+      waits.clear();
     },
   };
 };

@@ -45,17 +45,27 @@ const askPerson = (context: WorkContext, work: EffectWork, question: EffectQuest
   return null;
 };
 
+interface OwnTimer {
+  readonly pause: () => void;
+  readonly go: () => void;
+  /** Ends the effect's time: a model call that ends later does not let it go on. */
+  readonly end: () => void;
+}
+
 /** Measures an effect's own time, which stands still while the effect waits for a model. */
-const createOwnTimer = (
-  { host }: WorkContext,
-  late: () => void,
-): { readonly pause: () => void; readonly go: () => void } => {
+const createOwnTimer = ({ host }: WorkContext, late: () => void): OwnTimer => {
   let timer: { cancel(): void } | null = null;
+  let isOver = false;
+  const pause = (): void => timer?.cancel();
   return {
-    pause: () => timer?.cancel(),
+    pause,
     go: () => {
-      timer?.cancel();
-      timer = host.after(ownTimeMs, late);
+      pause();
+      if (!isOver) timer = host.after(ownTimeMs, late);
+    },
+    end: () => {
+      isOver = true;
+      pause();
     },
   };
 };
@@ -111,7 +121,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
         end.resolve({ kind: "failed", error: error instanceof Error ? error.message : String(error) }),
     );
   const ended = await end.promise;
-  watch.pause();
+  watch.end();
   return ended;
 };
 

@@ -298,7 +298,7 @@ const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
 interface CallTime {
   /** Returns the deadline in milliseconds since the epoch. */
   readonly deadline: () => number;
-  /** Waits for `ms`, or until the call ends. */
+  /** Waits for `ms`, or until the call ends; not at all after that. */
   readonly pause: (ms: number) => Promise<void>;
   readonly cancel: () => void;
 }
@@ -324,7 +324,8 @@ const createCallTime = (
   return {
     deadline: () => deadline,
     cancel: () => timer.cancel(),
-    pause: (wait) => {
+    pause: async (wait) => {
+      if (ending.asked()) return;
       extend(wait);
       const { promise, resolve } = Promise.withResolvers<void>();
       const pausing = host.after(wait, resolve);

@@ -15,9 +15,15 @@ export const startTimeLimit = (ms: number, outer?: AbortSignal): TimeLimit => {
   const controller = new AbortController();
   const end = (): void => controller.abort(new DOMException(`not done within ${ms} ms`, "TimeoutError"));
   const timer = setTimeout(end, Math.min(ms, longestTimerMs));
+  const forget = (): void => clearTimeout(timer);
+  if (outer?.aborted === true) forget();
+  outer?.addEventListener("abort", forget, { once: true });
   return {
     signal: outer === undefined ? controller.signal : AbortSignal.any([outer, controller.signal]),
-    stop: () => clearTimeout(timer),
+    stop: () => {
+      forget();
+      outer?.removeEventListener("abort", forget);
+    },
   };
 };
 

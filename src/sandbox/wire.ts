@@ -75,20 +75,23 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
         headers: { ...named, ...headers },
         body: body ?? null,
         ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
-        signal: signal ?? null,
+        signal: limit.signal,
       });
-      let response: Response;
+      const answer = async (): Promise<Response> => {
+        const response = await fetcher.fetch(request);
+        if (limit.signal.aborted) await response.body?.cancel();
+        memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
+        if (!response.ok) throw await readRefusal(response);
+        return response;
+      };
       try {
-        response = await unlessAborted(fetcher.fetch(request), limit.signal);
+        return await unlessAborted(answer(), limit.signal);
       } catch (error) {
-        if (signal?.aborted === true) throw error;
+        if (signal?.aborted === true || error instanceof SandboxError) throw error;
         throw createUnreachable(limit.signal.aborted ? "no answer in time" : "the connection failed");
       } finally {
         limit.stop();
       }
-      memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
-      if (!response.ok) throw await readRefusal(response);
-      return response;
     },
   };
 }

@@ -123,6 +123,17 @@ test("TB-18: a request's timeout leaves no timer when its call has ended", async
   await expect.poll(timers).toBeLessThanOrEqual(before);
 });
 
+test("a tool that waits after its call has ended waits for nothing, and leaves no timer", async () => {
+  const late = Promise.withResolvers<void>();
+  const bench = await calling(async ({ pause }) => {
+    setImmediate(() => setImmediate(() => void pause(100_000).then(late.resolve)));
+    return "here";
+  });
+  await late.promise;
+  expect(lastText(bench, "tool")).toBe("here");
+  expect(bench.leftTimers()).toBe(0);
+});
+
 test("TB-18, TB-37: a redirect to a host that is not declared is refused", async () => {
   redirect = "https://elsewhere.example.org/";
   const bench = await calling(({ egress }) => read(egress(`${origin()}/`)));

@@ -25,3 +25,13 @@ test("work under a time limit leaves no timer, whether it succeeds or fails", as
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
+
+test("a time limit whose outer signal has aborted, before or meanwhile, has no timer", () => {
+  vi.useFakeTimers();
+  startTimeLimit(1_000, AbortSignal.abort());
+  const outer = new AbortController();
+  startTimeLimit(1_000, outer.signal);
+  outer.abort();
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});

@@ -163,6 +163,8 @@ export interface Bench {
   readonly logs: readonly Readonly<Record<string, unknown>>[];
   /** Resolves when the driver says that nothing is being worked on: an alarm's drive ends then. */
   drive(): Promise<void>;
+  /** Timers of a session at rest, each of which would keep its object in memory. */
+  leftTimers(): number;
   /** When the session wants to wake by itself. */
   alarm(): number | null;
   now(): number;
@@ -543,6 +545,7 @@ export const openBench = ({
     },
     drive: async () => wake()?.driver.idle(),
     alarm: () => isolate.alarm,
+    leftTimers: () => (isolate.busy ? 0 : isolate.timers.size),
     now: () => now,
     writes: () => writes,
     cutAt: (write) => {

@@ -41,6 +41,7 @@ export const checkInvariants = (bench: Bench, inputs: readonly string[], probe?:
   expect(answered, "I9: each answered model call is in the ledger once").toBe(
     events.filter(({ type }) => type === "llm_finish").length,
   );
+  expect(bench.leftTimers(), "a session at rest has no timer").toBe(0);
   for (const { id, chat, tokens } of Object.values(bench.state().threads))
     expect(tokens, `the tokens of ${id} are those of its chat`).toBe(
       chat.reduce((sum, message) => sum + shownTokens(message), 0),

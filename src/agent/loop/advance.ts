@@ -179,7 +179,9 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
       else awaitBudget(draft, threadId);
       return moved;
     }
-    if (!ensureAgentPresent(draft, threadId, step)) return moved;
+    const told = draft.events.length;
+    // A run that begins to wait for its agent, or ends without it, releases its slot.
+    if (!ensureAgentPresent(draft, threadId, step)) return moved || draft.events.length > told;
     leaveSlotQueue(draft, threadId);
     if (isGoingOn(step)) markRunResumed(draft, threadId, by);
     takeStep(draft, threadId, step);

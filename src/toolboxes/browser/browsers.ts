@@ -53,6 +53,7 @@ export const acquireBrowser = async (
       const seconds = Math.ceil(wait / 1_000);
       throw new BrowserFailure("unavailable", `all browsers are in use; try again in ${seconds} s`);
     }
+    life.throwIfAborted();
     await pause(Math.max(wait, standardWaitMs));
   }
 };

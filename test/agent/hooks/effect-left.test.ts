@@ -37,6 +37,7 @@ const left = async (end: (call: Promise<unknown>) => Promise<object>): Promise<v
   expect(lastResult(bench).usage.total).toBe(sum);
   expect(sum).toBeGreaterThan(500);
   expect(leases(stage)).toEqual([]);
+  expect(bench.leftTimers(), "an effect that has ended has no time").toBe(0);
 };
 
 test("EF-39 MO-33: an effect that goes on without its call's reply: the call is broken off, and stands in the ledger", () =>

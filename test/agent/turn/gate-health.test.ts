@@ -46,7 +46,11 @@ const gatesAt = (now: () => number) => {
       return rows;
     },
   });
-  const whileDriving = (ms: number, work: () => void): void => void waits.push({ at: now() + ms, work });
+  const whileDriving = (ms: number, work: () => void) => {
+    const wait = { at: now() + ms, work };
+    waits.push(wait);
+    return { isPending: () => wait.at > now() };
+  };
   const gates = createGates((name) => stub(name) as never, { now, whileDriving });
   return { gates, waits, reset: () => states.clear() };
 };

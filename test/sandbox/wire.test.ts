@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { createWire } from "../../src/sandbox/wire.ts";
+
+/** A sandbox that answers late, or never to the end: no request outlives its time. */
+
+const endless = (): { readonly body: ReadableStream; readonly wasCancelled: () => boolean } => {
+  let cancelled = false;
+  const body = new ReadableStream({ cancel: () => void (cancelled = true) });
+  return { body, wasCancelled: () => cancelled };
+};
+
+const wireTo = (answer: (request: Request) => Promise<Response>) =>
+  createWire({ fetch: answer }, "s1", {}, { instance: null });
+
+const get = { method: "GET", path: "/fs/stat", timeoutMs: 30 } as const;
+
+const timedOut = { code: "exec_transport_error", message: expect.stringContaining("no answer in time") };
+
+test("a request that is not answered in time is aborted, and an answer that comes all the same is not kept open", async () => {
+  const late = Promise.withResolvers<Response>();
+  let signal: AbortSignal | null = null;
+  const wire = wireTo((request) => {
+    ({ signal } = request);
+    return late.promise;
+  });
+  await expect(wire.send(get)).rejects.toMatchObject(timedOut);
+  expect(signal).toMatchObject({ aborted: true });
+  const { body, wasCancelled } = endless();
+  late.resolve(new Response(body));
+  await expect.poll(wasCancelled).toBe(true);
+});
+
+test("a refusal whose text never ends takes no longer than the request may", async () => {
+  const wire = wireTo(async () => new Response(endless().body, { status: 500 }));
+  await expect(wire.send(get)).rejects.toMatchObject(timedOut);
+});
+
+test("the time is for the answer's beginning: its body may come for as long as the caller wants", async () => {
+  const abort = new AbortController();
+  let signal: AbortSignal | null = null;
+  const wire = wireTo(async (request) => {
+    ({ signal } = request);
+    return new Response(endless().body);
+  });
+  await wire.send({ ...get, timeoutMs: 20, signal: abort.signal });
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  expect(signal).toMatchObject({ aborted: false });
+  abort.abort();
+  expect(signal).toMatchObject({ aborted: true });
+});
