@@ -132,6 +132,30 @@ test("CF-34: after 24 hours the run fails config_changed, with what was lacking"
   expect(bench.alarm()).toBeNull();
 });
 
+test("CF-34 AG-15: a called agent that fails after 24 hours lets its caller go on at once", async () => {
+  const crew = (toolboxes: string, first: string): string => `
+providers:
+  - { name: l, kind: scripted, model: m, script: { script: 1, replies: [{ reply: [{ call: delegate_to_agent, args: { agent: hand, task: Dig, context: "" } }] }, { reply: [{ text: over }] }] } }
+  - { name: h, kind: scripted, model: m, script: { script: 1, replies: [{ reply: [${first}] }, { reply: [{ text: dug }] }] } }
+agents:
+  - { name: lead, provider: l, toolboxes: [], effects: [] }
+  - { name: hand, provider: h, description: Digs., toolboxes: ${toolboxes}, effects: [] }
+defaults: { delegation: {} }`;
+  const old = await deployedOf(crew("[probe]", "{ call: look }"), {
+    toolboxes: [createProbe(false).toolbox],
+  });
+  const bench = opened(old);
+  bench.send("Go");
+  await bench.steps();
+  bench.deploy(await afterDeploy(old, crew("[]", "{ text: no }"), {}));
+  await bench.idle();
+  expect(lastEvent(bench, "run_waiting")).toMatchObject({ on: [{ kind: "config" }] });
+  await bench.tick(86_400_000);
+  await bench.idle();
+  const ends = bench.events().flatMap((event) => (event.type === "run_end" ? [event.data.reason] : []));
+  expect(ends).toEqual(["config_changed", "end_turn"]);
+});
+
 test("CF-34 RE-3: the deadline of a run that waits for its agent fires in its own second", async () => {
   const timed = (toolboxes: string): string =>
     team("Old", toolboxes).replace(

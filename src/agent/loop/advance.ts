@@ -180,7 +180,7 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
       return moved;
     }
     const told = draft.events.length;
-    // A run that begins to wait for its agent, or ends without it, releases its slot.
+    // A run that begins to wait for its agent releases its slot; one that ends without it lets its caller go on.
     if (!ensureAgentPresent(draft, threadId, step)) return moved || draft.events.length > told;
     leaveSlotQueue(draft, threadId);
     if (isGoingOn(step)) markRunResumed(draft, threadId, by);

@@ -49,7 +49,7 @@ const gatesAt = (now: () => number) => {
   const whileDriving = (ms: number, work: () => void) => {
     const wait = { at: now() + ms, work };
     waits.push(wait);
-    return { isPending: () => wait.at > now() };
+    return { isPending: () => waits.includes(wait) && wait.at > now() };
   };
   const gates = createGates((name) => stub(name) as never, { now, whileDriving });
   return { gates, waits, reset: () => states.clear() };
@@ -165,6 +165,23 @@ test("MO-28: a session follows a reset within 30 s, also in the middle of a long
   reset();
   await pass(30_000);
   expect(isCooling()).toBe(false);
+});
+
+test("MO-28: a model's health is read again in the next drive, too, when the end of one took the time for it", async () => {
+  const { gates, waits } = gatesAt(() => 0);
+  const fail = async (): Promise<void> => {
+    gates
+      .gate("script")
+      .ended("a", false, { model: "play", code: "quota_exceeded", exhausted: true, usage: null });
+    await hop();
+    await hop();
+  };
+  await fail();
+  await fail();
+  expect(waits).toHaveLength(1);
+  waits.length = 0;
+  await fail();
+  expect(waits).toHaveLength(1);
 });
 
 test("MO-28: what a session knew of health before a rest steers no more", async () => {
