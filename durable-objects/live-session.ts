@@ -95,11 +95,12 @@ const catchErrors = (run: () => void, failed: (error: unknown) => void) => (): v
 /** Reads parts of the rows only when they are needed. */
 const rowReadersOf = (
   sql: SqlStorage,
+  isStored: () => boolean,
 ): Pick<Host, "media" | "recall" | "entries"> & { readonly episodes: Episodes } => ({
   episodes: createEpisodes(sql),
   media: (blob) => loadBlob(sql, blob) ?? "",
   recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
-  entries: entriesOf(sql),
+  entries: entriesOf(sql, isStored),
 });
 
 /** Returns what a session asks of its tenant and its team, and of MCP servers. */
@@ -166,7 +167,7 @@ export const createLiveSession = (
 ): LiveSession => {
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
-  const { episodes, ...rows } = rowReadersOf(storage.sql);
+  const { episodes, ...rows } = rowReadersOf(storage.sql, () => stored !== null || read() !== initial);
   const contexts = createTransactionContexts(parts, epoch, { ...rows, episodes }, storage.sql);
   const committer = createCommitter(parts, contexts, { stored, initial }, episodes);
   const { read } = committer;

@@ -1,10 +1,14 @@
 import type { EntryChange, EntryHead, EntryReader } from "../../src/agent/state/entries.ts";
 import type { Json } from "../../src/chat/message.ts";
 
-/** Rows of the shared stores are read when they are needed and written one by one. */
+/**
+ * Rows of the shared stores are read when they are needed and written one by one. A session that is being created has no
+ * tables yet.
+ */
 
-export const entriesOf = (sql: SqlStorage): EntryReader => ({
+export const entriesOf = (sql: SqlStorage, isStored: () => boolean): EntryReader => ({
   entry: (store, key) => {
+    if (!isStored()) return null;
     const [row] = sql
       .exec<{ revision: number; json: string }>(
         "SELECT revision, json FROM entries WHERE store = ? AND key = ?",
@@ -15,12 +19,14 @@ export const entriesOf = (sql: SqlStorage): EntryReader => ({
     return row === undefined ? null : { value: JSON.parse(row.json) as Json, revision: row.revision };
   },
   heads: (store) =>
-    sql
-      .exec<EntryHead & Record<string, SqlStorageValue>>(
-        "SELECT key, revision, size, head FROM entries WHERE store = ? ORDER BY key",
-        store,
-      )
-      .toArray(),
+    isStored()
+      ? sql
+          .exec<EntryHead & Record<string, SqlStorageValue>>(
+            "SELECT key, revision, size, head FROM entries WHERE store = ? ORDER BY key",
+            store,
+          )
+          .toArray()
+      : [],
 });
 
 export const writeEntries = (sql: SqlStorage, changes: readonly EntryChange[]): void => {

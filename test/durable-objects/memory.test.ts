@@ -22,6 +22,15 @@ const found = async (session: Session): Promise<unknown> =>
 
 const opened = (subject: string): Promise<Session> => create("mind", undefined, { metadata: { subject } });
 
+test("AG-41 AP-16: a session of an agent with a memory may be created with its first input", async () => {
+  const session = await create("mind", "Please remember where my boat lies", {
+    metadata: { subject: "eve" },
+  });
+  await session.quiet();
+  const ends = (await session.events()).flatMap(({ type, data }) => (type === "run_end" ? [data] : []));
+  expect(ends).toMatchObject([{ state: "completed" }]);
+});
+
 test("★ AG-41: what one session of a subject hears and keeps, another recalls and searches, through crashes; another subject's does not, and DELETE forgets it", async () => {
   const first = await opened("ada");
   await first.send("in1", "Please remember where my boat lies");
