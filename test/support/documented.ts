@@ -67,7 +67,7 @@ const misfitOfForm = (what: string, schema: z.ZodType, value: unknown): string |
   return `${what} is not what the documents say: ${issues.join("; ")} in ${JSON.stringify(value).slice(0, 600)}`;
 };
 
-/** Checks a page element by element: the same ones come in ever other company. */
+/** Checks a page element by element, since pages differ in what stands together, hardly in what it is. */
 const misfit = (what: string, schema: z.ZodType, value: unknown): string | null => {
   if (!isFields(value) || !Array.isArray(value["data"]) || value["data"].length < 2)
     return misfitOfForm(what, schema, value);
