@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { answerFromOutside } from "./support/outside.ts";
 import { ProjectOrder } from "./support/project-order.ts";
 import { slowestFiles } from "./support/slowest-files.ts";
 import { createSandboxBinding } from "./support/sandbox-binding.ts";
@@ -45,7 +46,7 @@ const withFreshIsolate = ["definitions", "migration"].map((name) => `test/durabl
 const testWorker = () =>
   cloudflareTest({
     wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
-    miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
+    miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() }, outboundService: answerFromOutside },
   });
 
 export const createConfig = (isDeep: boolean) => {

@@ -336,3 +336,13 @@ test("RE-C40: twenty crashes in a run of thirty turns lose and double nothing", 
   expect(new Set(executionsOf(session.id).map(({ key }) => key)).size).toBe(30);
   for (const watch of watches) watch.close();
 });
+
+test("SE-1: a session of each agent can be created with its first input", async () => {
+  const { body } = await api("GET", "/agents");
+  const agents = body["data"] as unknown as readonly { readonly name: string }[];
+  expect(agents.length).toBeGreaterThan(30);
+  const sessions = await Promise.all(agents.map(({ name }) => create(name, "Go on")));
+  await Promise.all(sessions.map((session) => session.call("POST", "/cancel", { body: {} })));
+  for (const session of sessions)
+    expect((await session.events())[1]).toMatchObject({ type: "input_accepted" });
+});

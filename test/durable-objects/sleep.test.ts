@@ -50,3 +50,26 @@ test("SE-34 MO-28: a session that rests while a model cools down leaves memory",
   await expectSleep(session);
   await gate.resetHealth();
 });
+
+test("SE-34: a session leaves memory after answers that do not end: of a site, an MCP server and a model", async () => {
+  const sessions = await Promise.all(
+    ["reader", "borrower", "speaker"].map((agent) => create(agent, "Go on")),
+  );
+  for (const session of sessions) {
+    await session.quiet();
+    await expectSleep(session);
+    expect(await endOf(session)).toMatchObject({ state: "completed" });
+  }
+});
+
+test("SE-34: a session leaves memory when a cancel has cut off a model's reply", async () => {
+  const session = await create("speaker");
+  const watch = await session.watch();
+  await session.send("i1", "Say half of it");
+  await watch.until(({ type }) => type === "delta");
+  await session.call("POST", "/cancel", { body: {} });
+  await session.quiet();
+  await expectSleep(session);
+  expect(await endOf(session)).toMatchObject({ state: "cancelled" });
+  watch.close();
+});

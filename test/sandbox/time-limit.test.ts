@@ -1,5 +1,6 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import { limitTime, startTimeLimit } from "../../src/sandbox/time-limit.ts";
+import { limitTime, startTimeLimit, unlessAborted } from "../../src/sandbox/time-limit.ts";
 
 test("a time limit aborts when its time is over, or with the signal around it, and not after it was stopped", () => {
   vi.useFakeTimers();
@@ -34,4 +35,21 @@ test("a time limit whose outer signal has aborted, before or meanwhile, has no t
   outer.abort();
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
+});
+
+test("a wait ends with its signal, also with one that had aborted, and a failure after that is no unhandled one", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  for (const isEarly of [true, false]) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const cancel = new AbortController();
+    if (isEarly) cancel.abort(new Error("cancelled"));
+    const wait = unlessAborted(promise, cancel.signal);
+    cancel.abort(new Error("cancelled"));
+    await expect(wait).rejects.toThrow("cancelled");
+    reject(new Error("too late"));
+    await setImmediate();
+  }
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
 });

@@ -55,7 +55,7 @@ export const textTool = (name: string, more: Partial<Tool> = {}): Tool => ({
 
 export const textResult = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
-const createMcpServer = ({ tools, call, pageSize = Infinity }: McpServerOptions): Server => {
+export const createMcpServer = ({ tools, call, pageSize = Infinity }: McpServerOptions): Server => {
   const server = new Server(
     { name: "test", version: "1.0.0" },
     { capabilities: { tools: { listChanged: true } } },

@@ -315,6 +315,23 @@ scenes:
   - name: over
     reply: [{ text: "Done." }]`,
   },
+  {
+    name: "reader",
+    toolboxes: "[http]",
+    replies: `
+replies:
+  - reply: [{ call: http_fetch, args: { url: "https://site.example.com/moved" } }]
+  - reply: [{ text: "Read." }]`,
+  },
+  {
+    name: "borrower",
+    toolboxes: "[library]",
+    replies: `
+replies:
+  - reply: [{ call: library__lend, args: {} }]
+  - reply: [{ call: library__keep, args: {} }]
+  - reply: [{ text: "Borrowed." }]`,
+  },
 ];
 
 const provider = ({ name, replies, delay = 0, chunk = 24, window = 1_000_000 }: Part): string => `
@@ -343,10 +360,13 @@ ${indent(more, 2)}`;
 export const yaml = `
 providers:
 ${indent(parts.map(provider).join("\n"), 2)}
+  - { name: wire, kind: openai, model: m, base_url: "https://model.example.com/v1", api_key: "\${MODEL_KEY}" }
 agents:
+  - { name: speaker, provider: wire, effects: [] }
 ${indent(parts.map(agent).join("\n"), 2)}
 defaults: { delegation: {} }
 access: { rate_limit: { rpm: 1000000 } }
 notes: { scope: tenant }
+mcp_servers: [{ name: library, url: "https://mcp.example.com/mcp", timeout: 1s }]
 models: { priced-model: { price: { input: 1000, output: 1000 } } }
 `;
