@@ -337,7 +337,7 @@ test("RE-C40: twenty crashes in a run of thirty turns lose and double nothing", 
   for (const watch of watches) watch.close();
 });
 
-test("SE-1: a session of each agent can be created with its first input", async () => {
+test("a session of each agent can be created with its first input", async () => {
   const { body } = await api("GET", "/agents");
   const agents = body["data"] as unknown as readonly { readonly name: string }[];
   expect(agents.length).toBeGreaterThan(30);
