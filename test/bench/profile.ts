@@ -31,16 +31,21 @@ interface Share {
   native: number;
 }
 
+const bundle = "worker.js";
+
 const isIdle = ({ functionName }: Frame): boolean => functionName === "(idle)";
 
-const placeOf = ({ functionName, url, lineNumber }: Frame, modules: Modules): string => {
-  const name = functionName === "" ? "(anonymous)" : functionName;
-  return url === "" ? `${name} (native)` : `${name} ${modules.atLine(lineNumber)}`;
+/** Frames without a file are native, those of another file the runtime's own: neither has lines of the bundle. */
+const isBundled = ({ url }: Frame): boolean => url.endsWith(bundle);
+
+const placeOf = (frame: Frame, modules: Modules): string => {
+  const name = frame.functionName === "" ? "(anonymous)" : frame.functionName;
+  return isBundled(frame) ? `${name} ${modules.atLine(frame.lineNumber)}` : `${name} (native)`;
 };
 
 /** Room of the nearest code of the bundle at or above a node; natives that nobody called go by their own name. */
 const roomAbove = (path: readonly Frame[], modules: Modules): string => {
-  const frame = path.find(({ url }) => url !== "");
+  const frame = path.find(isBundled);
   if (frame !== undefined) return roomOf(modules.atLine(frame.lineNumber));
   return `native ${path[0]?.functionName ?? ""}`;
 };
@@ -87,7 +92,7 @@ const reportOf = ({ nodes, samples }: Profile, modules: Modules): string => {
     const [leaf] = path;
     if (leaf === undefined || isIdle(leaf)) continue;
     busy += 1;
-    const isNative = leaf.url === "";
+    const isNative = !isBundled(leaf);
     count(rooms, roomAbove(path, modules), isNative);
     count(functions, placeOf(leaf, modules), isNative);
   }
@@ -115,7 +120,7 @@ export const profile = async (setup: Setup, kind: string): Promise<void> => {
   const inspectorPort = await freePort();
   const options = await setup.optionsOf("limpet", "profile");
   const server = await startWorker({ ...options, inspectorPort });
-  const modules = readModules(join(dirname(options.config), "worker.js"));
+  const modules = readModules(join(dirname(options.config), bundle));
   for (let count = 0; count < 5; count++) await work.run(server);
   const { ask } = await openInspector(inspectorPort);
   await ask("Profiler.enable");
