@@ -5,6 +5,7 @@ import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { nodeAt } from "./located.ts";
+import { findMeantKey } from "./other-words.ts";
 import { explainDash } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
@@ -114,13 +115,18 @@ const unknownKeyIssues = (
   { root, whole }: CheckedValue,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const suggest = createSuggester(keysAt(root, path, whole));
+  const known = keysAt(root, path, whole);
+  const suggest = createSuggester(known);
+  const hintFor = (key: string): string | undefined => {
+    const meant = findMeantKey(path, key, known);
+    return meant === null ? suggest(key) : `did you mean "${meant}"?`;
+  };
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
     which: "key",
     message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-    hint: suggest(key),
+    hint: hintFor(key),
   }));
 };
 
