@@ -3,6 +3,8 @@ import { otherWords } from "../../src/config/document/other-words.ts";
 import { productSchema } from "../../src/config/build/emit.ts";
 import { schemasBelow } from "../../src/config/json-schema.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
+import { profiles } from "../../src/providers/index.ts";
+import { toolboxes } from "../../src/toolboxes/index.ts";
 import { complaints, team } from "./support.ts";
 
 /** Who comes from another product writes its words; the build knows which key they mean. */
@@ -19,6 +21,46 @@ test("CF-29: a key by which another product calls it is told by ours, and one th
   expect(inDefaults, "defaults have no instructions").toMatch(/unknown key "system_prompt"$/);
 });
 
+const hintsOf = async (yaml: string): Promise<string> =>
+  (await complaints(yaml)).map((line) => line.split(/ error \w+ /)[1] ?? line).join("\n");
+
+const owner = (agent: string, top = ""): string => team({ agent: `    ${agent}`, top });
+
+const withToolbox = (name: string, top = ""): string =>
+  team({ top }).replace(/toolboxes: .*/, `toolboxes: [${name}]`);
+
+test("CF-28 CF-29: an entry that is no list, or lacks its kind or its params, is told how it is written", async () => {
+  expect(await hintsOf(owner("effects: [compact]"))).toBe(
+    "agents[0].effects[0]: expected a map, found a text\n  write { kind: compact }",
+  );
+  expect(await hintsOf(owner("effects: [{ kind: compact, threshold: 0.5 }]"))).toBe(
+    'agents[0].effects[0].threshold: unknown key "threshold"\n  did you mean "params.threshold"?',
+  );
+  const served = withToolbox("sea", 'mcp_servers: { sea: { url: "https://sea.example.com/mcp" } }');
+  expect(await hintsOf(served)).toBe(
+    "mcp_servers: expected a list, found a map\n  begin each entry of the list with a dash: - name: sea",
+  );
+  const single = "providers: { kind: anthropic, model: m }\nagents: [{ name: guide }]\n";
+  expect(await hintsOf(single)).toContain("begin each entry of the list with a dash: - kind: …");
+});
+
+test("CF-16: a bare number where a duration or off stands is told to have no unit", async () => {
+  expect(await complaints(owner("guards: { budget: { max_duration: 30 } }"))).toEqual([
+    expect.stringContaining("error invalid_duration agents[0].guards.budget.max_duration: write a duration"),
+  ]);
+});
+
+test("CF-29: a vendor or a tool in the place of a kind or a toolbox is told which one is meant", async () => {
+  const provider = "  - { name: other, kind: google, model: m }";
+  expect(await hintsOf(team({ provider, agent: "    fallbacks: [other]" }))).toContain(
+    'there is no provider kind "google"\n  did you mean "gemini"? known: anthropic,',
+  );
+  expect(await hintsOf(withToolbox("bash"))).toContain('did you mean "exec"?');
+  expect(await hintsOf(withToolbox("fs_read"))).toContain(
+    "it is a tool: write { name: filesystem, tools: [fs_read] }",
+  );
+});
+
 const branchesOf = (schemas: readonly JsonSchema[]): readonly JsonSchema[] =>
   schemas.flatMap((schema) => [schema, ...branchesOf(schema.anyOf ?? schema.oneOf ?? [])]);
 
@@ -28,18 +70,34 @@ const below = (schemas: readonly JsonSchema[], part: string | number): readonly 
 const keysOf = (schemas: readonly JsonSchema[]): readonly string[] =>
   branchesOf(schemas).flatMap(({ properties = {} }) => Object.keys(properties));
 
+const wordsAt = (place: string) =>
+  Object.entries(otherWords.find(({ at }) => at.test(place))?.byMeaning ?? {}).map(
+    ([meaning, words]) => [meaning.split("."), words.split(" ")] as const,
+  );
+
 test("CF-29: each key that is meant by another word exists, and none of these words is a key itself", () => {
   const root = [JSON.parse(productSchema()) as JsonSchema];
-  const places = [root, below(below(root, "providers"), 0), below(below(root, "agents"), 0)];
-  const dead = otherWords.flatMap(({ at, byKey }, index) =>
-    Object.entries(byKey).flatMap(([meant, words]) => {
-      const place = places[index] ?? [];
-      const parts = meant.split(".");
-      const parent = parts.slice(0, -1).reduce(below, place);
-      const isThere = keysOf(parent).includes(parts.at(-1) ?? "");
-      const own = words.split(" ").filter((word) => keysOf(place).includes(word));
-      return [...(isThere ? [] : [`${at.source} ${meant}`]), ...own.map((word) => `${at.source} ${word}`)];
-    }),
-  );
-  expect(dead).toEqual([]);
+  const places = [[], ["providers", 0], ["mcp_servers", 0], ["agents", 0]];
+  for (const path of places) {
+    const place = path.reduce(below, root);
+    const words = wordsAt(path.join("."));
+    expect(words.length, path.join(".")).toBeGreaterThan(0);
+    for (const [meaning, others] of words) {
+      const parent = meaning.slice(0, -1).reduce(below, place);
+      expect(keysOf(parent), meaning.join(".")).toContain(meaning.at(-1));
+      expect(keysOf(place).filter((key) => others.includes(key))).toEqual([]);
+    }
+  }
+});
+
+test("CF-29: each kind and toolbox that is meant by another word exists, and none of these words is one", () => {
+  const names = {
+    "providers.0.kind": profiles.map(({ kind }) => kind),
+    toolboxes: toolboxes.map(({ name }) => name),
+  };
+  for (const [place, known] of Object.entries(names))
+    for (const [[meaning = ""], others] of wordsAt(place)) {
+      expect(known).toContain(meaning);
+      expect(others.filter((word) => known.includes(word))).toEqual([]);
+    }
 });

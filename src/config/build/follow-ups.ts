@@ -26,11 +26,12 @@ const ofExtensions: IsFollowUp = ({ code, path, message }) =>
   /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
 
 /** What follows where an entry or its name is missing: it is unknown to those that name it. */
-const ofNames: Readonly<Record<"agents" | "providers", IsFollowUp>> = {
+const ofNames = {
   agents: ({ code, message }) =>
     code === "unknown_agent" || (code === "script_invalid" && message.startsWith("unknown agent")),
   providers: ({ code }) => code === "unknown_provider",
-};
+  mcp_servers: ({ code }) => code === "unknown_toolbox",
+} satisfies Record<string, IsFollowUp>;
 
 /** What follows where any setting of an agent or provider is missing: others seem to have no use. */
 const ofSettings: IsFollowUp = ({ code }) =>
@@ -56,6 +57,7 @@ const ofUnknownKey =
 const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   const shape = found.filter(({ code }) => shapeMistakes.has(code));
   const hasShape = (pattern: RegExp): boolean => shape.some(({ path }) => pattern.test(path));
+  const isMeant = (section: string): boolean => shape.some(({ hint = "" }) => hint.includes(`"${section}"`));
   // A key that stands twice, whose path nobody knows, may be an entry without its dash.
   const entry = (section: string): RegExp =>
     new RegExp(String.raw`^(config\.)?(${section}(\[\d+\](\.(name|kind|model))?)?)?$`);
@@ -63,8 +65,8 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
     ...(found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
       ? [ofExtensions]
       : []),
-    ...(["agents", "providers"] as const).flatMap((section) =>
-      hasShape(entry(section)) ? [ofNames[section]] : [],
+    ...Object.entries(ofNames).flatMap(([section, follows]) =>
+      hasShape(entry(section)) || isMeant(section) ? [follows] : [],
     ),
     ...(hasShape(/^(config\.)?((agents|providers)\b.*|\w*)$/) ? [ofSettings] : []),
     ...(found.some(({ code }) => code === "unknown_provider") ? [ofUnknownProvider] : []),

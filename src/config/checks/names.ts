@@ -132,13 +132,12 @@ const checkAgentNames = (draft: TeamDraft): void => {
 
 const checkKinds = (draft: TeamDraft): void => {
   for (const { index, value } of draft.providers) {
-    if (draft.providerKinds.includes(value.kind)) continue;
-    draft.report(
-      "unknown_provider_kind",
-      ["providers", index, "kind"],
-      `there is no provider kind "${value.kind}"`,
-      { hint: suggestFor(value.kind, draft.providerKinds) },
-    );
+    const { kind } = value;
+    if (draft.providerKinds.includes(kind)) continue;
+    const path = ["providers", index, "kind"];
+    draft.report("unknown_provider_kind", path, `there is no provider kind "${kind}"`, {
+      hint: suggestFor(kind, draft.providerKinds, path),
+    });
   }
 };
 

@@ -29,7 +29,7 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
   const tools = [...draft.tools];
   return {
     servers,
-    suggestToolbox: createSuggester([...draft.toolboxes.keys(), ...servers]),
+    suggestToolbox: createSuggester([...draft.toolboxes.keys(), ...servers], ["toolboxes"]),
     suggestTool: createSuggester(tools),
     suggestIn: new Map([...draft.toolboxes].map(([name, own]) => [name, createSuggester(own)])),
     nearestTool: createNearestFinder(tools),
@@ -39,8 +39,10 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
 /** Where toolboxes come from that are not built in. */
 const ownToolboxes = "toolboxes of your own are what extensions.ts exports as toolboxes";
 
-/** Suggests a toolbox: the nearest, or all and where others come from. */
-const suggestToolbox = (known: KnownTools, name: string): string => {
+/** Suggests a toolbox: the one that has such a tool, the nearest, or all and where others come from. */
+const suggestToolbox = (draft: TeamDraft, known: KnownTools, name: string): string => {
+  const [owner] = [...draft.toolboxes].find(([, tools]) => tools.includes(name)) ?? [];
+  if (owner !== undefined) return `it is a tool: write { name: ${owner}, tools: [${name}] }`;
   const hint = known.suggestToolbox(name) ?? "";
   if (hint.startsWith("did you mean")) return hint;
   return hint === "" ? ownToolboxes : `${hint}; ${ownToolboxes}`;
@@ -54,7 +56,7 @@ const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: Kn
       "unknown_toolbox",
       object ? [...path, "name"] : path,
       `there is no toolbox "${entry.name}"`,
-      { hint: suggestToolbox(known, entry.name) },
+      { hint: suggestToolbox(draft, known, entry.name) },
     );
   }
   if (tools === undefined) return;

@@ -5,7 +5,6 @@ import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { nodeAt } from "./located.ts";
-import { findMeantKey } from "./other-words.ts";
 import { explainDash } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
@@ -61,10 +60,13 @@ const typeHint = (expected: string, node: Located | undefined): string | undefin
   return /^-?\d+(\.\d+)?$/.test(digits) ? `write ${digits}` : "write digits, without words or a unit";
 };
 
-/** Tells that what stands where a list is expected looks like one without blanks. */
+/** Tells how what stands where a list is expected becomes one. */
 const listHint = (node: Located | undefined): string | undefined => {
-  const begun = node?.kind === "map" ? [...node.entries.keys()][0] : node?.kind === "scalar" && node.value;
-  return typeof begun === "string" ? explainDash(begun) : undefined;
+  if (node?.kind === "scalar") return typeof node.value === "string" ? explainDash(node.value) : undefined;
+  const [begun, first] = (node?.kind === "map" ? [...node.entries] : [])[0] ?? [];
+  if (begun === undefined) return undefined;
+  const entry = first?.node.kind === "map" ? `name: ${begun}` : `${begun}: …`;
+  return explainDash(begun) ?? `begin each entry of the list with a dash: - ${entry}`;
 };
 
 const missingIssue = (path: Path): ShapeIssue => ({
@@ -115,18 +117,14 @@ const unknownKeyIssues = (
   { root, whole }: CheckedValue,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const known = keysAt(root, path, whole);
-  const suggest = createSuggester(known);
-  const hintFor = (key: string): string | undefined => {
-    const meant = findMeantKey(path, key, known);
-    return meant === null ? suggest(key) : `did you mean "${meant}"?`;
-  };
+  const suggest = createSuggester(keysAt(root, path, whole), path);
+  const params = keysAt(root, [...path, "params"], whole);
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
     which: "key",
     message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-    hint: hintFor(key),
+    hint: params.includes(key) ? `did you mean "params.${key}"?` : suggest(key),
   }));
 };
 
@@ -178,6 +176,13 @@ const noKindIssue = (
   );
 };
 
+/** Returns what a branch says in its own words. */
+const ownWords = (issue: z.core.$ZodIssueInvalidUnion, path: Path): ShapeIssue | undefined =>
+  issue.errors
+    .flat()
+    .map((inner) => codedIssue(inner, path, "wrong_type"))
+    .find(({ code }) => code !== "wrong_type");
+
 /** Merges several wrong types into one issue. */
 const unionIssues = (
   issue: z.core.$ZodIssueInvalidUnion,
@@ -189,6 +194,8 @@ const unionIssues = (
   if (node === undefined) return [missingIssue(path)];
   const meant = findMeantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
+  const own = ownWords(issue, path);
+  if (own !== undefined) return [own];
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
       if (inner.code === "invalid_type") return [expectationTexts[inner.expected] ?? inner.expected];
@@ -205,8 +212,12 @@ const unionIssues = (
   return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };
 
+/** Lists whose entries have a kind. */
+const listsOfKinds: readonly unknown[] = ["effects", "middleware"];
+
 /** Names the keys of a map that is wanted where a single value stands. */
-const keysHint = (path: Path, { root, whole }: CheckedValue): string | undefined => {
+const keysHint = (path: Path, value: unknown, { root, whole }: CheckedValue): string | undefined => {
+  if (listsOfKinds.includes(path.at(-2))) return `write { kind: ${String(value)} }`;
   const keys = keysAt(root, path, whole);
   const shown = keys.length > mostKeysShown ? [...keys.slice(0, mostKeysShown), "…"] : keys;
   return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
@@ -219,7 +230,7 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   if (own.message !== issue.message) return own;
   const wrong = wrongTypeIssue(path, issue.expected, node);
   const isText = issue.expected === "object" && node.kind === "scalar" && node.value !== null;
-  return isText ? { ...wrong, hint: keysHint(path, checked) } : wrong;
+  return isText ? { ...wrong, hint: keysHint(path, node.value, checked) } : wrong;
 };
 
 const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): ShapeIssue[] => {

@@ -1,18 +1,18 @@
 import type { Path } from "./diagnostics.ts";
 
-/** This file knows what other products call the keys of a team file. */
+/** This file knows what other products call the keys and names of a team file. */
 
 interface Words {
-  /** The maps whose keys they are, as text of a path. */
+  /** The maps whose keys they are, or the places of the names, as text of a path. */
   readonly at: RegExp;
-  /** By the key that is meant, with a dot where it stands deeper. */
-  readonly byKey: Readonly<Record<string, string>>;
+  /** By what is meant, with a dot where a key stands deeper. */
+  readonly byMeaning: Readonly<Record<string, string>>;
 }
 
 export const otherWords: readonly Words[] = [
   {
     at: /^$/,
-    byKey: {
+    byMeaning: {
       entry_agent: "default_agent main main_agent root_agent start_agent",
       mcp_servers: "mcp mcpServers servers",
       providers: "endpoints llm llms model",
@@ -22,7 +22,7 @@ export const otherWords: readonly Words[] = [
   },
   {
     at: /^providers\.\d+$/,
-    byKey: {
+    byMeaning: {
       kind: "api api_type type vendor",
       base_url: "api_base endpoint host url",
       api_key: "api_key_env credentials key secret token",
@@ -31,15 +31,29 @@ export const otherWords: readonly Words[] = [
     },
   },
   {
+    at: /^providers\.\d+\.kind$/,
+    byMeaning: {
+      anthropic: "claude",
+      gemini: "google google-genai vertex vertexai",
+      grok: "x-ai xai",
+      "openai-compatible":
+        "azure bedrock deepseek fireworks groq litellm llama lmstudio mistral ollama openrouter together vllm",
+    },
+  },
+  {
+    at: /^mcp_servers\.\d+$/,
+    byMeaning: { transport: "type", url: "address endpoint serverUrl server_url" },
+  },
+  {
     at: /^(agents\.\d+|defaults)$/,
-    byKey: {
+    byMeaning: {
       instructions: "backstory goal prompt role system system_message system_prompt",
       toolboxes: "functions mcp mcpServers mcp_servers tools",
       provider: "api_key base_url endpoint llm",
       model: "model_id model_name",
       max_tokens: "max_completion_tokens max_output_tokens",
       reasoning: "effort reasoning_effort thinking",
-      delegation: "agents handoffs sub_agents subagents team",
+      delegation: "agents handoffs sub_agents subagents",
       permissions: "approval approvals human_in_the_loop interrupt_before interrupt_on require_approval",
       guards: "guardrails limits",
       middleware: "callbacks hooks middlewares",
@@ -50,13 +64,25 @@ export const otherWords: readonly Words[] = [
       "guards.budget.max_duration": "deadline max_duration max_time timeout",
     },
   },
+  {
+    at: /^toolboxes$/,
+    byMeaning: {
+      ask: "human user_input",
+      browser: "computer playwright puppeteer web_browser",
+      exec: "bash code code_interpreter command commands python shell terminal",
+      filesystem: "edit file files fs",
+      http: "fetch requests web web_fetch",
+      search: "grep",
+      tasks: "todo todos",
+    },
+  },
 ];
 
-/** Returns which of the known keys somebody means who writes another product's word for it; null if none. */
-export const findMeantKey = (path: Path, key: string, known: readonly string[]): string | null => {
+/** Returns which of the known keys or names somebody means by another product's word for it; null if none. */
+export const findMeaning = (path: Path, word: string, known: readonly string[]): string | null => {
   const place = path.join(".");
-  const { byKey = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
-  const isMeant = ([meant, words]: readonly [string, string]): boolean =>
-    words.split(" ").includes(key) && known.includes(meant.split(".")[0] ?? "");
-  return Object.entries(byKey).find(isMeant)?.[0] ?? null;
+  const { byMeaning = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
+  const isMeant = ([meaning, words]: readonly [string, string]): boolean =>
+    words.split(" ").includes(word) && known.includes(meaning.split(".")[0] ?? "");
+  return Object.entries(byMeaning).find(isMeant)?.[0] ?? null;
 };
