@@ -46,7 +46,7 @@ export const request = async (
 };
 
 /** Checks an answer with all of its text; returns the text. */
-const checkResponse = async (
+export const checkResponse = async (
   method: string,
   path: string,
   response: Response,
