@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { findMeantBranch } from "../../schema.ts";
+import { findMeantBranch, namePattern } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
@@ -217,7 +217,8 @@ const listsOfKinds: readonly unknown[] = ["effects", "middleware"];
 
 /** Names the keys of a map that is wanted where a single value stands. */
 const keysHint = (path: Path, value: unknown, { root, whole }: CheckedValue): string | undefined => {
-  if (listsOfKinds.includes(path.at(-2))) return `write { kind: ${String(value)} }`;
+  const isKind = listsOfKinds.includes(path.at(-2)) && namePattern.test(String(value));
+  if (isKind) return `write { kind: ${String(value)} }`;
   const keys = keysAt(root, path, whole);
   const shown = keys.length > mostKeysShown ? [...keys.slice(0, mostKeysShown), "…"] : keys;
   return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
