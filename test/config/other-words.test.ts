@@ -21,43 +21,75 @@ test("CF-29: a key by which another product calls it is told by ours, and one th
   expect(inDefaults, "defaults have no instructions").toMatch(/unknown key "system_prompt"$/);
 });
 
-const hintsOf = async (yaml: string): Promise<string> =>
+const told = async (yaml: string): Promise<string> =>
   (await complaints(yaml)).map((line) => line.split(/ error \w+ /)[1] ?? line).join("\n");
 
-const owner = (agent: string, top = ""): string => team({ agent: `    ${agent}`, top });
+const withLine = (agent: string, top = ""): string => team({ agent: `    ${agent}`, top });
 
 const withToolbox = (name: string, top = ""): string =>
   team({ top }).replace(/toolboxes: .*/, `toolboxes: [${name}]`);
 
 test("CF-28 CF-29: an entry that is no list, or lacks its kind or its params, is told how it is written", async () => {
-  expect(await hintsOf(owner("effects: [compact]"))).toBe(
-    "agents[0].effects[0]: expected a map, found a text\n  write { kind: compact }",
+  expect(await told(withLine("effects: [compact]"))).toBe(
+    "agents[0].effects[0]: expected a map, found a text\n  write the entry as a map: { kind: … }",
   );
-  expect(await hintsOf(owner("effects: [{ kind: compact, threshold: 0.5 }]"))).toBe(
+  expect(await told(withLine("effects: [{ kind: compact, threshold: 0.5 }]"))).toBe(
     'agents[0].effects[0].threshold: unknown key "threshold"\n  did you mean "params.threshold"?',
   );
   const served = withToolbox("sea", 'mcp_servers: { sea: { url: "https://sea.example.com/mcp" } }');
-  expect(await hintsOf(served)).toBe(
+  expect(await told(served)).toBe(
     "mcp_servers: expected a list, found a map\n  begin each entry of the list with a dash: - name: sea",
   );
   const single = "providers: { kind: anthropic, model: m }\nagents: [{ name: guide }]\n";
-  expect(await hintsOf(single)).toContain("begin each entry of the list with a dash: - kind: …");
+  expect(await told(single)).toContain("begin each entry of the list with a dash: - kind: …");
 });
 
 test("CF-16: a bare number where a duration or off stands is told to have no unit", async () => {
-  expect(await complaints(owner("guards: { budget: { max_duration: 30 } }"))).toEqual([
-    expect.stringContaining("error invalid_duration agents[0].guards.budget.max_duration: write a duration"),
+  expect(await complaints(withLine("guards: { budget: { max_duration: 30 } }"))).toEqual([
+    expect.stringMatching(
+      /error invalid_duration agents\[0\]\.guards\.budget\.max_duration: write .*, or off$/,
+    ),
   ]);
 });
 
 test("CF-29: a vendor or a tool in the place of a kind or a toolbox is told which one is meant", async () => {
   const provider = "  - { name: other, kind: google, model: m }";
-  expect(await hintsOf(team({ provider, agent: "    fallbacks: [other]" }))).toContain(
+  expect(await told(team({ provider, agent: "    fallbacks: [other]" }))).toContain(
     'there is no provider kind "google"\n  did you mean "gemini"? known: anthropic,',
   );
-  expect(await hintsOf(withToolbox("bash"))).toContain('did you mean "exec"?');
-  expect(await hintsOf(withToolbox("fs_read"))).toContain(
-    "it is a tool: write { name: filesystem, tools: [fs_read] }",
+  expect(await told(withToolbox("bash"))).toContain('did you mean "exec"?');
+  expect(await told(withToolbox("fs_read"))).toContain("it is a tool of the toolbox filesystem");
+});
+
+test("CF-29: a word that is close to a name of the team's own is told both meanings", async () => {
+  const server = 'mcp_servers: [{ name: files, url: "https://files.example.com/mcp" }]';
+  expect(await told(withToolbox("file", server))).toContain('did you mean "files" or "filesystem"?');
+  expect(await told(withLine("maxTurns: 9"))).toContain('did you mean "options.max_iterations"?');
+  expect(await told(withLine("reasoning_effort: high"))).toContain('did you mean "reasoning.effort"?');
+});
+
+test("CF-28: a list that is written as a map is told its dash, and a key only if an entry may have it", async () => {
+  const dash = "begin each entry of the list with a dash";
+  expect(await told(withLine("fallbacks: { main: {} }"))).toMatch(new RegExp(`${dash}$`));
+  expect(await told(withLine("effects: { compact: { threshold: 0.5 } }"))).toMatch(new RegExp(`${dash}$`));
+  expect(await told('agents: { "a: b": {} }\nproviders: []\n')).toMatch(new RegExp(`${dash}$`, "m"));
+  const server = "mcp_servers: { headers: { A: b }, name: sea }";
+  expect(await told(team({ top: server }))).toContain(`${dash}: - headers: …`);
+});
+
+test("CF-25: an unknown toolbox is left out only where it may be a server that is missing", async () => {
+  const codes = async (name: string, top: string): Promise<readonly (string | undefined)[]> =>
+    (await complaints(withToolbox(name, top))).map((line) => line.split(" ")[2]);
+  const wrongServers = "mcp: []";
+  expect(await codes("sea", wrongServers)).toEqual(["unknown_key"]);
+  expect(await codes("filesytem", wrongServers)).toEqual(["unknown_toolbox", "unknown_key"]);
+  expect(await codes("fs_read", wrongServers)).toEqual(["unknown_toolbox", "unknown_key"]);
+  expect(await codes("sea", "git: { work_dir: a, work_dir: b }")).toContain("unknown_toolbox");
+});
+
+test("CF-28: params that stand beside their kind are one mistake", async () => {
+  expect(await told(withLine("middleware: [{ kind: timeout, duration: 5m }]"))).toBe(
+    'agents[0].middleware[0].duration: unknown key "duration"\n  did you mean "params.duration"?',
   );
 });
 
@@ -70,7 +102,7 @@ const below = (schemas: readonly JsonSchema[], part: string | number): readonly 
 const keysOf = (schemas: readonly JsonSchema[]): readonly string[] =>
   branchesOf(schemas).flatMap(({ properties = {} }) => Object.keys(properties));
 
-const wordsAt = (place: string) =>
+const wordsAt = (place: string): readonly (readonly [string[], string[]])[] =>
   Object.entries(otherWords.find(({ at }) => at.test(place))?.byMeaning ?? {}).map(
     ([meaning, words]) => [meaning.split("."), words.split(" ")] as const,
   );

@@ -12,15 +12,15 @@ const never = new Promise<never>(() => undefined);
 const unending = (beginning: string): ReadableStream =>
   new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(beginning)) });
 
-const stream = { "Content-Type": "text/event-stream" };
+const streamHeaders = { "Content-Type": "text/event-stream" };
 
 /** Replies with the last message; its connection stays open, and half a reply is all that who says "half" gets. */
 const answerAsModel: Answer = async (request) => {
-  const { messages } = await request.json<{ messages: { content: string }[] }>();
-  const text = messages.at(-1)?.content ?? "";
+  const { messages } = await request.json<{ messages: { content: unknown }[] }>();
+  const text = JSON.stringify(messages.at(-1)?.content);
   const frames = chatFrames({ pieces: [{ text }] }, "m");
   const said = text.includes("half") ? frames.slice(0, 2) : frames;
-  return new Response(unending(said.join("")), { headers: stream });
+  return new Response(unending(said.join("")), { headers: streamHeaders });
 };
 
 const library = createMcpHandler(
@@ -50,7 +50,7 @@ export const answerFromOutside = async (request: Request): Promise<Response> => 
   const answer = hosts[new URL(url).host];
   if (answer === undefined) throw new Error(`nothing answers at ${url}`);
   // The library and the runtime's driver have a class of requests and answers each.
-  const body = method === "GET" ? null : await request.text();
+  const body = request.body === null ? null : await request.text();
   const {
     status,
     headers: given,

@@ -46,22 +46,22 @@ const misfits: readonly unknown[] = [
 
 const words: readonly string[] = ["go", "remember this", "search", "read", "write", "ab-c", "{}"];
 
-/** Objects of this depth have what they must have only. */
+/** From this depth on, objects have only what they must have. */
 const deepest = 5;
 
 export const createSampler = ({ dice, resolve, known }: SamplerOptions) => {
-  const isOnce = (in100: number): boolean => dice.roll(100) < in100;
+  const happens = (percent: number): boolean => dice.roll(100) < percent;
   const sampleNumber = ({ minimum = 0, maximum = 50 }: SampledSchema): number =>
     Math.max(minimum, Math.min(maximum, dice.roll(20)));
   const sampleObject = ({ properties = {}, required = [] }: SampledSchema, depth: number): object =>
     Object.fromEntries(
       Object.entries(properties)
-        .filter(([key]) => (required.includes(key) ? !isOnce(2) : depth < deepest && isOnce(35)))
+        .filter(([key]) => (required.includes(key) ? !happens(2) : depth < deepest && happens(35)))
         .map(([key, schema]) => [key, sample(schema, key, depth + 1)]),
     );
   const sample = (given: SampledSchema, name: string, depth = 0): unknown => {
     const schema = given.$ref === undefined ? given : resolve(given.$ref);
-    if (isOnce(1)) return dice.pick(misfits);
+    if (happens(1)) return dice.pick(misfits);
     if (schema.const !== undefined) return schema.const;
     if (schema.enum !== undefined) return dice.pick(schema.enum);
     const branches = schema.anyOf ?? schema.oneOf;
@@ -73,9 +73,9 @@ export const createSampler = ({ dice, resolve, known }: SamplerOptions) => {
       return Array.from({ length }, () => sample(schema.items ?? {}, name, depth + 1));
     }
     if (type === "integer" || type === "number") return sampleNumber(schema);
-    if (type === "boolean") return isOnce(50);
+    if (type === "boolean") return happens(50);
     if (type === "null") return null;
-    return (isOnce(85) ? known(name) : undefined) ?? dice.pick(words);
+    return (happens(85) ? known(name) : undefined) ?? dice.pick(words);
   };
   return sample;
 };

@@ -1,3 +1,4 @@
+import { ownToolboxes } from "../checks/tools.ts";
 import type { Diagnostic } from "../document/diagnostics.ts";
 
 /** This file leaves out diagnostics that only follow from another one: they go away when that is mended. */
@@ -26,12 +27,20 @@ const ofExtensions: IsFollowUp = ({ code, path, message }) =>
   /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
 
 /** What follows where an entry or its name is missing: it is unknown to those that name it. */
-const ofNames = {
+const ofNames: Readonly<Record<"agents" | "providers", IsFollowUp>> = {
   agents: ({ code, message }) =>
     code === "unknown_agent" || (code === "script_invalid" && message.startsWith("unknown agent")),
   providers: ({ code }) => code === "unknown_provider",
-  mcp_servers: ({ code }) => code === "unknown_toolbox",
-} satisfies Record<string, IsFollowUp>;
+};
+
+/** Recognises mistakes after which a server, or all of them, are missing. */
+const isServerMistake = ({ code, path, hint = "" }: Diagnostic): boolean =>
+  (code !== "duplicate_name" && /^(config\.)?mcp_servers(\[\d+\](\.name)?)?$/.test(path)) ||
+  (/^(config\.)?\w+$/.test(path) && hint.startsWith('did you mean "mcp_servers"?'));
+
+/** What follows where a server is missing: a toolbox is unknown that is like no other. */
+const ofServers: IsFollowUp = ({ code, hint = "" }) =>
+  code === "unknown_toolbox" && hint.endsWith(ownToolboxes);
 
 /** What follows where any setting of an agent or provider is missing: others seem to have no use. */
 const ofSettings: IsFollowUp = ({ code }) =>
@@ -44,20 +53,23 @@ const ofUnknownProvider: IsFollowUp = ({ code }) => code === "unused_provider";
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf(".")));
 
+/** Returns whether a hint names a key, or one below it. */
+const hintNames = (hint: string, key: string): boolean =>
+  hint.includes(`"${key}"`) || hint.includes(`"${key}.`);
+
 /** What follows from an unknown key: the key that was meant is missing, or the choice that it would be. */
 const ofUnknownKey =
   ({ path: unknown, hint = "" }: Diagnostic): IsFollowUp =>
   ({ code, path }) =>
     (code === "missing_key" &&
       parentOf(path) === parentOf(unknown) &&
-      hint.includes(`"${path.slice(parentOf(path).length).replace(".", "")}"`)) ||
+      hintNames(hint, path.slice(parentOf(path).length).replace(".", ""))) ||
     (code === "exclusive_keys" && path === parentOf(unknown));
 
 /** Lists what may follow from the diagnostics that are there. */
 const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   const shape = found.filter(({ code }) => shapeMistakes.has(code));
   const hasShape = (pattern: RegExp): boolean => shape.some(({ path }) => pattern.test(path));
-  const isMeant = (section: string): boolean => shape.some(({ hint = "" }) => hint.includes(`"${section}"`));
   // A key that stands twice, whose path nobody knows, may be an entry without its dash.
   const entry = (section: string): RegExp =>
     new RegExp(String.raw`^(config\.)?(${section}(\[\d+\](\.(name|kind|model))?)?)?$`);
@@ -65,9 +77,10 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
     ...(found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
       ? [ofExtensions]
       : []),
-    ...Object.entries(ofNames).flatMap(([section, follows]) =>
-      hasShape(entry(section)) || isMeant(section) ? [follows] : [],
+    ...(["agents", "providers"] as const).flatMap((section) =>
+      hasShape(entry(section)) ? [ofNames[section]] : [],
     ),
+    ...(shape.some(isServerMistake) ? [ofServers] : []),
     ...(hasShape(/^(config\.)?((agents|providers)\b.*|\w*)$/) ? [ofSettings] : []),
     ...(found.some(({ code }) => code === "unknown_provider") ? [ofUnknownProvider] : []),
     ...shape.filter(({ code }) => code === "unknown_key").map(ofUnknownKey),

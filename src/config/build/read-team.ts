@@ -86,7 +86,7 @@ const reportEmptyTo =
 const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
   const whole = filterKeys(root, (key) => key !== "config");
   const around = dropEmpty(whole, [wrapperJsonSchema], reportEmptyTo(report));
-  parseLeniently(wrapperSchema, around, [], reportShapeTo(report));
+  parseLeniently(wrapperSchema, around, [], reportShapeTo(report), { whole: wrapperSchema });
   const known = skills.map(({ name }) => name);
   itemsOf(childOf(around, "embedded_skills")).forEach((item, index) => {
     const name = scalarTextOf(childOf(item, "name"));

@@ -6,6 +6,7 @@ import type { Located } from "../document/document.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
 import { nodeAt } from "../document/located.ts";
+import { toolboxPlace } from "../document/other-words.ts";
 import { createNearestFinder, createSuggester } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
@@ -29,7 +30,7 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
   const tools = [...draft.tools];
   return {
     servers,
-    suggestToolbox: createSuggester([...draft.toolboxes.keys(), ...servers], ["toolboxes"]),
+    suggestToolbox: createSuggester([...draft.toolboxes.keys(), ...servers], toolboxPlace),
     suggestTool: createSuggester(tools),
     suggestIn: new Map([...draft.toolboxes].map(([name, own]) => [name, createSuggester(own)])),
     nearestTool: createNearestFinder(tools),
@@ -37,12 +38,12 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
 };
 
 /** Where toolboxes come from that are not built in. */
-const ownToolboxes = "toolboxes of your own are what extensions.ts exports as toolboxes";
+export const ownToolboxes = "toolboxes of your own are what extensions.ts exports as toolboxes";
 
 /** Suggests a toolbox: the one that has such a tool, the nearest, or all and where others come from. */
 const suggestToolbox = (draft: TeamDraft, known: KnownTools, name: string): string => {
   const [owner] = [...draft.toolboxes].find(([, tools]) => tools.includes(name)) ?? [];
-  if (owner !== undefined) return `it is a tool: write { name: ${owner}, tools: [${name}] }`;
+  if (owner !== undefined) return `it is a tool of the toolbox ${owner}`;
   const hint = known.suggestToolbox(name) ?? "";
   if (hint.startsWith("did you mean")) return hint;
   return hint === "" ? ownToolboxes : `${hint}; ${ownToolboxes}`;

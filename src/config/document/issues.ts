@@ -60,15 +60,6 @@ const typeHint = (expected: string, node: Located | undefined): string | undefin
   return /^-?\d+(\.\d+)?$/.test(digits) ? `write ${digits}` : "write digits, without words or a unit";
 };
 
-/** Tells how what stands where a list is expected becomes one. */
-const listHint = (node: Located | undefined): string | undefined => {
-  if (node?.kind === "scalar") return typeof node.value === "string" ? explainDash(node.value) : undefined;
-  const [begun, first] = (node?.kind === "map" ? [...node.entries] : [])[0] ?? [];
-  if (begun === undefined) return undefined;
-  const entry = first?.node.kind === "map" ? `name: ${begun}` : `${begun}: …`;
-  return explainDash(begun) ?? `begin each entry of the list with a dash: - ${entry}`;
-};
-
 const missingIssue = (path: Path): ShapeIssue => ({
   code: "missing_key",
   path,
@@ -92,7 +83,7 @@ const wrongTypeIssue = (path: Path, expected: string, node: Located | undefined)
     path,
     "wrong_type",
     `expected ${expectationTexts[expected] ?? expected}, found ${foundText(node)}`,
-    (expected === "array" ? listHint(node) : undefined) ?? typeHint(expected, node),
+    typeHint(expected, node),
   );
 
 /** Splits a message that begins with a code and a colon. */
@@ -176,12 +167,18 @@ const noKindIssue = (
   );
 };
 
-/** Returns what a branch says in its own words. */
-const ownWords = (issue: z.core.$ZodIssueInvalidUnion, path: Path): ShapeIssue | undefined =>
-  issue.errors
-    .flat()
-    .map((inner) => codedIssue(inner, path, "wrong_type"))
-    .find(({ code }) => code !== "wrong_type");
+/** Tells that a bare number is no duration, where that is one of the choices. */
+const bareNumberIssue = (
+  { errors }: z.core.$ZodIssueInvalidUnion,
+  path: Path,
+  node: Located,
+): ShapeIssue | undefined => {
+  if (node.kind !== "scalar" || typeof node.value !== "number") return undefined;
+  const said = errors.flat().map((inner) => codedIssue(inner, path, "wrong_type"));
+  const own = said.find(({ code }) => code === "invalid_duration");
+  const others = errors.flat().flatMap((inner) => (inner.code === "invalid_value" ? inner.values : []));
+  return own === undefined ? undefined : { ...own, message: [own.message, ...others].join(", or ") };
+};
 
 /** Merges several wrong types into one issue. */
 const unionIssues = (
@@ -194,8 +191,8 @@ const unionIssues = (
   if (node === undefined) return [missingIssue(path)];
   const meant = findMeantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
-  const own = ownWords(issue, path);
-  if (own !== undefined) return [own];
+  const bare = bareNumberIssue(issue, path, node);
+  if (bare !== undefined) return [bare];
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
       if (inner.code === "invalid_type") return [expectationTexts[inner.expected] ?? inner.expected];
@@ -215,13 +212,26 @@ const unionIssues = (
 /** Lists whose entries have a kind. */
 const listsOfKinds: readonly unknown[] = ["effects", "middleware"];
 
-/** Names the keys of a map that is wanted where a single value stands. */
-const keysHint = (path: Path, value: unknown, { root, whole }: CheckedValue): string | undefined => {
-  const isKind = listsOfKinds.includes(path.at(-2)) && namePattern.test(String(value));
-  if (isKind) return `write { kind: ${String(value)} }`;
+/** Tells how a map is written where a single value stands. */
+const mapHint = (path: Path, { root, whole }: CheckedValue): string | undefined => {
+  if (listsOfKinds.includes(path.at(-2)) && typeof path.at(-1) === "number")
+    return "write the entry as a map: { kind: … }";
   const keys = keysAt(root, path, whole);
   const shown = keys.length > mostKeysShown ? [...keys.slice(0, mostKeysShown), "…"] : keys;
   return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
+};
+
+const dashHint = "begin each entry of the list with a dash";
+
+/** Tells how what stands where a list is expected becomes one. */
+const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): string | undefined => {
+  if (node.kind === "scalar") return typeof node.value === "string" ? explainDash(node.value) : undefined;
+  const [begun, first] = (node.kind === "map" ? [...node.entries] : [])[0] ?? [];
+  if (begun === undefined) return undefined;
+  const keys = keysAt(root, [...path, 0], whole);
+  if (keys.includes(begun)) return `${dashHint}: - ${begun}: …`;
+  const isNamed = keys.includes("name") && first?.node.kind === "map" && namePattern.test(begun);
+  return explainDash(begun) ?? (isNamed ? `${dashHint}: - name: ${begun}` : dashHint);
 };
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: CheckedValue): ShapeIssue => {
@@ -231,7 +241,9 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   if (own.message !== issue.message) return own;
   const wrong = wrongTypeIssue(path, issue.expected, node);
   const isText = issue.expected === "object" && node.kind === "scalar" && node.value !== null;
-  return isText ? { ...wrong, hint: keysHint(path, node.value, checked) } : wrong;
+  if (isText) return { ...wrong, hint: mapHint(path, checked) };
+  const hint = issue.expected === "array" ? listHint(path, node, checked) : undefined;
+  return hint === undefined ? wrong : { ...wrong, hint };
 };
 
 const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): ShapeIssue[] => {

@@ -1,20 +1,23 @@
 import type { Path } from "./diagnostics.ts";
 
-/** This file knows what other products call the keys and names of a team file. */
+/** This file knows other products' words for keys and names of a team file. */
 
 interface Words {
-  /** The maps whose keys they are, or the places of the names, as text of a path. */
+  /** The path of a map, whose keys are meant, or of a value that is a name; parts are joined by dots. */
   readonly at: RegExp;
-  /** By what is meant, with a dot where a key stands deeper. */
+  /** Words by what is meant, with a dot where a key stands deeper; case, _ and - do not count. */
   readonly byMeaning: Readonly<Record<string, string>>;
 }
+
+/** Stands for the path of any entry of a list of toolboxes. */
+export const toolboxPlace: Path = ["toolboxes"];
 
 export const otherWords: readonly Words[] = [
   {
     at: /^$/,
     byMeaning: {
       entry_agent: "default_agent main main_agent root_agent start_agent",
-      mcp_servers: "mcp mcpServers servers",
+      mcp_servers: "mcp servers",
       providers: "endpoints llm llms model",
       schedules: "cron crons triggers",
       defaults: "common default settings",
@@ -27,7 +30,8 @@ export const otherWords: readonly Words[] = [
       base_url: "api_base endpoint host url",
       api_key: "api_key_env credentials key secret token",
       context_window: "context_length context_size max_context max_input_tokens",
-      rate_limit: "limits rpm tpm",
+      "rate_limit.rpm": "rpm",
+      "rate_limit.input_tpm": "tpm",
     },
   },
   {
@@ -35,33 +39,32 @@ export const otherWords: readonly Words[] = [
     byMeaning: {
       anthropic: "claude",
       gemini: "google google-genai vertex vertexai",
-      grok: "x-ai xai",
+      grok: "xai",
       "openai-compatible":
         "azure bedrock deepseek fireworks groq litellm llama lmstudio mistral ollama openrouter together vllm",
     },
   },
-  {
-    at: /^mcp_servers\.\d+$/,
-    byMeaning: { transport: "type", url: "address endpoint serverUrl server_url" },
-  },
+  { at: /^mcp_servers\.\d+$/, byMeaning: { url: "address endpoint server_url" } },
   {
     at: /^(agents\.\d+|defaults)$/,
     byMeaning: {
       instructions: "backstory goal prompt role system system_message system_prompt",
-      toolboxes: "functions mcp mcpServers mcp_servers tools",
-      provider: "api_key base_url endpoint llm",
+      toolboxes: "functions mcp mcp_servers tools",
+      provider: "llm",
       model: "model_id model_name",
       max_tokens: "max_completion_tokens max_output_tokens",
-      reasoning: "effort reasoning_effort thinking",
-      delegation: "agents handoffs sub_agents subagents",
+      reasoning: "thinking",
+      "reasoning.effort": "effort reasoning_effort",
+      delegation: "agents handoffs subagents",
       permissions: "approval approvals human_in_the_loop interrupt_before interrupt_on require_approval",
-      guards: "guardrails limits",
+      guards: "guardrails",
       middleware: "callbacks hooks middlewares",
       effects: "compaction context_management summarization",
       "options.max_iterations": "iterations max_iterations max_loops max_rounds max_steps max_turns",
       "options.context_window": "context_length context_size context_window",
-      "guards.budget": "budget max_budget max_cost max_cost_usd max_price",
-      "guards.budget.max_duration": "deadline max_duration max_time timeout",
+      "guards.budget": "budget",
+      "guards.budget.max_cost_usd": "max_budget max_cost max_cost_usd max_price",
+      "guards.budget.max_duration": "max_duration",
     },
   },
   {
@@ -78,11 +81,13 @@ export const otherWords: readonly Words[] = [
   },
 ];
 
+const plain = (word: string): string => word.toLowerCase().replaceAll(/[_-]/g, "");
+
 /** Returns which of the known keys or names somebody means by another product's word for it; null if none. */
 export const findMeaning = (path: Path, word: string, known: readonly string[]): string | null => {
   const place = path.join(".");
   const { byMeaning = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
   const isMeant = ([meaning, words]: readonly [string, string]): boolean =>
-    words.split(" ").includes(word) && known.includes(meaning.split(".")[0] ?? "");
+    words.split(" ").map(plain).includes(plain(word)) && known.includes(meaning.split(".")[0] ?? "");
   return Object.entries(byMeaning).find(isMeant)?.[0] ?? null;
 };

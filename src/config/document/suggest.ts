@@ -1,4 +1,4 @@
-import { findNearestName } from "../../tools/suggest.ts";
+import { editDistance, findNearestName } from "../../tools/suggest.ts";
 import type { Path } from "./diagnostics.ts";
 import { maximumShown } from "./diagnostics.ts";
 import { findMeaning } from "./other-words.ts";
@@ -20,18 +20,25 @@ export type Suggest = (name: string) => string | undefined;
 
 /**
  * Creates suggestions from one list for any number of names; only as many names are compared as are shown. At a `place`,
- * the words count that other products have for what stands there.
+ * other products' words for what stands there count, too: before a name that is only near.
  */
 export const createSuggester = (known: readonly string[], place?: Path): Suggest => {
   const near = createNearestFinder(known);
   const names = new Set<string>();
   const all = known.length > 0 && known.length <= 12 ? `known: ${known.join(", ")}` : "";
+  const meantBy = (name: string): readonly string[] => {
+    const nearest = near(name);
+    const meaning = place === undefined ? null : findMeaning(place, name, known);
+    const isClose = nearest !== null && editDistance(name, nearest) === 1;
+    return [...new Set([isClose || meaning === null ? nearest : null, meaning])].filter(
+      (each) => each !== null,
+    );
+  };
   return (name) => {
     if (names.size < maximumShown) names.add(name);
-    const meant = place === undefined ? null : findMeaning(place, name, known);
-    const found = meant ?? (names.has(name) ? near(name) : null);
-    const parts = [found === null ? "" : `did you mean "${found}"?`, all].filter((part) => part !== "");
-    return parts.length === 0 ? undefined : parts.join(" ");
+    const found = names.has(name) ? meantBy(name).map((each) => `"${each}"`) : [];
+    const parts = [found.length === 0 ? "" : `did you mean ${found.join(" or ")}?`, all];
+    return parts.filter((part) => part !== "").join(" ") || undefined;
   };
 };
 
