@@ -87,6 +87,12 @@ test("CF-25: an unknown toolbox is left out only where it may be a server that i
   expect(await codes("sea", "git: { work_dir: a, work_dir: b }")).toContain("unknown_toolbox");
 });
 
+test("CF-29: beside the team of a template, no key of a team is suggested", async () => {
+  const template = `template: { name: t, description: d }\nmodel: m\nconfig:\n${team().replaceAll(/^(?=.)/gm, "  ")}`;
+  const hinted = (await complaints(template)).filter((line) => line.includes('"providers"'));
+  expect(hinted).toEqual([]);
+});
+
 test("CF-28: params that stand beside their kind are one mistake", async () => {
   expect(await told(withLine("middleware: [{ kind: timeout, duration: 5m }]"))).toBe(
     'agents[0].middleware[0].duration: unknown key "duration"\n  did you mean "params.duration"?',
