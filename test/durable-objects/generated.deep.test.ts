@@ -34,7 +34,7 @@ interface Openapi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 }
 
-const requests = 600;
+const requests = 400;
 
 /** Addresses that need files of the deployment, or a connection. */
 const elsewhere = /\.json$|\/ws$/;
@@ -131,7 +131,7 @@ const checkSession = async (id: string): Promise<void> => {
   expect(await brokenInvariants(session, [], []), id).toEqual([]);
 };
 
-test("AP-50: 600 requests made up from the document are answered as it says, none with a fault, and sessions hold over crashes", async () => {
+test("AP-50: 400 requests made up from the document are answered as it says, none with a fault, and sessions hold over crashes", async () => {
   const dice = createDice(1);
   const { keep, learn, known } = createMemory(dice);
   const sample = createSampler({ dice, resolve: (at) => resolve(at) as SampledSchema, known });

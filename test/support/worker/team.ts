@@ -362,8 +362,8 @@ providers:
 ${indent(parts.map(provider).join("\n"), 2)}
   - { name: wire, kind: openai, model: m, base_url: "https://model.example.com/v1", api_key: "\${MODEL_KEY}" }
 agents:
-  - { name: speaker, provider: wire, effects: [] }
 ${indent(parts.map(agent).join("\n"), 2)}
+  - { name: speaker, provider: wire, effects: [] }
 defaults: { delegation: {} }
 access: { rate_limit: { rpm: 1000000 } }
 notes: { scope: tenant }
