@@ -18,14 +18,18 @@ const expectSleep = async (session: Session): Promise<void> => {
 const endOf = async (session: Session): Promise<unknown> =>
   (await session.events()).findLast(({ type }) => type === "run_end")?.data;
 
-test("SE-34: a session leaves memory when it has used its workspace: files, commands, the check of an edit", async () => {
-  const sessions = await Promise.all(["worker", "checker"].map((agent) => create(agent, "Go on")));
+/** Has sessions of these agents complete a run, and then leave memory. */
+const expectSleepAfterRuns = async (agents: readonly string[]): Promise<void> => {
+  const sessions = await Promise.all(agents.map((agent) => create(agent, "Go on")));
   for (const session of sessions) {
     await session.quiet();
     await expectSleep(session);
     expect(await endOf(session)).toMatchObject({ state: "completed" });
   }
-});
+};
+
+test("SE-34: a session leaves memory when it has used its workspace: files, commands, the check of an edit", () =>
+  expectSleepAfterRuns(["worker", "checker"]));
 
 test("SE-34: a session whose command was cut off by a cancel leaves memory", async () => {
   const session = await create("sleeper");
@@ -51,16 +55,8 @@ test("SE-34 MO-28: a session that rests while a model cools down leaves memory",
   await gate.resetHealth();
 });
 
-test("SE-34: a session leaves memory after answers that do not end: of a site, an MCP server and a model", async () => {
-  const sessions = await Promise.all(
-    ["reader", "borrower", "speaker"].map((agent) => create(agent, "Go on")),
-  );
-  for (const session of sessions) {
-    await session.quiet();
-    await expectSleep(session);
-    expect(await endOf(session)).toMatchObject({ state: "completed" });
-  }
-});
+test("SE-34: a session leaves memory after answers that do not end: of a site, an MCP server and a model", () =>
+  expectSleepAfterRuns(["reader", "borrower", "speaker"]));
 
 test("SE-34: a session leaves memory when a cancel has cut off a model's reply", async () => {
   const session = await create("speaker");
