@@ -84,6 +84,8 @@ test("CF-25: an unknown toolbox is left out only where it may be a server that i
   expect(await codes("sea", wrongServers)).toEqual(["unknown_key"]);
   expect(await codes("filesytem", wrongServers)).toEqual(["unknown_toolbox", "unknown_key"]);
   expect(await codes("fs_read", wrongServers)).toEqual(["unknown_toolbox", "unknown_key"]);
+  const twice = "{ name: sea, url: https://sea.example.com/mcp }";
+  expect(await codes("blub", `mcp_servers: [${twice}, ${twice}]`)).toContain("unknown_toolbox");
   expect(await codes("sea", "git: { work_dir: a, work_dir: b }")).toContain("unknown_toolbox");
 });
 

@@ -343,6 +343,8 @@ test("a session of each agent can be created with its first input", async () => 
   expect(agents.length).toBeGreaterThan(30);
   const sessions = await Promise.all(agents.map(({ name }) => create(name, "Go on")));
   await Promise.all(sessions.map((session) => session.call("POST", "/cancel", { body: {} })));
-  for (const session of sessions)
+  for (const session of sessions) {
     expect((await session.events())[1]).toMatchObject({ type: "input_accepted" });
+    await session.settled();
+  }
 });

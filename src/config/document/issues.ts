@@ -242,8 +242,8 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   const wrong = wrongTypeIssue(path, issue.expected, node);
   const isText = issue.expected === "object" && node.kind === "scalar" && node.value !== null;
   if (isText) return { ...wrong, hint: mapHint(path, checked) };
-  const hint = issue.expected === "array" ? listHint(path, node, checked) : undefined;
-  return hint === undefined ? wrong : { ...wrong, hint };
+  if (issue.expected !== "array") return wrong;
+  return { ...wrong, hint: listHint(path, node, checked) ?? wrong.hint };
 };
 
 const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): ShapeIssue[] => {

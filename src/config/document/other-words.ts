@@ -86,8 +86,9 @@ const plain = (word: string): string => word.toLowerCase().replaceAll(/[_-]/g, "
 /** Returns which of the known keys or names somebody means by another product's word for it; null if none. */
 export const findMeaning = (path: Path, word: string, known: readonly string[]): string | null => {
   const place = path.join(".");
+  const said = plain(word);
   const { byMeaning = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
   const isMeant = ([meaning, words]: readonly [string, string]): boolean =>
-    words.split(" ").map(plain).includes(plain(word)) && known.includes(meaning.split(".")[0] ?? "");
+    words.split(" ").some((each) => plain(each) === said) && known.includes(meaning.split(".")[0] ?? "");
   return Object.entries(byMeaning).find(isMeant)?.[0] ?? null;
 };
