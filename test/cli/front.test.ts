@@ -50,7 +50,7 @@ const setUp = async ({ answer, upgrade }: Upstream = {}) => {
       upgrade(from, socket, head);
     });
   const target = await listen(behind);
-  const port = await listen(createFront({ target, voucher: "the-word" }));
+  const port = await listen(createFront({ target: () => target, voucher: "the-word" }));
   return { host: "127.0.0.1", port, url: `http://127.0.0.1:${port}`, heard, behind };
 };
 
@@ -253,10 +253,13 @@ test("AP-22: a refused upgrade is an answer, and the connection ends", async () 
 test("AP-14: a wrangler that is not there yet, or goes, is told as such or breaks the answer off", async () => {
   const gone = await setUp();
   gone.behind.close();
-  const answer = await fetch(gone.url);
-  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("try again")]);
-  const upgraded = await sendRaw(gone, ["GET /ws HTTP/1.1", "Host: a", "Upgrade: websocket"]);
-  expect(upgraded.status).toBe(503);
+  const early = await listen(createFront({ target: () => null, voucher: "the-word" }));
+  for (const port of [gone.port, early]) {
+    const answer = await fetch(`http://127.0.0.1:${port}`, { method: "POST", body: Buffer.alloc(1_000_000) });
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("try again")]);
+    const head = ["GET /ws HTTP/1.1", "Host: a", "Upgrade: websocket"];
+    expect((await sendRaw({ host: "127.0.0.1", port }, head)).status).toBe(503);
+  }
   const dying = await setUp({
     answer: (from, to) =>
       void to.writeHead(200).write("half", () => setImmediate(() => from.socket.destroy())),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api, Watcher } from "../support/api-client.ts";
-import { freePort, runCommand, startGroup, until } from "../support/dev-server.ts";
+import { freePort, runCommand, startGroup } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
@@ -28,12 +28,10 @@ beforeAll(async () => {
   group = startGroup(process.execPath, args, { cwd: project.folder });
   url = `http://localhost:${port}`;
   api = createApi(url);
-  const early = group.ended.then(() => Promise.reject(new Error(group.output())));
-  const ready = until("the server answers", async () => {
+  await group.until("the server answers", async () => {
     const answer = await fetch(`${url}/healthz`).catch(() => null);
     return answer?.ok === true ? true : null;
   });
-  await Promise.race([ready, early]);
 });
 afterAll(async () => {
   await group?.kill();

@@ -102,9 +102,7 @@ const startServer = async ({ text }: Block): Promise<void> => {
   await server?.kill();
   const group = startGroup("bash", ["-c", here(text)], { cwd: copy });
   server = group;
-  const early = group.ended.then(() => Promise.reject(new Error(group.output())));
-  const ready = until("the server answers", () => /^stop +Ctrl-C$/m.test(group.output()) || null, 200_000);
-  await Promise.race([ready, early]);
+  await group.until("the server answers", () => /^stop +Ctrl-C$/m.test(group.output()) || null, 200_000);
   const page = await fetch(`http://localhost:${port}/console`);
   expect([page.status, page.headers.get("Content-Type")]).toEqual([200, "text/html; charset=utf-8"]);
   const [, team = "default"] = /--env (\w+)/.exec(text) ?? [];
@@ -226,7 +224,7 @@ test("AP-70 AP-51: the README's page talks through its Vite line, and another or
   const vite = startGroup("npx", ["vite", "page", "--port", String(own), "--strictPort"], { cwd: copy });
   const browser = await launchChromium();
   try {
-    await until("vite serves", () => /Local:/.test(vite.output()) || null);
+    await vite.until("vite serves", () => /Local:/.test(vite.output()) || null);
     const origin = `http://localhost:${own}`;
     const page = await browser.newPage();
     await page.goto(origin);

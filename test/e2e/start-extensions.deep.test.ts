@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi } from "../support/api-client.ts";
-import { freePort, startGroup, until } from "../support/dev-server.ts";
+import { freePort, startGroup } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
@@ -83,7 +83,11 @@ const since = (from: number): string =>
 const change = async (path: string, text: string, said: RegExp): Promise<string> => {
   const from = group.output().length;
   write(path, text);
-  await until(`it says ${String(said)} in ${path}:\n${text}\n`, () => said.test(since(from)) || null, 30_000);
+  await group.until(
+    `it says ${String(said)} in ${path}:\n${text}\n`,
+    () => said.test(since(from)) || null,
+    30_000,
+  );
   return since(from);
 };
 
@@ -105,7 +109,7 @@ const kept = "acme has errors; its last good build goes on serving";
 const anew = /acme is built anew/;
 
 test("CF-30: at the first start a mistake in extensions.ts is told, and waited for", async () => {
-  await until("it waits for the fix", () => /Mend it:/.test(group.output()) || null);
+  await group.until("it waits for the fix", () => /Mend it:/.test(group.output()) || null);
   expect(since(0)).toMatch(
     /^Building acme …\nconfig\/acme\/extensions\.ts:\d+:\d+ error extension_invalid: .+\n/,
   );
@@ -128,7 +132,9 @@ test("CF-30: while it serves, a mistake is told with its place and the last good
     write(path, path === "extensions.ts" ? extensions : tide);
   }
   await change("tides/tide.ts", tide.replace("words.in :", "`${words.in} Swim.` :"), anew);
-  await until("the new build is served", async () => ((await askTide()) === "It is in. Swim." ? true : null));
+  await group.until("the new build is served", async () =>
+    (await askTide()) === "It is in. Swim." ? true : null,
+  );
 });
 
 test("CF-6 CF-30: what the types forbid is told behind the build, which is served all the same", async () => {
@@ -150,8 +156,10 @@ test("AP-70: what a tool throws is told with the first place in the team's own c
   );
   expect(said).toBe("acme is built anew; new sessions begin with it\n");
   const from = group.output().length;
-  await until("the new build is served", async () => ((await askTide()) === "failed: no tide" ? true : null));
-  await until("the place is told", () => since(from).includes(place) || null);
+  await group.until("the new build is served", async () =>
+    (await askTide()) === "failed: no tide" ? true : null,
+  );
+  await group.until("the place is told", () => since(from).includes(place) || null);
   expect(since(from)).toBe(`tide_at threw: no tide\n${place}`);
   await change("tides/tide.ts", tide.replace("words.in :", "`${words.in} Swim.` :"), anew);
 });
@@ -162,7 +170,7 @@ test("CF-30: what only the runtime refuses ends no more than the server's run un
   const said = await change("extensions.ts", importing, /Mend it: the server starts again/);
   expect(said).toContain("Disallowed operation called within global scope");
   write("extensions.ts", extensions);
-  await until("it serves again", async () =>
+  await group.until("it serves again", async () =>
     (await askTide().catch(() => null)) === "It is in. Swim." ? true : null,
   );
 });

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { freePort, startGroup, until } from "../support/dev-server.ts";
+import { freePort, startGroup } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 import type { ProjectCopy } from "../support/project-copy.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
   project?.remove();
 });
 beforeEach(async () => {
-  await until(
+  await group.until(
     "it serves",
     async () => (/^stop +Ctrl-C$/m.test(group.output()) && (await isAnswering())) || null,
   );
@@ -45,14 +45,14 @@ const way = "Mend it: the server starts again after the next change of wrangler.
 /** Writes a file as a slow editor does: wrangler reads the empty one, and ends. */
 const writeSlowly = async (text: string): Promise<void> => {
   writeFileSync(toml, "");
-  await until("the server ends", async () => ((await isAnswering()) ? null : true));
+  await group.until("the server ends", async () => ((await isAnswering()) ? null : true));
   writeFileSync(toml, text);
 };
 
 /** Waits until something new is printed, and returns all that is new. */
 const awaitWords = async (from: number, words: string): Promise<string> => {
   const said = (): string => group.output().slice(from);
-  await until(`it says ${words}`, () => said().includes(words) || null, 60_000);
+  await group.until(`it says ${words}`, () => said().includes(words) || null, 60_000);
   return said();
 };
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApi, watchSession } from "../support/api-client.ts";
-import { freePort, startGroup, until } from "../support/dev-server.ts";
+import { freePort, startGroup } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { copyProject } from "../support/project-copy.ts";
@@ -22,12 +22,10 @@ beforeAll(async () => {
   port = await freePort();
   const args = ["start", "--", "--ip", "0.0.0.0", "--port", String(port), `--persist-to=${storage}`];
   group = startGroup("npm", args, { cwd: project.folder });
-  const early = group.ended.then(() => Promise.reject(new Error(group.output())));
-  const ready = until("the server answers", async () => {
+  await group.until("the server answers", async () => {
     const answer = await fetch(`http://localhost:${port}/healthz`).catch(() => null);
     return answer?.ok === true ? true : null;
   });
-  await Promise.race([ready, early]);
 });
 afterAll(async () => {
   await group?.kill();
@@ -140,14 +138,14 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
   const args = ["-s", "start", "--", "--port", String(place), `--persist-to=${storage}-second`];
   const started = startGroup("npm", args, { cwd: other.folder });
   try {
-    await until("it waits for the fix", () => /Mend it:/.test(started.output()) || null);
+    await started.until("it waits for the fix", () => /Mend it:/.test(started.output()) || null);
     expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
       "Building default …\n" +
         'config/default/team.yaml:39:19 error yaml_syntax: quote the text: it contains a colon; write "Be kind: always"\n' +
         "Mend it: the server starts once config/default is right.\n",
     );
     writeFileSync(file, good);
-    await until("it serves", () => /^stop +Ctrl-C$/m.test(started.output()) || null);
+    await started.until("it serves", () => /^stop +Ctrl-C$/m.test(started.output()) || null);
     expect((await fetch(`http://localhost:${place}/healthz`)).status).toBe(200);
   } finally {
     await started.kill();
@@ -166,13 +164,14 @@ test("AP-70: Ctrl-C while it starts ends it without a word, and what a start its
   const stopped = start();
   let served: Group | null = null;
   try {
-    await until("wrangler starts", () => existsSync(join(other.folder, ".wrangler")) || null);
+    await stopped.until("wrangler starts", () => existsSync(join(other.folder, ".wrangler")) || null);
     process.kill(-(stopped.child.pid ?? 0), "SIGINT");
     await stopped.ended;
     expect(said(stopped)).toBe("Building assistant …\nStarting the server …\n");
-    served = start();
-    await until("it serves", () => /^stop +Ctrl-C$/m.test(served?.output() ?? "") || null);
-    expect(said(served)).toMatch(
+    const again = start();
+    served = again;
+    await again.until("it serves", () => /^stop +Ctrl-C$/m.test(again.output()) || null);
+    expect(said(again)).toMatch(
       /^Starting the server …\nLimpet is at .*\n(.*\n){3}secrets +missing: .*ANTHROPIC_API_KEY/,
     );
   } finally {

@@ -52,6 +52,8 @@ export interface Group {
   readonly output: () => string;
   /** Exit code; null after a signal. */
   readonly ended: Promise<number | null>;
+  /** Waits as `until` does; fails at once when the leader has ended, and tells what was printed. */
+  readonly until: typeof until;
   /** SIGKILL to the group; resolves when its leader is gone. */
   readonly kill: () => Promise<void>;
 }
@@ -72,6 +74,7 @@ export const startGroup = (command: string, args: readonly string[], options: Gr
   const { pid } = child;
   if (pid !== undefined) running.add(pid);
   let said = "";
+  let hasEnded = false;
   const take = (chunk: Buffer): void => {
     said += chunk.toString("utf8");
     options.onOutput?.(said);
@@ -82,14 +85,26 @@ export const startGroup = (command: string, args: readonly string[], options: Gr
     child.once("error", fail);
     child.once("exit", (code) => {
       if (pid !== undefined) running.delete(pid);
+      hasEnded = true;
       done(code);
     });
   });
+  const untilHere: typeof until = async (what, ask, within) => {
+    const askWhileItRuns = (): ReturnType<typeof ask> => {
+      if (hasEnded) throw new Error(`it ended before this happened: ${what}`);
+      return ask();
+    };
+    try {
+      return await until(what, askWhileItRuns, within);
+    } catch (fault) {
+      throw new Error(`${command} ${args.join(" ")}: ${String(fault)}\n${said}`, { cause: fault });
+    }
+  };
   const kill = async (): Promise<void> => {
     if (pid !== undefined) killGroup(pid);
     await ended;
   };
-  return { child, output: () => said, ended, kill };
+  return { child, output: () => said, ended, until: untilHere, kill };
 };
 
 /** The 15 MB of wrangler's code are compiled once, and not at each of its starts. */

@@ -11,8 +11,8 @@ import type { Duplex } from "node:stream";
  */
 
 export interface FrontOptions {
-  /** Names wrangler's port on 127.0.0.1. */
-  readonly target: number;
+  /** Returns wrangler's port on 127.0.0.1; null while it serves at none. */
+  readonly target: () => number | null;
   readonly voucher: string;
 }
 
@@ -33,10 +33,10 @@ const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): Outgo
   "limpet-front": voucher,
 });
 
-const forwardRequest = (from: IncomingMessage, { target, voucher }: FrontOptions): ClientRequest =>
+const forwardRequest = (from: IncomingMessage, port: number, voucher: string): ClientRequest =>
   request({
     host: "127.0.0.1",
-    port: target,
+    port,
     agent: false,
     setHost: false,
     method: from.method,
@@ -50,13 +50,18 @@ const isLoopback = (address = ""): boolean => /^((::ffff:)?127\.|::1$)/.test(add
 const isWranglers = (path: string): boolean =>
   /^\/(cdn-cgi|__cf_local)(\/|$)/.test(URL.parse(`http://front${path}`)?.pathname ?? "");
 
-/** Says why a request is not passed on; null if it is. */
-const problemOf = ({ url = "", headers, socket }: IncomingMessage): readonly [number, string] | null => {
+const noAnswer = [503, "Wrangler does not answer: try again in a moment."] as const;
+
+/** Returns the port that a request goes to, or the status and the sentence with which it is refused. */
+const findTarget = (
+  { url = "", headers, socket }: IncomingMessage,
+  target: FrontOptions["target"],
+): number | readonly [number, string] => {
   if (!url.startsWith("/") || headers.host === undefined)
     return [400, "Write the address as a path, with a Host."];
   return isWranglers(url) && !isLoopback(socket.remoteAddress)
     ? [403, "Wrangler's own pages are for those who sit here: only this machine reaches them."]
-    : null;
+    : (target() ?? noAnswer);
 };
 
 const refuse = (to: ServerResponse, status: number, sentence: string): void => {
@@ -75,10 +80,15 @@ const returnAnswer = (answer: IncomingMessage, to: ServerResponse): void => {
 };
 
 /** Passes a request on and its answer back. */
-const relayRequest = (from: IncomingMessage, to: ServerResponse, options: FrontOptions): ClientRequest => {
-  const on = forwardRequest(from, options);
+const relayRequest = (
+  from: IncomingMessage,
+  to: ServerResponse,
+  port: number,
+  voucher: string,
+): ClientRequest => {
+  const on = forwardRequest(from, port, voucher);
   on.on("response", (answer) => returnAnswer(answer, to));
-  on.on("error", () => refuse(to, 503, "Wrangler does not answer: try again in a moment."));
+  on.on("error", () => refuse(to, ...noAnswer));
   // The rest of a body that nobody reads any more would hold up its sender.
   on.on("close", () => void from.unpipe(on).resume());
   to.on("close", () => on.destroy());
@@ -99,14 +109,19 @@ const joinStreams = (one: Duplex, other: Duplex): void => {
 };
 
 /** Passes an upgrade on; its refusal is an answer like any other. */
-const relayUpgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: FrontOptions): void => {
+const relayUpgrade = (
+  from: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+  { target, voucher }: FrontOptions,
+): void => {
   const to = new ServerResponse(from);
   to.assignSocket(socket);
   to.on("finish", () => socket.end());
   socket.on("error", ignore);
-  const problem = problemOf(from);
-  if (problem !== null) return refuse(to, ...problem);
-  const on = relayRequest(from, to, options);
+  const port = findTarget(from, target);
+  if (typeof port !== "number") return refuse(to, ...port);
+  const on = relayRequest(from, to, port, voucher);
   on.on("upgrade", (answer, upstream, early) => {
     to.detachSocket(socket);
     socket.write(headOf(answer));
@@ -119,10 +134,11 @@ const relayUpgrade = (from: IncomingMessage, socket: Socket, head: Buffer, optio
 
 /** Creates a server that passes everything on to wrangler; it does not listen yet. */
 export const createFront = (options: FrontOptions): Server => {
+  const { target, voucher } = options;
   const server = createServer((from, to) => {
-    const problem = problemOf(from);
-    if (problem === null) from.pipe(relayRequest(from, to, options));
-    else refuse(to, ...problem);
+    const port = findTarget(from, target);
+    if (typeof port === "number") from.pipe(relayRequest(from, to, port, voucher));
+    else refuse(to, ...port);
   });
   server.on("upgrade", (from, socket, head) => {
     if (socket instanceof Socket) relayUpgrade(from, socket, head, options);

@@ -119,25 +119,39 @@ const memory = {
 /** Where Node keeps wrangler's compiled code: compiling it takes a second of each start. */
 const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
 
-/** Starts wrangler behind the front at `port`; `show` takes the lines worth reading. */
+/** Reads the port from what wrangler sends its parent once it serves; null if it says something else. */
+const readReadyPort = (message: unknown): number | null => {
+  const { event, port } = JSON.parse(String(message)) as { readonly event?: string; readonly port?: number };
+  return event === "DEV_SERVER_READY" ? (port ?? null) : null;
+};
+
+/**
+ * Starts wrangler at a port that the system chooses: one that was looked for before could be taken until wrangler
+ * listens. `onPort` takes it, and null when wrangler ends; `show` takes the lines worth reading.
+ */
 const startWrangler = (
   args: readonly string[],
-  { target, voucher }: FrontOptions,
-  port: number,
+  vars: readonly string[],
+  onPort: (port: number | null) => void,
   show: (line: string) => void,
   news: OutputNews,
 ): RunningWrangler => {
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
-  const named = ["LIMPET_DEV:1", `LIMPET_FRONT:${voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
-  const vars = named.flatMap((each) => ["--var", each]);
-  const own = ["--ip", "127.0.0.1", "--port", String(target), ...vars];
+  const own = ["--ip", "127.0.0.1", "--port", "0", ...vars.flatMap((each) => ["--var", each])];
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
     env: { ...memory, ...compileCache, ...process.env },
   });
-  const [out, error] = [child.stdout, child.stderr].map((stream) => relayOutput(stream, show, news));
-  return { child, lastLines: () => [...(out ?? []), ...(error ?? [])] };
+  child.on("message", (message) => {
+    const port = readReadyPort(message);
+    if (port !== null) onPort(port);
+  });
+  child.once("exit", () => onPort(null));
+  const kept = [child.stdout, child.stderr].flatMap((stream) =>
+    stream === null ? [] : [relayOutput(stream, show, news)],
+  );
+  return { child, lastLines: () => kept.flat() };
 };
 
 const isListening = async (port: number): Promise<boolean> => {
@@ -157,8 +171,10 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 /** Asks wrangler's server as the front does for a request from this machine; null if it does not answer. */
 const askServer = async (path: string, { target, voucher }: FrontOptions): Promise<unknown> => {
   const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher, ...ownTrace };
+  const port = target();
+  if (port === null) return null;
   try {
-    const answer = await fetch(`http://127.0.0.1:${target}${path}`, { headers });
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
     return await answer.json();
   } catch {
     return null;
@@ -170,10 +186,10 @@ interface Readiness {
   readonly sandbox: string;
 }
 
-/** Waits until the Worker answers, which it may do a while after its port is open; null if it runs no more. */
+/** Waits until the Worker answers, which it may do a while after wrangler is ready; null if it runs no more. */
 const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): Promise<Readiness | null> => {
   while (isRunning()) {
-    const answer = (await isListening(options.target)) ? await askServer("/readyz", options) : null;
+    const answer = await askServer("/readyz", options);
     if (answer !== null) return answer as Readiness;
     await setTimeout(50);
   }
@@ -267,7 +283,9 @@ const serve = async (given: readonly string[]): Promise<void> => {
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
   const reportSecrets = createSecretReport(team);
-  const options = { target: await freePort(), voucher: randomBytes(24).toString("hex") };
+  let target: number | null = null;
+  const options = { target: () => target, voucher: randomBytes(24).toString("hex") };
+  const vars = ["LIMPET_DEV:1", `LIMPET_FRONT:${options.voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
   const tellReload = async (rebuilt: string | null): Promise<void> => {
     const readiness = (await askServer("/readyz", options)) as Readiness | null;
     if (rebuilt !== null) print(describeRebuild(rebuilt, readiness));
@@ -278,7 +296,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),
-    start: (show) => startWrangler(args, options, port, show, news),
+    start: (show) => startWrangler(args, vars, (found) => (target = found), show, news),
     awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
     print,
   });
