@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
-import { bench } from "../sandbox/bench.ts";
+import { bench, connectTo } from "../sandbox/bench.ts";
 import type { Bench, Outcome } from "../sandbox/bench.ts";
 import { startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
@@ -16,13 +16,7 @@ const room = 100 * 1024 * 1024;
 
 let server: DevServer;
 
-const connect = (): Fetcher => ({
-  fetch: async (request) => {
-    const { method, headers, url } = request;
-    const body = method === "GET" ? null : await request.arrayBuffer();
-    return fetch(url.replace("http://sandbox", server.url), { method, headers, body });
-  },
-});
+const connect = (): Fetcher => connectTo(server.url);
 
 beforeAll(async () => {
   server = await startDevServer({ configs: ["src/sandbox/worker/wrangler.toml"] });

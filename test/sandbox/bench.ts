@@ -12,6 +12,11 @@ import type { Fetcher } from "../../src/sandbox/wire.ts";
 
 /** What the groups of the conformance suite share: a fresh sandbox per test, over the wire alone. */
 
+/** Reaches a sandbox Worker that is served at `url`. */
+export const connectTo = (url: string): Fetcher => ({
+  fetch: (request) => fetch(request.url.replace("http://sandbox", url), request),
+});
+
 const freshId = (): string => base32(crypto.getRandomValues(new Uint8Array(20)));
 export const never = new AbortController().signal;
 let counter = 0;
