@@ -72,7 +72,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     connections: this.#connections,
     items: this.#items,
     replay: (after) => this.#archive().events(after),
-    head: () => this.#session()?.head ?? 0,
+    head: () => this.#session()?.head ?? null,
   });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => {
     void this.#index.flush(this.#session());

@@ -119,6 +119,7 @@ export const createConnections = (
     flowOf(socket).forget();
     socket.close(code, reason);
   };
+  const closeSlow = (socket: WebSocket): void => bye(socket, closeCodes.slow, "too slow");
   return {
     viewer,
     change,
@@ -129,9 +130,8 @@ export const createConnections = (
       const flow = flowOf(socket);
       if (flow.unacknowledged() <= limits.unacked) return false;
       const { reader, after } = viewer(socket);
-      const close = (): void => bye(socket, closeCodes.slow, "too slow");
-      if (!startWait(flow, reader, limits, { close, goOn: () => goOn(socket) }) || reader === "silent")
-        return true;
+      const next = { close: () => closeSlow(socket), goOn: () => goOn(socket) };
+      if (!startWait(flow, reader, limits, next) || reader === "silent") return true;
       if (reader === "new") change(socket, { reader: "silent" });
       const hint = ackHint(flow.sent().frames + 1);
       send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq: after ?? head(), hint })]);
@@ -141,7 +141,10 @@ export const createConnections = (
       const flow = flowOf(socket);
       flow.acknowledge(frames);
       if (viewer(socket).reader !== "acknowledging") change(socket, { reader: "acknowledging" });
-      return flow.unacknowledged() <= limits.unacked / 2;
+      const hasRoom = flow.unacknowledged() <= limits.unacked / 2;
+      // A lagging reader goes on with an acknowledgement only, and is closed without one.
+      if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));
+      return hasRoom;
     },
     closeIfExpired: (socket, seen) => {
       const { principal } = viewer(socket);

@@ -22,6 +22,8 @@ export interface Watchers {
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
   /** Sends a lagging reader what it lacks, as far as it may have more. */
   readonly resume: (socket: WebSocket) => void;
+  /** Does the same for all of them, once the session is in memory again. */
+  readonly resumeAll: () => void;
 }
 
 interface WatcherParts {
@@ -30,7 +32,8 @@ interface WatcherParts {
   readonly items: Pick<OpenItems, "open">;
   /** Yields the events after a cursor. */
   readonly replay: (after: number) => Iterable<LoggedEvent>;
-  readonly head: () => number;
+  /** Returns the newest event's seq; null while the session is not in memory. */
+  readonly head: () => number | null;
 }
 
 const nobody = { scopes: [] };
@@ -64,26 +67,32 @@ const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly str
 const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly string[] =>
   showEvents(lines, principal ?? nobody).map(eventFrame);
 
-/** Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. */
+/**
+ * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the session is not
+ * in memory nothing is known of its log, and the socket goes on once it is.
+ */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
-  const { viewer, change, send, isFull } = parts.connections;
+  const { viewer, change, send, isFull, closeIfExpired } = parts.connections;
   let frames = first;
+  const head = parts.head();
+  if (head === null) return send(socket, frames);
   for (;;) {
+    if (closeIfExpired(socket)) return;
     const seen = viewer(socket);
-    const { lines, read } = takeEvents(parts.replay(seen.after ?? parts.head()), {
+    const { lines, read } = takeEvents(parts.replay(seen.after ?? head), {
       filter: seen,
       ...replayPage,
     });
-    const after = (seen.after ?? parts.head()) + read;
+    const after = (seen.after ?? head) + read;
     frames = [...frames, ...eventFrames(lines, seen)];
-    if (after >= parts.head() || read === 0) break;
+    if (after >= head || read === 0) break;
     change(socket, { after });
     send(socket, frames);
     frames = [];
     if (isFull(socket)) return;
   }
   change(socket, { after: null });
-  const live = JSON.stringify({ type: "live", seq: parts.head() });
+  const live = JSON.stringify({ type: "live", seq: head });
   const seen = viewer(socket);
   send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
 };
@@ -117,13 +126,18 @@ const publish = (
   }
 };
 
-const show = (parts: WatcherParts, sockets: readonly WebSocket[], deltas: readonly Delta[]): void => {
+const show = (
+  parts: WatcherParts,
+  sockets: readonly WebSocket[],
+  deltas: readonly Delta[],
+  head: number,
+): void => {
   const { viewer, post, send } = parts.connections;
   const frames = deltas.map((delta) => JSON.stringify(delta));
   const whole = joinFrames(frames) ?? "";
   for (const socket of sockets) {
     const seen = viewer(socket);
-    if (!takesDeltas(seen) || !isOpen(parts, socket, parts.head())) continue;
+    if (!takesDeltas(seen) || !isOpen(parts, socket, head)) continue;
     if (seen.deltas === "all" && seen.threads === null) post(socket, whole, frames.length);
     else
       send(
@@ -149,6 +163,10 @@ const wantsFrame = (
 
 export const createWatchers = (parts: WatcherParts): Watchers => {
   const { connections } = parts;
+  const resume = (socket: WebSocket): void => {
+    if (socket.readyState === WebSocket.OPEN && connections.viewer(socket).after !== null)
+      catchUp(parts, socket);
+  };
   return {
     start: (socket, filter, after, first) => {
       connections.change(socket, { ...filter, ready: true, after });
@@ -166,12 +184,15 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
     },
     show: (deltas) => {
       const sockets = deltas.length === 0 ? [] : parts.sockets();
-      if (sockets.length > 0) show(parts, sockets, deltas);
+      const head = parts.head();
+      if (sockets.length > 0 && head !== null) show(parts, sockets, deltas, head);
     },
     showFrames: (frames) => {
+      const head = parts.head();
+      if (head === null) return;
       for (const socket of parts.sockets()) {
         const wanted = frames.filter((frame) => wantsFrame(connections.viewer(socket), frame));
-        if (wanted.length === 0 || !isOpen(parts, socket, parts.head())) continue;
+        if (wanted.length === 0 || !isOpen(parts, socket, head)) continue;
         connections.send(
           socket,
           wanted.map((frame) => JSON.stringify(frame)),
@@ -186,9 +207,7 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       if (reader === "silent" && after === null)
         connections.send(socket, itemStates(parts, connections.viewer(socket)));
     },
-    resume: (socket) => {
-      if (socket.readyState === WebSocket.OPEN && connections.viewer(socket).after !== null)
-        catchUp(parts, socket);
-    },
+    resume,
+    resumeAll: () => parts.sockets().forEach(resume),
   };
 };

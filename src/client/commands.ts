@@ -1,8 +1,8 @@
 import type { AnswerOf, CallOptions, ClientOperationName } from "./call.ts";
 import { requestOf } from "./call.ts";
 import type { Http } from "./http.ts";
-import { LimpetError } from "./http.ts";
-import { delayAfter, newCommandId, pause } from "./retry.ts";
+import { inTime, LimpetError } from "./http.ts";
+import { delayAfter, pause } from "./retry.ts";
 
 /** This file sends the commands of a session, again under the same key until they are answered. */
 
@@ -10,11 +10,11 @@ import { delayAfter, newCommandId, pause } from "./retry.ts";
 const mostTries = 4;
 
 /** Another try may be answered, whatever was sent. */
-const passingCodes: ReadonlySet<string> = new Set(["unreachable", "unreadable_answer", "overloaded"]);
+const passingCodes = ["unreachable", "server_silent", "unreadable_answer", "overloaded"];
 
 /** It tells whether a command may have reached nobody, so that it is sent again. */
 export const isPassing = (fault: unknown): boolean =>
-  fault instanceof LimpetError && fault.problem.retryable && passingCodes.has(fault.problem.code);
+  fault instanceof LimpetError && fault.problem.retryable && passingCodes.includes(fault.problem.code);
 
 export interface SessionCommands {
   readonly perform: <N extends ClientOperationName>(
@@ -37,11 +37,12 @@ export const createCommands = (http: Http, session: string, isOpen: () => boolea
       options: CallOptions = {},
       stop = options.signal,
     ) => {
-      const { key = newCommandId() } = options;
-      const request = requestOf(operation, { session, ...params }, { ...options, key });
+      const request = requestOf(operation, { session, ...params }, options);
+      const size = JSON.stringify(params).length;
       for (let tries = 1; ; tries += 1) {
         try {
-          return (await http.json(request)) as AnswerOf<N>;
+          const answer = await inTime((signal) => http.json({ ...request, signal }), options.signal, size);
+          return answer as AnswerOf<N>;
         } catch (fault) {
           if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;
           await pause(delayAfter(tries), AbortSignal.any([waker.signal, stop ?? waker.signal]));

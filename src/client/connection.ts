@@ -1,6 +1,6 @@
 import type { StreamEnd, StreamQuery, TakeFrames } from "./frames.ts";
 import type { Http } from "./http.ts";
-import { clientProblem, LimpetError } from "./http.ts";
+import { clientProblem, inTime, LimpetError } from "./http.ts";
 import { delayAfter, pause } from "./retry.ts";
 import { readSocket } from "./socket.ts";
 import { readEventSource } from "./sse.ts";
@@ -47,9 +47,6 @@ const longestTimer = 2 ** 31 - 1;
 /** A connection that has lived for so many milliseconds was healthy: the next failure is the first. */
 const healthyAfter = 30_000;
 
-/** A request before or after a stream is given up after so many milliseconds. */
-const answerWithin = 20_000;
-
 /** Close codes of the WebSocket that no further try can mend, as the HTTP status that is meant. */
 const finalCodes: Readonly<Record<number, ProblemBody>> = Object.fromEntries(
   (
@@ -63,30 +60,11 @@ const finalCodes: Readonly<Record<number, ProblemBody>> = Object.fromEntries(
   ).map(([status, code, detail]) => [4000 + status, clientProblem(code, detail, { status })]),
 );
 
-const finalStatuses = new Set([400, 401, 403, 404, 409, 410, 426]);
+const finalStatuses = [400, 401, 403, 404, 409, 410, 426];
 
 const lost = clientProblem("connection_lost", "the connection broke off");
 
-const silent = clientProblem("server_silent", "the server did not answer in time");
-
 const unwelcome = clientProblem("stream_refused", "the server answers, but opened no WebSocket");
-
-/** Does what is given up after so many milliseconds. */
-const inTime = async <T>(
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T> | T,
-  ms = answerWithin,
-): Promise<T> => {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), ms);
-  try {
-    return await work(AbortSignal.any([signal, limit.signal]));
-  } catch (fault) {
-    throw limit.signal.aborted ? new LimpetError(silent) : fault;
-  } finally {
-    clearTimeout(timer);
-  }
-};
 
 /** How the tries of a connection went. */
 interface Health {
@@ -103,21 +81,18 @@ const readOnce = async (
   signal: AbortSignal,
 ): Promise<StreamEnd> => {
   try {
-    const wanted = await inTime(signal, query);
+    const wanted = await inTime(query, signal);
     if (WebSocket === undefined || health.upgradesFailed >= upgradesTried) {
       // One try with a WebSocket follows after a while, and then this again if it fails.
       health.upgradesFailed = upgradesTried - 1;
-      return await inTime(
-        signal,
-        (limited) => readEventSource({ http, path, query: wanted, take, signal: limited }),
-        WebSocket === undefined ? longestTimer : upgradeEvery,
-      );
+      const lasts = WebSocket === undefined ? longestTimer : upgradeEvery;
+      return await readEventSource({ http, path, query: wanted, take, signal, lasts });
     }
     const url = new URL(`${path.slice(1)}/ws`, http.url);
     const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });
     if (end.opened) health.upgradesFailed = 0;
     if (end.opened || signal.aborted || (end.problem ?? finalCodes[end.code]) !== undefined) return end;
-    await inTime(signal, (limited) => http.fetch({ method: "GET", path, signal: limited }));
+    await inTime((limited) => http.fetch({ method: "GET", path, signal: limited }), signal);
     health.upgradesFailed += 1;
     return { ...end, problem: unwelcome };
   } catch (fault) {
@@ -133,7 +108,7 @@ const finalProblem = (
   { http, restart }: ConnectionOptions,
 ): ProblemBody | null => {
   if (problem?.code === "cursor_ahead" && restart()) return null;
-  if (problem !== undefined && !wasLive && finalStatuses.has(problem.status)) return problem;
+  if (problem !== undefined && !wasLive && finalStatuses.includes(problem.status)) return problem;
   const known = finalCodes[code];
   if (known === undefined || (code === 4401 && (http.renewToken() || opened))) return null;
   return problem ?? known;

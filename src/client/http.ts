@@ -79,6 +79,36 @@ const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
 const isProblem = (value: unknown): value is ProblemBody =>
   typeof value === "object" && value !== null && "code" in value && "detail" in value;
 
+/** An answer is awaited for so many milliseconds, and one more for each so many characters that are sent. */
+const answerWithin = 20_000;
+const slowestUpload = 20;
+
+/** Does what is given up when it takes too long, also if it does not heed its signal. */
+export const inTime = async <T>(
+  work: (signal: AbortSignal) => Promise<T> | T,
+  outer?: AbortSignal,
+  size = 0,
+): Promise<T> => {
+  const limit = new AbortController();
+  let timer;
+  try {
+    return await Promise.race([
+      work(AbortSignal.any([limit.signal, outer ?? limit.signal])),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(
+          () => {
+            reject(new LimpetError(clientProblem("server_silent", "the server did not answer in time")));
+            limit.abort();
+          },
+          answerWithin + size / slowestUpload,
+        );
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
 const unreachable = (detail: string): LimpetError => new LimpetError(clientProblem("unreachable", detail));
 
 /** Reads an answer to its end; one that breaks off was not received. */
@@ -86,7 +116,7 @@ const readText = async (response: Response): Promise<string> => {
   try {
     return await response.text();
   } catch {
-    throw unreachable("the connection broke off in an answer");
+    throw unreachable("the connection broke off");
   }
 };
 
@@ -138,7 +168,7 @@ export const createHttp = (options: ClientOptions): Http => {
   let known: Promise<string> | null = given === undefined ? null : Promise.resolve(given);
   const token = async (): Promise<string | null> => {
     if (known === null && getToken !== undefined) {
-      known = Promise.resolve(getToken());
+      known = inTime(getToken);
       known.catch(renewToken);
     }
     return known;

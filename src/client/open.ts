@@ -98,12 +98,8 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     },
   });
   const loadEarlier = async (first?: number): Promise<boolean> => {
-    try {
-      if (arrivals.reading !== null && arrivals.reading.from > 0)
-        change(await readEarlier(options, arrivals.reading, first));
-    } finally {
-      earlier = null;
-    }
+    if (arrivals.reading !== null && arrivals.reading.from > 0)
+      change(await readEarlier(options, arrivals.reading, first));
     return (arrivals.reading?.from ?? 0) > 0;
   };
   publisher.schedule();
@@ -111,7 +107,10 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     getSnapshot: publisher.get,
     subscribe: publisher.subscribe,
     getEvents: () => arrivals.reading?.log ?? [],
-    loadEarlier: (first) => (earlier ??= loadEarlier(first)),
+    loadEarlier: (first) =>
+      (earlier ??= loadEarlier(first).finally(() => {
+        earlier = null;
+      })),
     loadWhole: async (thread, entry) => {
       if (arrivals.reading !== null) change(await readWhole(options, arrivals.reading, thread, entry));
     },

@@ -16,7 +16,7 @@ export interface PendingInput {
 
 export interface PendingInputs {
   readonly add: (input: TranscriptInput) => PendingInput;
-  /** No try follows: the log has the input up to this event; null if it did not get there. */
+  /** No try follows: the log has the input up to this event; null if it did not get there, or nobody looks. */
   readonly settle: (pending: PendingInput, seq: number | null) => void;
   /** Takes an input out, if it is here; resolves when no try is under way. */
   readonly take: (id: string) => Promise<void>;

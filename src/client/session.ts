@@ -82,7 +82,14 @@ export interface SessionSource {
 }
 
 /** Sends messages in their order and takes them back; what is on its way is shown until the log has it. */
-const createSender = (commands: SessionCommands, pending: PendingInputs, refresh: () => void) => {
+const createSender = (
+  commands: SessionCommands,
+  pending: PendingInputs,
+  opens: ReadonlySet<OpenTranscript>,
+) => {
+  const refresh = (): void => {
+    for (const open of opens) open.refresh();
+  };
   /** Resolves once the messages so far were answered or given up. */
   let before: Promise<unknown> = Promise.resolve();
   const send = async (body: SendBody, options: CallOptions): Promise<AnswerSchemas["Receipt"]> => {
@@ -106,7 +113,8 @@ const createSender = (commands: SessionCommands, pending: PendingInputs, refresh
         { ...options, key },
         end,
       )) as AnswerSchemas["Receipt"];
-      ({ seq } = receipt);
+      // Where nothing is open, nothing will see the input in the log.
+      if (opens.size > 0) ({ seq } = receipt);
       return receipt;
     } catch (fault) {
       throw signal.aborted && isPassing(fault) ? new LimpetError(withdrawn) : fault;
@@ -133,10 +141,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
   const pending = createPendingInputs();
   const commands = createCommands(http, id, () => opens.size > 0);
 
-  const refresh = (): void => {
-    for (const open of opens) open.refresh();
-  };
-  const { send, withdraw } = createSender(commands, pending, refresh);
+  const { send, withdraw } = createSender(commands, pending, opens);
   const open = (): OpenSession => {
     const opened = openSession({
       ...source,

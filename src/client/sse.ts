@@ -1,4 +1,3 @@
-import type { StoredEvent } from "../agent/state/events.ts";
 import type { StreamEnd, StreamFrame, StreamQuery, TakeFrames } from "./frames.ts";
 import { LimpetError } from "./http.ts";
 import type { Http } from "./http.ts";
@@ -14,19 +13,16 @@ export interface EventSourceOptions {
   readonly query: StreamQuery;
   readonly take: TakeFrames;
   readonly signal: AbortSignal;
+  /** The stream is ended after so many milliseconds. */
+  readonly lasts: number;
 }
 
-/** Reads one block of a stream; only durable events have an id. Comments and heartbeats are no frames. */
+/** Reads one block of a stream; only durable events have an id. Comments are no frames, nor heartbeats, which say nothing. */
 const readBlock = (block: string): StreamFrame | null => {
-  const fields = new Map<string, string>();
-  for (const line of block.split("\n")) {
-    const colon = line.indexOf(":");
-    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).trimStart());
-  }
-  const data = fields.get("data");
-  if (data === undefined || fields.get("event") === "heartbeat") return null;
-  if (fields.has("id")) return { type: "event", event: JSON.parse(data) as StoredEvent };
-  return JSON.parse(data) as StreamFrame;
+  const [, data] = /^data: (\{".*)/m.exec(block) ?? [];
+  if (data === undefined) return null;
+  const value = JSON.parse(data) as unknown;
+  return (/^id:/m.test(block) ? { type: "event", event: value } : value) as StreamFrame;
 };
 
 const readBlocks = async (
@@ -58,10 +54,12 @@ export const readEventSource = async ({
   query,
   take,
   signal,
+  lasts,
 }: EventSourceOptions): Promise<StreamEnd> => {
   const dead = new AbortController();
+  const ended = AbortSignal.any([signal, dead.signal]);
   const abort = (): void => dead.abort();
-  signal.addEventListener("abort", abort);
+  const end = setTimeout(abort, lasts);
   let timer = setTimeout(abort, silence);
   let opened = false;
   let problem: StreamEnd["problem"];
@@ -72,7 +70,7 @@ export const readEventSource = async ({
       path: `${path}/events`,
       query: { ...query },
       headers: { Accept: "text/event-stream" },
-      signal: dead.signal,
+      signal: ended,
     });
     const takeAll: TakeFrames = (frames) => {
       opened = true;
@@ -90,13 +88,13 @@ export const readEventSource = async ({
           clearTimeout(timer);
           timer = setTimeout(abort, silence);
         },
-        dead.signal,
+        ended,
       );
   } catch (fault) {
     if (fault instanceof LimpetError) problem = fault.problem;
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
+    clearTimeout(end);
   }
   return { code, opened, problem };
 };

@@ -10,13 +10,14 @@ import { readUpTo } from "../tools/egress/body.ts";
 import { createByteGuard } from "./byte-guard.ts";
 import type { Decoder, Faults } from "./protocol.ts";
 import { createBodyGatherer } from "./body-gatherer.ts";
+import type { AttemptTimers } from "./body-gatherer.ts";
 import { createSseParser } from "./sse.ts";
 import type { SseFrame } from "./sse.ts";
 
 /** Bytes of an error answer that are read to classify it. */
 const maxErrorBody = 64 * 1024;
 
-/** Milliseconds to wait for usage after the end of a reply. */
+/** Milliseconds to wait for what is missing of an answer that is decided: the usage of a reply, the text of an error. */
 const usualWait = 5_000;
 
 /** Creates the errors of one attempt's stream. */
@@ -32,17 +33,26 @@ export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: Abo
   return asModelError(error, origin, signal);
 };
 
-const readErrorText = async ({ body }: Response): Promise<string> =>
-  new TextDecoder().decode((await readUpTo(body, maxErrorBody)).bytes);
+const readErrorText = async ({ body }: Response, timers: AttemptTimers): Promise<string> => {
+  const enough = new AbortController();
+  const timer = timers.after(usualWait, () => enough.abort());
+  try {
+    return new TextDecoder().decode((await readUpTo(body, maxErrorBody, enough.signal)).bytes);
+  } finally {
+    timer.cancel();
+  }
+};
 
-/** Reads an error answer and gives its failure. */
+/** Reads an error answer and gives its failure; of a text that does not end, what came in a few seconds counts. */
 export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
   now: () => number,
+  timers: AttemptTimers,
 ): Promise<ModelError> => {
   const { status, headers } = response;
-  return new ModelError(classify({ status, headers, body: await readErrorText(response) }, origin, now()));
+  const body = await readErrorText(response, timers);
+  return new ModelError(classify({ status, headers, body }, origin, now()));
 };
 
 const hasError = (body: string): boolean => {
@@ -58,10 +68,11 @@ const namedTypes = new Set(["text/html", "text/plain", "application/json", "text
 export const checkStream = async (
   response: Response,
   faults: Faults,
+  timers: AttemptTimers,
 ): Promise<ReadableStream<Uint8Array>> => {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "text/event-stream" && response.body !== null) return response.body;
-  const body = await readErrorText(response);
+  const body = await readErrorText(response, timers);
   if (hasError(body)) throw faults.inBand(body);
   const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);

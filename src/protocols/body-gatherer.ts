@@ -9,7 +9,8 @@ export interface BodyGatherer {
   readonly stop: (whole: boolean) => Promise<void>;
 }
 
-type AttemptTimers = Pick<Timers, "after">;
+/** The timers that reading an answer needs. */
+export type AttemptTimers = Pick<Timers, "after">;
 
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
 

@@ -362,6 +362,79 @@ test("AP-52: a command whose answer breaks off goes again under its key, and is 
   expect(new Set(keys).size).toBe(1);
 });
 
+test("AP-52: a command that is swallowed goes again after 20 s, and what waits behind it goes out", async () => {
+  const posted: (string | null)[] = [];
+  let isSwallowing = true;
+  answer = ({ url, headers }) => {
+    if (!url.includes("/messages")) return snapshot(0);
+    posted.push(headers.get("Idempotency-Key"));
+    if (isSwallowing) return new Promise(() => undefined);
+    return Response.json({ input: "in_1", status: "applied", run: "run_1", seq: 0 });
+  };
+  const client = play();
+  const sent = [client.send({ id: "a", content: "one" }), client.send({ id: "b", content: "two" })];
+  await settle(19_000);
+  expect(posted).toEqual(["a"]);
+  isSwallowing = false;
+  await settle(2_000);
+  await Promise.all(sent);
+  expect(posted).toEqual(["a", "a", "b"]);
+});
+
+test("AP-52: a command with much in it has the time that a slow connection needs", async () => {
+  answer = ({ url }) => (url.includes("/messages") ? new Promise(() => undefined) : snapshot(0));
+  void play().send("x".repeat(1_000_000));
+  await settle(69_000);
+  expect(requests).toHaveLength(1);
+  await settle(2_000);
+  expect(requests).toHaveLength(2);
+});
+
+test("AP-52: a token that does not come is given up after 20 s, and asked for again", async () => {
+  const tokens = [new Promise<string>(() => undefined), "lt_second"];
+  const open = play({ getToken: () => tokens.shift() ?? "lt_third" }).open();
+  await settle(20_000);
+  expect(open.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "server_silent" } });
+  await settle(1_000);
+  expect(newest().protocols).toEqual(["limpet.v1", "bearer.lt_second"]);
+  open.close();
+});
+
+test("AP-51: a stream that was ended before it began is not opened", async () => {
+  vi.stubGlobal("WebSocket", undefined);
+  const events = play({ WebSocket: undefined as never }).events({ signal: AbortSignal.abort() });
+  expect(await Array.fromAsync(events)).toEqual([]);
+  await settle();
+  expect(requests.filter(({ signal }) => signal?.aborted !== true)).toEqual([]);
+});
+
+test("AP-51: earlier entries that were asked for before there were any are read once there are", async () => {
+  const asked: string[] = [];
+  answer = ({ url }) => {
+    if (!url.includes("/events")) return snapshot(3_000);
+    asked.push(url);
+    const { searchParams } = new URL(url);
+    const [after, before] = ["after", "before"].map((name) => Number(searchParams.get(name)));
+    const all = Array.from({ length: 3_000 }, (_, at) => eventFrame(at + 1).event);
+    const data = all.filter(({ seq }) => seq > Number(after) && (before === 0 || seq < Number(before)));
+    return Response.json({ data, next_after: 3_000 });
+  };
+  const open = play().open();
+  expect(await open.loadEarlier()).toBe(false);
+  await settle();
+  newest().accept();
+  newest().give({ type: "welcome", head_seq: 3_000 });
+  const missing = Number((newest().sent[0] as { after?: number } | undefined)?.after);
+  newest().give(...Array.from({ length: 3_000 - missing }, (_, at) => eventFrame(missing + at + 1)));
+  newest().give({ type: "live", seq: 3_000 });
+  await settle();
+  expect(open.getSnapshot()).toMatchObject({ status: "live", earlier: true });
+  const before = asked.length;
+  await open.loadEarlier();
+  expect(asked.length).toBeGreaterThan(before);
+  open.close();
+});
+
 /** A stream of server-sent events that the test writes. */
 const playStream = () => {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();

@@ -158,3 +158,14 @@ test("AP-52: a message whose caller gives it up while it waits behind another is
   await third;
   expect(waiting).toEqual([]);
 });
+
+test("AP-51: a message that was answered while nothing was open is kept by nobody", async () => {
+  const { session, next } = play();
+  const sent = session.send({ id: "m1", content: "hello" });
+  (await next()).answer(Response.json(receipt));
+  await sent;
+  const open = session.open();
+  await new Promise<void>((resolve) => void open.subscribe(resolve));
+  expect(open.getSnapshot().inputs).toEqual([]);
+  open.close();
+});

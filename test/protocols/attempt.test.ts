@@ -1,7 +1,7 @@
 import { systemTimers } from "../../src/model/deadlines.ts";
 import { expect, test } from "vitest";
 import type { ModelEvent } from "../../src/model/completer.ts";
-import { createFaults, readReply } from "../../src/protocols/attempt.ts";
+import { createFaults, readAnswerFailure, readReply } from "../../src/protocols/attempt.ts";
 import type { Decoder } from "../../src/protocols/protocol.ts";
 
 const faults = createFaults({ provider: "p", model: "m" }, new Headers(), () => 0);
@@ -55,4 +55,30 @@ test("MO-15: a connection that breaks after the end was told does not undo the r
   const told = bodyOf("data: hello\n\ndata: finish\n\n", reset);
   expect((await eventsOf(told, 1_000)).map(({ type }) => type)).toEqual(["text", "finish"]);
   await expect(eventsOf(bodyOf("data: hello\n\n", reset), 1_000)).rejects.toThrow("reset");
+});
+
+test("MO-25: of a refusal whose text does not end, what has come counts after 5 s, and the rest is not awaited", async () => {
+  const error = {
+    type: "invalid_request_error",
+    message: "prompt is too long: 250000 tokens > 200000 maximum",
+  };
+  const cancelled = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(Buffer.from(JSON.stringify({ type: "error", error }))),
+    cancel: () => cancelled.resolve(),
+  });
+  const started: number[] = [];
+  const timers = {
+    now: () => 0,
+    after: (ms: number, run: () => void) => {
+      started.push(ms);
+      setImmediate(run);
+      return { cancel: () => undefined };
+    },
+  };
+  const origin = { provider: "p", model: "m" };
+  const { failure } = await readAnswerFailure(new Response(body, { status: 400 }), origin, () => 0, timers);
+  expect(failure).toMatchObject({ code: "context_overflow" });
+  expect(started).toEqual([5_000]);
+  await cancelled.promise;
 });
