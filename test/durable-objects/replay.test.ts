@@ -21,40 +21,81 @@ const unread = (seq: number, type: string, thread?: string): LoggedEvent => ({
   },
 });
 
+/** Feeds one socket from a log; the head is null while the session is not in memory. */
+const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
+  const sent: unknown[] = [];
+  const state: { head: number | null; seen: Viewer } = {
+    head: log.length,
+    seen: {
+      principal: { tenant: "acme", jurisdiction: null, by: "k1", scopes: ["sessions:read"] },
+      ready: false,
+      after: null,
+      reader: "new",
+      deltas: "none",
+      types: null,
+      threads: null,
+    },
+  };
+  const connections: Partial<Connections> = {
+    viewer: () => state.seen,
+    change: (_, change) => void (state.seen = { ...state.seen, ...change }),
+    isFull: () => false,
+    closeIfExpired: () => false,
+    send: (_, frames) => void sent.push(...frames.map((frame): unknown => JSON.parse(frame))),
+    ...own,
+  };
+  const socket = { readyState: WebSocket.OPEN } as WebSocket;
+  const watchers = createWatchers({
+    sockets: () => [socket],
+    connections: connections as Connections,
+    items: { open: () => [] },
+    replay: (after) => (state.head === null ? [] : log.slice(after)),
+    head: () => state.head,
+  });
+  return { watchers, socket, sent, state };
+};
+
+const everything = { deltas: "none", types: null, threads: null } as const;
+
+const shownEvent = (seq: number, type = "run_end") => ({
+  type: "event",
+  event: { seq, type, thread: "main" },
+});
+
 test("AP-23: a filtered replay reads the events alone that the socket wants, and ends at the head", () => {
-  const log = [
+  const { watchers, socket, sent, state } = setUp([
     unread(1, "message_added"),
     event(2, "run_end"),
     unread(3, "run_end", "t1"),
     ...Array.from({ length: 300 }, (_, index) => unread(index + 4, "message_added")),
     event(304, "run_end"),
     unread(305, "turn_end"),
-  ];
-  const sent: unknown[] = [];
-  let seen: Viewer = {
-    principal: { tenant: "acme", jurisdiction: null, by: "k1", scopes: ["sessions:read"] },
-    ready: false,
-    after: null,
-    reader: "new",
-    deltas: "none",
-    types: null,
-    threads: null,
-  };
-  const connections: Partial<Connections> = {
-    viewer: () => seen,
-    change: (_, change) => void (seen = { ...seen, ...change }),
-    isFull: () => false,
-    send: (_, frames) => void sent.push(...frames.map((frame): unknown => JSON.parse(frame))),
-  };
-  const watchers = createWatchers({
-    sockets: () => [],
-    connections: connections as Connections,
-    items: { open: () => [] },
-    replay: (after) => log.slice(after),
-    head: () => log.length,
-  });
-  watchers.start({} as WebSocket, { deltas: "none", types: ["run_end"], threads: ["main"] }, 0, []);
-  const shown = (seq: number) => ({ type: "event", event: { seq, type: "run_end", thread: "main" } });
-  expect(sent).toEqual([shown(2), shown(304), { type: "live", seq: 305 }]);
-  expect(seen.after).toBeNull();
+  ]);
+  watchers.start(socket, { deltas: "none", types: ["run_end"], threads: ["main"] }, 0, []);
+  expect(sent).toEqual([shownEvent(2), shownEvent(304), { type: "live", seq: 305 }]);
+  expect(state.seen.after).toBeNull();
+});
+
+test("AP-26: a reader that is due while its session is not in memory goes on once it is, and misses nothing", () => {
+  let isFull = true;
+  const log = Array.from({ length: 250 }, (_, index) => event(index + 1, "run_end"));
+  const { watchers, socket, sent, state } = setUp(log, { isFull: () => isFull });
+  watchers.start(socket, everything, 0, []);
+  expect(state.seen.after).toBe(200);
+  state.head = null;
+  isFull = false;
+  watchers.resume(socket);
+  expect(sent.at(-1)).toEqual(shownEvent(200));
+  expect(state.seen.after).toBe(200);
+  state.head = log.length;
+  watchers.resumeAll();
+  expect(sent).toEqual([...log.map(({ seq }) => shownEvent(seq)), { type: "live", seq: 250 }]);
+});
+
+test("AP-13: a replay ends with the reader's credential", () => {
+  const log = Array.from({ length: 500 }, (_, index) => event(index + 1, "run_end"));
+  let pages = 0;
+  const { watchers, socket, sent } = setUp(log, { closeIfExpired: () => (pages += 1) > 1 });
+  watchers.start(socket, everything, 0, []);
+  expect(sent).toEqual(log.slice(0, 200).map(({ seq }) => shownEvent(seq)));
 });

@@ -159,7 +159,10 @@ test("AP-26: a silent reader is closed 4413 once it was sent as much as one may 
   });
 });
 
-test("AP-26: a reader that stops acknowledging is closed 4413 with the place to resume", async () => {
+test.each([
+  ["stops acknowledging", 0],
+  ["acknowledges a part that leaves it lagging, and then no more", 1],
+])("AP-26: a reader that %s is closed 4413 with the place to resume", async (_, parts) => {
   const session = await create("text");
   const sent: string[] = [];
   const closed: unknown[] = [];
@@ -177,6 +180,7 @@ test("AP-26: a reader that stops acknowledging is closed 4413 with the place to 
     connections.send(server, [JSON.stringify({ type: "event", padding: "x".repeat(200) })]);
     expect(connections.isFull(server)).toBe(true);
     expect(connections.isFull(server)).toBe(true);
+    if (parts > 0) expect(connections.acknowledge(server, parts)).toBe(false);
     closed.push(await over);
   });
   expect(closed).toMatchObject([{ code: 4413 }]);
