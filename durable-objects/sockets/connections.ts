@@ -61,6 +61,16 @@ const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   };
 };
 
+/** Creates the flow of each socket when it is first asked for. */
+const createFlows = (): ((socket: WebSocket) => Flow) => {
+  const flows = new WeakMap<WebSocket, Flow>();
+  return (socket) => {
+    const known = flows.get(socket) ?? createFlow();
+    flows.set(socket, known);
+    return known;
+  };
+};
+
 type ConnectionLimits = Readonly<Record<"unacked" | "patience" | "pace" | "silent", number>>;
 
 /** Waits for an acknowledgement, or goes on at a pace with a reader that has never sent one; returns whether it began. */
@@ -97,12 +107,7 @@ export const createConnections = (
   limits: ConnectionLimits = streamLimits,
 ): Connections => {
   const { viewer, change } = createViewers();
-  const flows = new WeakMap<WebSocket, Flow>();
-  const flowOf = (socket: WebSocket): Flow => {
-    const known = flows.get(socket) ?? createFlow();
-    flows.set(socket, known);
-    return known;
-  };
+  const flowOf = createFlows();
   const post = (socket: WebSocket, message: string, frames: number): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
     flowOf(socket).recordSent(message.length, frames);

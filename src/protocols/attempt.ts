@@ -6,15 +6,13 @@ import { ModelError } from "../model/error.ts";
 import { asModelError, modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import { EgressError } from "../tools/egress/egress.ts";
-import { readUpTo } from "../tools/egress/body.ts";
 import { createByteGuard } from "./byte-guard.ts";
 import type { Decoder, Faults } from "./protocol.ts";
 import { createBodyGatherer } from "./body-gatherer.ts";
-import type { AttemptTimers } from "./body-gatherer.ts";
 import { createSseParser } from "./sse.ts";
 import type { SseFrame } from "./sse.ts";
 
-/** Bytes of an error answer that are read to classify it. */
+/** Characters of an error answer that are read to classify it. */
 const maxErrorBody = 64 * 1024;
 
 /** Milliseconds to wait for what is missing of an answer that is decided: the usage of a reply, the text of an error. */
@@ -33,26 +31,37 @@ export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: Abo
   return asModelError(error, origin, signal);
 };
 
-const readErrorText = async ({ body }: Response, timers: AttemptTimers): Promise<string> => {
-  const enough = new AbortController();
-  const timer = timers.after(usualWait, () => enough.abort());
+type ErrorWatch = Pick<Deadlines, "signal" | "timers">;
+
+/** Reads the text of an error answer; one that does not end, or breaks off, counts as far as it came. */
+const readErrorText = async ({ body }: Response, { signal, timers }: ErrorWatch): Promise<string> => {
+  const gatherer = createBodyGatherer(body ?? new Blob([]).stream(), timers);
+  const decoder = new TextDecoder();
+  const until = timers.now() + usualWait;
+  let text = "";
   try {
-    return new TextDecoder().decode((await readUpTo(body, maxErrorBody, enough.signal)).bytes);
+    while (text.length < maxErrorBody) {
+      const chunks = await gatherer.next(until - timers.now());
+      if (chunks === null) break;
+      for (const chunk of chunks) text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
   } finally {
-    timer.cancel();
+    await gatherer.stop(false);
   }
+  return text.slice(0, maxErrorBody);
 };
 
-/** Reads an error answer and gives its failure; of a text that does not end, what came in a few seconds counts. */
+/** Reads an error answer and gives its failure. */
 export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
-  now: () => number,
-  timers: AttemptTimers,
+  watch: ErrorWatch,
 ): Promise<ModelError> => {
   const { status, headers } = response;
-  const body = await readErrorText(response, timers);
-  return new ModelError(classify({ status, headers, body }, origin, now()));
+  const body = await readErrorText(response, watch);
+  return new ModelError(classify({ status, headers, body }, origin, watch.timers.now()));
 };
 
 const hasError = (body: string): boolean => {
@@ -68,11 +77,11 @@ const namedTypes = new Set(["text/html", "text/plain", "application/json", "text
 export const checkStream = async (
   response: Response,
   faults: Faults,
-  timers: AttemptTimers,
+  watch: ErrorWatch,
 ): Promise<ReadableStream<Uint8Array>> => {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "text/event-stream" && response.body !== null) return response.body;
-  const body = await readErrorText(response, timers);
+  const body = await readErrorText(response, watch);
   if (hasError(body)) throw faults.inBand(body);
   const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);

@@ -9,8 +9,7 @@ export interface BodyGatherer {
   readonly stop: (whole: boolean) => Promise<void>;
 }
 
-/** The timers that reading an answer needs. */
-export type AttemptTimers = Pick<Timers, "after">;
+type AttemptTimers = Pick<Timers, "after">;
 
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
 

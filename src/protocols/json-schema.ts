@@ -66,6 +66,38 @@ const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject =
 const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
 
+/** The required names that are properties. */
+const knownNames = ({ properties, required }: JsonObject): readonly Json[] =>
+  isJsonObject(properties) && Array.isArray(required)
+    ? required.filter((name: Json) => typeof name === "string" && Object.hasOwn(properties, name))
+    : [];
+
+/** Says whether Google takes a keyword: it refuses most formats, values that are no texts, and fields of what has none. */
+const isTaken = (schema: JsonObject, key: string): boolean => {
+  const { type = "object", [key]: value } = schema;
+  switch (key) {
+    case "format":
+      return type === "number" || type === "integer" || value === "date-time" || value === "enum";
+    case "enum":
+      return Array.isArray(value) && value.every((each) => typeof each === "string");
+    case "properties":
+      return type === "object";
+    case "required":
+      return type === "object" && knownNames(schema).length > 0;
+    default:
+      return true;
+  }
+};
+
+const dropRefused = (schema: JsonObject): JsonObject => {
+  const taken = Object.fromEntries(Object.entries(schema).filter(([key]) => isTaken(schema, key)));
+  return {
+    ...("enum" in taken ? { type: "string" } : {}),
+    ...taken,
+    ...("required" in taken ? { required: knownNames(schema) } : {}),
+  };
+};
+
 const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
   if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
@@ -73,7 +105,8 @@ const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
     const target = open.includes(ref) ? null : lookUp(ref, root);
     return target === null ? { type: "object" } : toMinimal(target, root, [...open, ref]);
   }
-  return mapInner(pickKeywords(rephrase(schema), minimalKeys), (inner) => toMinimal(inner, root, open));
+  const kept = dropRefused(pickKeywords(rephrase(schema), minimalKeys));
+  return mapInner(kept, (inner) => toMinimal(inner, root, open));
 };
 
 const toStructured = (schema: Json): Json => {
@@ -86,6 +119,34 @@ const toClosed = (schema: Json): Json => {
   if (!isJsonObject(schema)) return schema;
   const { additionalProperties: _, ...kept } = schema;
   return mapInner(kept, toClosed);
+};
+
+/** Keywords that servers refuse at the root of a tool's parameters, and the whole request with them. */
+const refusedAtRoot = new Set(["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const"]);
+
+/**
+ * Writes the parameters of a tool as one object: alternatives at the root add their properties. What they demand beyond
+ * these is still enforced by the runtime's own check.
+ */
+export const foldRoot = (schema: Json): JsonObject => {
+  if (!isJsonObject(schema)) return {};
+  if (Object.keys(schema).every((key) => !refusedAtRoot.has(key))) return schema;
+  const branchesOf = (key: string): readonly JsonObject[] =>
+    (Array.isArray(schema[key]) ? schema[key] : []).flatMap((given: Json) => {
+      const ref = isJsonObject(given) ? given["$ref"] : undefined;
+      const branch = typeof ref === "string" ? lookUp(ref, schema) : given;
+      return isJsonObject(branch) ? [foldRoot(branch)] : [];
+    });
+  const all = branchesOf("allOf");
+  const branches = [...all, ...branchesOf("anyOf"), ...branchesOf("oneOf"), schema];
+  const required = [...all, schema].flatMap(({ required: names }) => (Array.isArray(names) ? names : []));
+  const kept = Object.entries(schema).filter(([key]) => !refusedAtRoot.has(key));
+  return {
+    ...Object.fromEntries(kept),
+    type: "object",
+    properties: Object.assign({}, ...branches.map(({ properties }) => properties)) as JsonObject,
+    ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
+  };
 };
 
 /** Adapts a schema to a server's dialect. What it loses is still enforced by the runtime's own check. */

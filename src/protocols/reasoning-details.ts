@@ -13,14 +13,15 @@ export interface ReasoningDetails {
 const detailText = ({ text, summary }: JsonObject): string =>
   typeof text === "string" ? text : typeof summary === "string" ? summary : "";
 
-/** Appends a piece's texts; other fields are sent only once. */
+/** Appends a piece's texts; other fields are sent only once, and are null elsewhere. */
 const mergePiece = (known: JsonObject, piece: JsonObject): JsonObject => {
   const grown = ["text", "summary", "data"].flatMap((key) => {
     const more = piece[key];
     const before = known[key];
     return typeof more === "string" && typeof before === "string" ? [[key, before + more] as const] : [];
   });
-  return { ...known, ...piece, ...Object.fromEntries(grown) };
+  const given = Object.entries(piece).filter(([, value]) => value !== null);
+  return { ...known, ...Object.fromEntries([...given, ...grown]) };
 };
 
 export const createReasoningDetails = (keep: boolean): ReasoningDetails => {

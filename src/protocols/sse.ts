@@ -22,7 +22,8 @@ export const createSseParser = (): SseParser => {
 
   const line = (text: string, frames: SseFrame[]): void => {
     if (text === "") {
-      if (data !== null) frames.push({ event, data });
+      // Some gateways keep a connection alive with events of no data.
+      if (data !== null && data !== "") frames.push({ event, data });
       event = "";
       data = null;
     } else if (text.startsWith("data:")) {

@@ -121,7 +121,7 @@ const sendRequest = async ({
   let failure: ModelError | null;
   try {
     response = await sent;
-    failure = response.ok ? null : await readAnswerFailure(response, origin, options.now, deadlines.timers);
+    failure = response.ok ? null : await readAnswerFailure(response, origin, deadlines);
   } catch (error) {
     throw sendFailureOf(error, origin, deadlines.signal);
   }
@@ -141,7 +141,7 @@ const runAttempt = async (
   const { headers } = response;
   const faults = createFaults(origin, headers, now);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
-  const body = await checkStream(response, faults, deadlines.timers).catch((error: unknown) => {
+  const body = await checkStream(response, faults, deadlines).catch((error: unknown) => {
     throw sendFailureOf(error, origin, deadlines.signal);
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));

@@ -238,6 +238,16 @@ test("MO-10: a budget model does not think on in a loop that another model began
     model,
   );
   expect(other.body["thinking"]).toBeUndefined();
+  const noted = build(
+    {
+      messages: [...loop(thought("Hm.", "openai", "gpt")), message("user", "Come to an end.")],
+      tools: [tool],
+      reasoning,
+    },
+    {},
+    model,
+  );
+  expect(noted.body["thinking"], "a note after the results is part of the loop").toBeUndefined();
   const own = build(
     { messages: loop(thought("Hm.", "anthropic", model)), tools: [tool], reasoning },
     {},

@@ -57,6 +57,9 @@ test("MO-15: a connection that breaks after the end was told does not undo the r
   await expect(eventsOf(bodyOf("data: hello\n\n", reset), 1_000)).rejects.toThrow("reset");
 });
 
+const origin = { provider: "p", model: "m" };
+const untilAborted = new AbortController().signal;
+
 test("MO-25: of a refusal whose text does not end, what has come counts after 5 s, and the rest is not awaited", async () => {
   const error = {
     type: "invalid_request_error",
@@ -76,9 +79,25 @@ test("MO-25: of a refusal whose text does not end, what has come counts after 5 
       return { cancel: () => undefined };
     },
   };
-  const origin = { provider: "p", model: "m" };
-  const { failure } = await readAnswerFailure(new Response(body, { status: 400 }), origin, () => 0, timers);
+  const watch = { signal: untilAborted, timers };
+  const { failure } = await readAnswerFailure(new Response(body, { status: 400 }), origin, watch);
   expect(failure).toMatchObject({ code: "context_overflow" });
-  expect(started).toEqual([5_000]);
+  expect(new Set(started)).toEqual(new Set([5_000]));
   await cancelled.promise;
+});
+
+test("MO-25 MO-26: a refusal whose text breaks off keeps its status and the wait that it asks for", async () => {
+  const body = bodyOf('{"type":"err', async () => new Error("reset"));
+  const response = new Response(body, { status: 429, headers: { "Retry-After": "120" } });
+  const watch = { signal: untilAborted, timers: systemTimers };
+  const { failure } = await readAnswerFailure(response, origin, watch);
+  expect(failure).toMatchObject({ code: "rate_limited", status: 429, retryAfterMs: 120_000 });
+});
+
+test("MO-20: a frame without data says nothing", async () => {
+  const body = bodyOf(
+    "data: hello\n\nevent: ping\ndata: \n\ndata:\n\ndata: finish\n\n",
+    async () => new Error("reset"),
+  );
+  expect((await eventsOf(body, 1_000)).map(({ type }) => type)).toEqual(["text", "finish"]);
 });

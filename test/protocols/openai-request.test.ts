@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createReasoningDetails } from "../../src/protocols/reasoning-details.ts";
 import type { Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
@@ -189,11 +190,15 @@ test("MO-16 MO-17: schemas lose what a vendor refuses", () => {
     type: "object",
     properties: {
       kind: { const: "a" },
+      link: { type: "string", format: "uri" },
+      at: { type: "string", format: "date-time" },
+      size: { type: "integer", format: "int32", enum: [1, 2] },
+      odd: { type: "string", properties: { no: {} }, required: ["no"] },
       maybe: { type: ["string", "null"] },
       either: { oneOf: [{ type: "string" }, { type: "number" }] },
       node: { $ref: "#/$defs/node" },
     },
-    required: ["kind"],
+    required: ["kind", "gone"],
     additionalProperties: false,
     $defs: {
       node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, additionalProperties: false },
@@ -210,12 +215,41 @@ test("MO-16 MO-17: schemas lose what a vendor refuses", () => {
   expect(parameters("gemini")).toEqual({
     type: "object",
     properties: {
-      kind: { enum: ["a"] },
+      kind: { type: "string", enum: ["a"] },
+      link: { type: "string" },
+      at: { type: "string", format: "date-time" },
+      size: { type: "integer", format: "int32" },
+      odd: { type: "string" },
       maybe: { type: "string", nullable: true },
       either: { anyOf: [{ type: "string" }, { type: "number" }] },
       node: { type: "object", properties: { next: { type: "object" } } },
     },
     required: ["kind"],
+  });
+});
+
+test("MO-7 MO-18: alternatives at the root of a tool's parameters, which servers refuse, become properties", () => {
+  const schema = {
+    type: "object",
+    properties: { name: { type: "string" } },
+    required: ["name"],
+    anyOf: [{ required: ["file"], properties: { file: { type: "string" } } }, { $ref: "#/$defs/link" }],
+    allOf: [{ properties: { size: { type: "integer" } }, required: ["size"] }],
+    not: { required: ["no"] },
+    $defs: { link: { oneOf: [{ properties: { url: { type: "string" } }, required: ["url"] }] } },
+  };
+  const { body } = build("openai", { tools: [{ ...tool, schema }] });
+  const [sent] = body["tools"] as readonly { readonly function: { readonly parameters: unknown } }[];
+  expect(sent?.function.parameters).toEqual({
+    type: "object",
+    properties: {
+      name: { type: "string" },
+      file: { type: "string" },
+      url: { type: "string" },
+      size: { type: "integer" },
+    },
+    required: ["size", "name"],
+    $defs: schema.$defs,
   });
 });
 
@@ -260,4 +294,18 @@ test("MO-3 MO-18: reasoning goes back in the field that the server wants, to its
     reasoning_details: [{ type: "reasoning.text", text: "Hm." }],
   });
   expect(replay("none")).not.toHaveProperty("reasoning_content");
+});
+
+test("MO-3: a later piece of reasoning without a field leaves what came of it before", () => {
+  const details = createReasoningDetails(true);
+  const pieces = [
+    { text: "Let me ", signature: null },
+    { text: "think", signature: null },
+    { text: null, signature: "SIG" },
+    { text: null, signature: null },
+  ];
+  for (const piece of pieces) details.take([{ type: "reasoning.text", index: 0, ...piece }]);
+  expect(details.all()).toEqual([
+    { type: "reasoning.text", index: 0, text: "Let me think", signature: "SIG" },
+  ]);
 });

@@ -59,6 +59,27 @@ test("MO-32 MO-10: a cut attempt is booked at most at the max_tokens that was se
   expect(fake.requests.at(-1)?.body).toMatchObject({ max_tokens: 2_100 });
 });
 
+test.each([
+  ["what cannot be read", "data: {canary-body\n\n"],
+  ["another writing of its end", "data: [DONE] \n\n"],
+])("MO-15: %s behind the end of a reply undoes nothing", async (_, frame) => {
+  const frames = chatFrames({ pieces: [{ text: "Whole." }], usage: null }, "m").slice(0, -1);
+  const { completion } = await ask("openai", { raw: frames.join("") + frame });
+  expect(completion?.parts).toEqual([{ type: "text", text: "Whole." }]);
+});
+
+test("MO-36: the model that answered is known although the first chunk, about the prompt, names none", async () => {
+  const first = `data: ${JSON.stringify({ model: "", choices: [], prompt_filter_results: [] })}\n\n`;
+  const frames = chatFrames({ pieces: [{ text: "Yes." }] }, "gpt-6.1-sol");
+  fake.play(() => ({ raw: first + frames.join("") }));
+  const model = "my-deployment";
+  const { completion } = await attempt(
+    completerFor(fake, "openai", { model }),
+    requestOf("openai", { model }),
+  );
+  expect(completion).toMatchObject({ model: "gpt-6.1-sol", cost: expect.any(Number) as number });
+});
+
 for (const dialect of dialects) {
   test.each(statuses)(
     `MO-1 MO-25 %s: ${dialect} status %i is one request and a typed error`,
@@ -153,7 +174,7 @@ for (const dialect of dialects) {
     ["is not JSON", "data: {canary-body\n\n"],
     ["is no object", "data: 7\n\n"],
   ])(`MO-24 RE-F7: ${dialect} frame that %s is a protocol error`, async (_, frame) => {
-    const begin = framesOf(dialect, { pieces: [{ text: "Half." }] }).slice(0, 3);
+    const begin = framesOf(dialect, { pieces: [{ text: "Half." }] }).slice(0, 2);
     const { failure } = await ask(dialect, { raw: begin.join("") + frame });
     expect(failure?.code).toBe("protocol_error");
     expect(failure?.message).not.toContain("canary-body");

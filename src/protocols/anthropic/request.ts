@@ -2,7 +2,7 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { digestBody } from "../body-digest.ts";
-import { adaptSchema } from "../json-schema.ts";
+import { adaptSchema, foldRoot } from "../json-schema.ts";
 import { isVisible, joinElements, quoteJson } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
@@ -40,7 +40,7 @@ const toolText = (tool: ToolSpec): string => {
   const built = JSON.stringify({
     name: wireName(name),
     description,
-    input_schema: schema as unknown as Anthropic.Messages.Tool.InputSchema,
+    input_schema: foldRoot(schema) as unknown as Anthropic.Messages.Tool.InputSchema,
   } satisfies Anthropic.Messages.Tool);
   toolTexts.set(tool, built);
   return built;
@@ -67,10 +67,14 @@ interface AnthropicThinking {
   readonly on: boolean;
 }
 
-/** Models with a budget refuse to think in a tool loop whose last reply did not begin with their own thinking. */
+/**
+ * Models with a budget refuse to think in a tool loop whose last reply did not begin with their own thinking; notes after
+ * the results are part of the loop.
+ */
 const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): boolean => {
-  if (messages.at(-1)?.role !== "tool") return true;
-  const first = messages.findLast(({ role }) => role === "assistant")?.parts[0];
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  if (messages.slice(last + 1).every(({ role }) => role !== "tool")) return true;
+  const first = messages[last]?.parts[0];
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 

@@ -109,8 +109,10 @@ const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): voi
   events.push({ type: "finish", reason: finishByReason[raw] ?? "stop", raw });
 };
 
-const startReply = (state: OpenAiState, model: Json | undefined, events: ModelEvent[]): void => {
-  if (state.started) return;
+/** Azure begins with a chunk about the prompt, which holds no choice and names no model yet. */
+const startReply = (state: OpenAiState, { model, choices }: JsonObject, events: ModelEvent[]): void => {
+  const isPrelude = model === "" && Array.isArray(choices) && choices.length === 0;
+  if (state.started || isPrelude) return;
   state.started = true;
   const requestId = state.requestId === undefined ? {} : { requestId: state.requestId };
   events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
@@ -131,7 +133,7 @@ const checkError = (faults: Faults, event: string, parsed: JsonObject): void => 
 };
 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
-  startReply(state, chunk["model"], events);
+  startReply(state, chunk, events);
   const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
   if (choice?.delta) takeDelta(state, choice.delta, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
@@ -164,14 +166,25 @@ export const createOpenAiDecoder = (
     reasoning: undefined,
     state: "open",
   };
+  /** Reads a chunk. Of a reply that has ended only usage is awaited: what is unreadable ends the waiting, and undoes nothing. */
+  const readChunk = (data: string): JsonObject | null => {
+    try {
+      return parseFrame(data, faults);
+    } catch (error) {
+      if (state.state === "open") throw error;
+      state.state = "done";
+      return null;
+    }
+  };
   const frame = ({ event, data }: SseFrame, events: ModelEvent[]): void => {
-    if (data === "[DONE]") {
+    if (data.trim() === "[DONE]") {
       if (state.state === "finished") state.state = "done";
       return;
     }
-    const parsed = parseFrame(data, faults);
-    checkError(faults, event, parsed);
-    takeChunk(state, parsed, events);
+    const chunk = readChunk(data);
+    if (chunk === null) return;
+    checkError(faults, event, chunk);
+    takeChunk(state, chunk, events);
   };
   return { frame, state: () => state.state };
 };

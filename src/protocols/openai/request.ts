@@ -3,7 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
-import { adaptSchema } from "../json-schema.ts";
+import { adaptSchema, foldRoot } from "../json-schema.ts";
 import { isVisible, joinElements, quoteJson } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
@@ -23,7 +23,7 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
   const known = toolTexts.get(tool);
   if (known?.dialect === dialect) return known.text;
   const { name, description, schema } = tool;
-  const parameters = adaptSchema(schema, dialect) as Record<string, Json>;
+  const parameters = adaptSchema(foldRoot(schema), dialect) as Record<string, Json>;
   const text = JSON.stringify({
     type: "function",
     function: { name: wireName(name), description, parameters },

@@ -1,17 +1,11 @@
-/**
- * Reads a body to its end, to `maxBytes` (counted after inflation) or until `enough` is aborted; `cut` says that its end
- * was not reached.
- */
+/** Reads a body to its end or to `maxBytes` (counted after inflation); `cut` says whether the limit came first. */
 export const readUpTo = async (
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-  enough?: AbortSignal,
 ): Promise<{ readonly bytes: Uint8Array; readonly cut: boolean }> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
   const reader = (body ?? new Blob([]).stream()).getReader();
-  const stop = (): void => void reader.cancel().catch(() => undefined);
-  enough?.addEventListener("abort", stop);
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     chunks.push(read.value.subarray(0, maxBytes - size));
     size += read.value.byteLength;
@@ -19,14 +13,13 @@ export const readUpTo = async (
     await reader.cancel();
     break;
   }
-  enough?.removeEventListener("abort", stop);
   const bytes = new Uint8Array(Math.min(size, maxBytes));
   let at = 0;
   for (const chunk of chunks) {
     bytes.set(chunk, at);
     at += chunk.byteLength;
   }
-  return { bytes, cut: size > maxBytes || enough?.aborted === true };
+  return { bytes, cut: size > maxBytes };
 };
 
 /** Wraps a body so that it fails with `tooLarge()` once it gave more than `maxBytes`. */
