@@ -38,7 +38,7 @@ const findNewTeamProblem = (
   return teams.includes(from) ? null : `there is no team ${from} to copy; there are ${teams.join(", ")}`;
 };
 
-/** Lists what to run next: the team on this machine, with its secrets, its tests and its deployment. */
+/** Lists the next commands: set the secrets, serve the team on this machine, deploy it. */
 const nextCommands = (name: string, secrets: readonly string[]): readonly string[] => [
   ...secrets.map((secret) => `echo ${secret}=… >> .dev.vars.${name}`),
   `npm start -- --env ${name}`,

@@ -69,7 +69,7 @@ export interface Engine {
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   /** Lists the effective tools of an agent in `main`. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
-  /** Returns what rules and grants say to a call in `main` of a new session, which nothing runs; null: no such agent. */
+  /** Judges a call in `main` of a new session by rules and grants, and runs nothing; null if there is no such agent. */
   readonly judgeCall: (
     agent: string,
     call: { readonly tool: string; readonly input: Json },

@@ -94,7 +94,7 @@ export const findAlternation = (
 
 type JudgedKey = CallKey & { readonly poll: boolean };
 
-/** How often the judged call was made, before and since, and its streak of equal outcomes; both include the call. */
+/** How often the judged call was made, itself included; `streak` is of equal outcomes, `longest` with those before the window. */
 interface RepeatCounts {
   readonly repeats: number;
   readonly streak: number;

@@ -21,7 +21,7 @@ interface CancelRequest {
   readonly keep: boolean;
 }
 
-/** A cancel is recorded for a run and its subtree: no step starts after it; `now` also ends what has not yet acted. */
+/** A cancel is recorded for a run and its subtree: no step starts after it; `now` also stops the work under way. */
 export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
   cancelOwnRun(draft, threadId, cancel);
   cancelSubtree(draft, threadId, cancel.mode, "its caller was cancelled");

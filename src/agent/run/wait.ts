@@ -97,11 +97,11 @@ export const markRunWaiting = (draft: Draft, threadId: string): void => {
   if (run.waitingShown) return;
   emit(draft, threadId, "run_waiting", { on: findWaitReasons(draft.state, threadId, run) });
   run.waitingShown = true;
-  if (onlyPeopleCanMove(draft.state)) closeLease(draft);
+  if (areAllParked(draft.state)) closeLease(draft);
 };
 
-/** If only answers from people or clients bring the session on, it may rest for long. */
-const onlyPeopleCanMove = (session: Session): boolean =>
+/** It tells whether every run waits, and none for a model call or an effect: the session may rest for long. */
+const areAllParked = (session: Session): boolean =>
   Object.values(session.threads).every(
     ({ run }) =>
       run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),

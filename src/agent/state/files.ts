@@ -73,7 +73,7 @@ export interface InitialFile {
 }
 
 /**
- * A person's change of the workspace is under way. Its id is the key under which the sandbox makes it, at most once;
+ * A person's change of the workspace that is not confirmed yet. Its id is the key under which the sandbox makes it, at most once;
  * what became of it is told by whoever made it, or found out from the sandbox at `until`.
  */
 export interface PendingFileChange {
@@ -83,12 +83,12 @@ export interface PendingFileChange {
   readonly answerKey: string | null;
   /** A request with the same key has to have this content; null: the content of the file that is written. */
   readonly fingerprint: string | null;
-  /** The time is in milliseconds since the epoch. */
+  /** When the sandbox is asked what became of it, in milliseconds since the epoch. */
   readonly until: number;
   readonly tries: number;
 }
 
-/** The workspace refused a file for this reason. */
+/** A file that the workspace refused, and why. */
 export interface LostFile {
   readonly path: string;
   readonly reason: string;

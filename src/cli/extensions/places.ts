@@ -84,7 +84,7 @@ const pathInFile = ({ code, path }: Diagnostic, agentsBefore: number): string =>
     ? path
     : path.replace(/^(?:config\.)?agents\[(\d+)\]/, (_, index) => `agents[${Number(index) - agentsBefore}]`);
 
-/** Gives places to what is told of a definition: a key that it does not have has its own. */
+/** Finds the place of a diagnostic in the source; an unknown key has a place of its own. */
 const createFinder = (text: string, program: Node, agentsBefore: number) => {
   const statements = nodesIn(program["body"]);
   const constants = constantsIn(statements);

@@ -31,7 +31,7 @@ const digitsOf = (usd: number): number =>
   usd >= leastUsd && usd < 0.00995 ? Math.min(5, 1 - Math.floor(Math.log10(usd))) : 2;
 
 /**
- * Formats USD in cents, and less than a cent with two significant digits; a price that nobody knows is said so. A sum
+ * Formats USD in cents, and less than a cent with two significant digits; an unknown price reads as such. A sum
  * that stands beside a lesser one gets as many digits as that one needs, so that they can be compared and add up.
  */
 export const formatUsd = (usd: number | null | undefined, lesser = 0): string => {

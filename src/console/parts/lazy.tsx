@@ -19,7 +19,12 @@ export const lazy = <P extends object>(load: () => Promise<FunctionComponent<P>>
       };
       void show();
     }, []);
-    if (failed) return <p class="empty">The server has a newer console. Reload this page.</p>;
+    if (failed)
+      return (
+        <p class="empty">
+          This part could not be loaded. Reload this page: the server may have been updated.
+        </p>
+      );
     return loaded === null ? null : h(loaded, props);
   };
 };

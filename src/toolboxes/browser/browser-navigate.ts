@@ -13,7 +13,10 @@ export const browserNavigate = defineTool({
     url: z
       .string()
       .max(8_192)
-      .refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), "write an absolute https address")
+      .refine(
+        (url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""),
+        "write an absolute address, which begins with https://",
+      )
       .describe("Absolute address."),
   }),
   safety: "read",

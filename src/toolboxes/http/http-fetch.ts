@@ -24,7 +24,10 @@ const params = z
     url: z
       .string()
       .max(8_192)
-      .refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""), "write an absolute https address")
+      .refine(
+        (url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ""),
+        "write an absolute address, which begins with https://",
+      )
       .refine((url) => (URL.parse(url)?.search ?? "").length <= longestQuery + 1, {
         error: `the query may have ${longestQuery} bytes; send more in the body of a POST`,
       })
@@ -87,7 +90,7 @@ const unknownOutput: ToolOutput = {
 export const httpFetch = defineTool({
   name: "http_fetch",
   description:
-    "Makes an HTTP request and returns {status, url, headers, body}. Of an HTML page, body is its readable text and links says where its links lead; of files that are no text, body tells type and size. Cut at 1 MiB.",
+    "Makes an HTTP request and returns {status, url, headers, body}. Of an HTML page, body is its readable text and links says where its links lead; of other files than texts, body gives the type and size. Cut at 1 MiB.",
   params,
   safety: ({ method }) => (isReading(method) ? "read" : "unsafe"),
   workspace: "none",
