@@ -124,27 +124,31 @@ const toClosed = (schema: Json): Json => {
 /** Keywords that servers refuse at the root of a tool's parameters, and the whole request with them. */
 const refusedAtRoot = new Set(["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const"]);
 
+/** The schemas in a list at the root, with what they name; one that names itself adds nothing. */
+const branchesOf = (list: Json | undefined, root: Json, open: readonly string[]): readonly JsonObject[] =>
+  (Array.isArray(list) ? list : []).flatMap((branch: Json) => {
+    const ref = isJsonObject(branch) ? branch["$ref"] : undefined;
+    if (typeof ref !== "string") return [foldRoot(branch, root, open)];
+    return open.includes(ref) ? [] : [foldRoot(lookUp(ref, root) ?? {}, root, [...open, ref])];
+  });
+
 /**
  * Writes the parameters of a tool as one object: alternatives at the root add their properties. What they demand beyond
  * these is still enforced by the runtime's own check.
  */
-export const foldRoot = (schema: Json): JsonObject => {
+export const foldRoot = (schema: Json, root = schema, open: readonly string[] = []): JsonObject => {
   if (!isJsonObject(schema)) return {};
   if (Object.keys(schema).every((key) => !refusedAtRoot.has(key))) return schema;
-  const branchesOf = (key: string): readonly JsonObject[] =>
-    (Array.isArray(schema[key]) ? schema[key] : []).flatMap((given: Json) => {
-      const ref = isJsonObject(given) ? given["$ref"] : undefined;
-      const branch = typeof ref === "string" ? lookUp(ref, schema) : given;
-      return isJsonObject(branch) ? [foldRoot(branch)] : [];
-    });
-  const all = branchesOf("allOf");
-  const branches = [...all, ...branchesOf("anyOf"), ...branchesOf("oneOf"), schema];
+  const [all = [], any = [], one = []] = ["allOf", "anyOf", "oneOf"].map((key) =>
+    branchesOf(schema[key], root, open),
+  );
   const required = [...all, schema].flatMap(({ required: names }) => (Array.isArray(names) ? names : []));
   const kept = Object.entries(schema).filter(([key]) => !refusedAtRoot.has(key));
+  const properties = [...one, ...any, ...all, schema].map((branch) => branch["properties"]);
   return {
     ...Object.fromEntries(kept),
     type: "object",
-    properties: Object.assign({}, ...branches.map(({ properties }) => properties)) as JsonObject,
+    properties: Object.assign({}, ...properties) as JsonObject,
     ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
   };
 };

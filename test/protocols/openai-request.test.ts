@@ -236,7 +236,10 @@ test("MO-7 MO-18: alternatives at the root of a tool's parameters, which servers
     anyOf: [{ required: ["file"], properties: { file: { type: "string" } } }, { $ref: "#/$defs/link" }],
     allOf: [{ properties: { size: { type: "integer" } }, required: ["size"] }],
     not: { required: ["no"] },
-    $defs: { link: { oneOf: [{ properties: { url: { type: "string" } }, required: ["url"] }] } },
+    $defs: {
+      link: { oneOf: [{ $ref: "#/$defs/url" }, { $ref: "#/$defs/link" }] },
+      url: { properties: { url: { type: "string" } }, required: ["url"] },
+    },
   };
   const { body } = build("openai", { tools: [{ ...tool, schema }] });
   const [sent] = body["tools"] as readonly { readonly function: { readonly parameters: unknown } }[];
