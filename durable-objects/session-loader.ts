@@ -183,11 +183,7 @@ const createSharedLoad = (
 ): SessionLoader["wake"] =>
   shareInFlight(async () => {
     const stored = loadSession(parts.storage.sql);
-    if (stored === null) return null;
-    const live = create(await engineOf(parts, stored), stored, stored);
-    cell.live = live;
-    parts.watchers.resumeAll();
-    return live;
+    return stored && (cell.live = create(await engineOf(parts, stored), stored, stored));
   });
 
 /** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */

@@ -64,7 +64,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   readonly #items = createOpenItems(this.#sql, Date.now);
   readonly #connections = createConnections({
     head: () => this.#session()?.head ?? 0,
-    resume: (socket) => this.#watchers.resume(socket),
+    resume: (socket) => void this.#resume(socket),
   });
   readonly #helloTimers = createHelloTimers();
   readonly #watchers = createWatchers({
@@ -178,6 +178,12 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     const reply = performFileChangeReport(live, report);
     this.#pump();
     return reply;
+  }
+
+  /** A session that cannot be loaded now goes on with its alarm, and the socket with its next commit. */
+  async #resume(socket: WebSocket): Promise<void> {
+    await this.#loader.wake().catch(() => undefined);
+    this.#watchers.resume(socket);
   }
 
   async explainCall({ principal, params }: Pick<SessionCall, "principal" | "params">): Promise<SessionReply> {

@@ -22,8 +22,6 @@ export interface Watchers {
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
   /** Sends a lagging reader what it lacks, as far as it may have more. */
   readonly resume: (socket: WebSocket) => void;
-  /** Does the same for all of them, once the session is in memory again. */
-  readonly resumeAll: () => void;
 }
 
 interface WatcherParts {
@@ -69,7 +67,7 @@ const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly 
 
 /**
  * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the session is not
- * in memory nothing is known of its log, and the socket goes on once it is.
+ * in memory nothing is known of its log, and the socket goes on with the next commit.
  */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
   const { viewer, change, send, isFull, closeIfExpired } = parts.connections;
@@ -97,13 +95,15 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
 };
 
-/** Returns whether a socket takes live frames; a full one gets events from the log later, from `before` on. */
-const isOpen = ({ connections }: WatcherParts, socket: WebSocket, before: number): boolean => {
-  const { ready, after } = connections.viewer(socket);
-  if (!ready || connections.closeIfExpired(socket, before)) return false;
-  if (!connections.isFull(socket)) return after === null;
-  if (after === null) connections.change(socket, { after: before });
-  return false;
+/** Returns whether a socket takes live frames; others get events from the log: now, or later from `before` on. */
+const isOpen = (parts: WatcherParts, socket: WebSocket, before: number): boolean => {
+  const { viewer, change, isFull, closeIfExpired } = parts.connections;
+  const { ready, after } = viewer(socket);
+  if (!ready || closeIfExpired(socket, before)) return false;
+  const hasRoom = !isFull(socket);
+  if (hasRoom && after !== null) catchUp(parts, socket);
+  else if (!hasRoom && after === null) change(socket, { after: before });
+  return hasRoom && after === null;
 };
 
 const publish = (
@@ -163,10 +163,6 @@ const wantsFrame = (
 
 export const createWatchers = (parts: WatcherParts): Watchers => {
   const { connections } = parts;
-  const resume = (socket: WebSocket): void => {
-    if (socket.readyState === WebSocket.OPEN && connections.viewer(socket).after !== null)
-      catchUp(parts, socket);
-  };
   return {
     start: (socket, filter, after, first) => {
       connections.change(socket, { ...filter, ready: true, after });
@@ -207,7 +203,9 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       if (reader === "silent" && after === null)
         connections.send(socket, itemStates(parts, connections.viewer(socket)));
     },
-    resume,
-    resumeAll: () => parts.sockets().forEach(resume),
+    resume: (socket) => {
+      if (socket.readyState === WebSocket.OPEN && connections.viewer(socket).after !== null)
+        catchUp(parts, socket);
+    },
   };
 };

@@ -1,13 +1,16 @@
 import type { AnswerOf, CallOptions, ClientOperationName } from "./call.ts";
 import { requestOf } from "./call.ts";
 import type { Http } from "./http.ts";
-import { inTime, LimpetError } from "./http.ts";
+import { answerWithin, inTime, LimpetError } from "./http.ts";
 import { delayAfter, pause } from "./retry.ts";
 
 /** This file sends the commands of a session, again under the same key until they are answered. */
 
 /** A command that reached nobody is sent this often, unless the session is open: then until it is answered. */
 const mostTries = 4;
+
+/** A command has one more millisecond for each so many characters that it sends. */
+const slowestUpload = 20;
 
 /** Another try may be answered, whatever was sent. */
 const passingCodes = ["unreachable", "server_silent", "unreadable_answer", "overloaded"];
@@ -38,10 +41,10 @@ export const createCommands = (http: Http, session: string, isOpen: () => boolea
       stop = options.signal,
     ) => {
       const request = requestOf(operation, { session, ...params }, options);
-      const size = JSON.stringify(params).length;
+      const within = answerWithin + JSON.stringify(params).length / slowestUpload;
       for (let tries = 1; ; tries += 1) {
         try {
-          const answer = await inTime((signal) => http.json({ ...request, signal }), options.signal, size);
+          const answer = await inTime((signal) => http.json({ ...request, signal }), options.signal, within);
           return answer as AnswerOf<N>;
         } catch (fault) {
           if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;

@@ -64,7 +64,7 @@ const finalStatuses = [400, 401, 403, 404, 409, 410, 426];
 
 const lost = clientProblem("connection_lost", "the connection broke off");
 
-const unwelcome = clientProblem("stream_refused", "the server answers, but opened no WebSocket");
+const unwelcome = clientProblem("stream_refused", "the server opened no WebSocket");
 
 /** How the tries of a connection went. */
 interface Health {

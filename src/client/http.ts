@@ -76,18 +76,20 @@ const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
   return search;
 };
 
-const isProblem = (value: unknown): value is ProblemBody =>
-  typeof value === "object" && value !== null && "code" in value && "detail" in value;
+const isProblem = (value: unknown): value is ProblemBody => {
+  const { code, detail } = (value ?? {}) as Partial<ProblemBody>;
+  return code !== undefined && detail !== undefined;
+};
 
-/** An answer is awaited for so many milliseconds, and one more for each so many characters that are sent. */
-const answerWithin = 20_000;
-const slowestUpload = 20;
+/** An answer is awaited for so many milliseconds; a token may need a person. */
+export const answerWithin = 20_000;
+const tokenWithin = 120_000;
 
 /** Does what is given up when it takes too long, also if it does not heed its signal. */
 export const inTime = async <T>(
   work: (signal: AbortSignal) => Promise<T> | T,
   outer?: AbortSignal,
-  size = 0,
+  ms = answerWithin,
 ): Promise<T> => {
   const limit = new AbortController();
   let timer;
@@ -95,13 +97,10 @@ export const inTime = async <T>(
     return await Promise.race([
       work(AbortSignal.any([limit.signal, outer ?? limit.signal])),
       new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => {
-            reject(new LimpetError(clientProblem("server_silent", "the server did not answer in time")));
-            limit.abort();
-          },
-          answerWithin + size / slowestUpload,
-        );
+        timer = setTimeout(() => {
+          reject(new LimpetError(clientProblem("server_silent", "no answer in time")));
+          limit.abort();
+        }, ms);
       }),
     ]);
   } finally {
@@ -150,13 +149,13 @@ const optionNames: readonly string[] = [
 const requireKnownOptions = (options: ClientOptions): void => {
   for (const name of Object.keys(options))
     if (!optionNames.includes(name))
-      throw new TypeError(`createClient has no option ${name}; its options are ${optionNames.join(", ")}`);
+      throw new TypeError(`createClient has no option ${name}, but ${optionNames.join(", ")}`);
 };
 
 /** Reads the address of the deployment; a path in it is kept. */
 const readUrl = (url: string): URL => {
   if (!/^https?:/i.test(url) || !URL.canParse(url))
-    throw new TypeError(`url: ${url} is no address; write it like https://agents.example.com`);
+    throw new TypeError(`url: ${url} is no address like https://agents.example.com`);
   return new URL(url.endsWith("/") ? url : `${url}/`);
 };
 
@@ -168,7 +167,7 @@ export const createHttp = (options: ClientOptions): Http => {
   let known: Promise<string> | null = given === undefined ? null : Promise.resolve(given);
   const token = async (): Promise<string | null> => {
     if (known === null && getToken !== undefined) {
-      known = inTime(getToken);
+      known = inTime(() => getToken(), undefined, tokenWithin);
       known.catch(renewToken);
     }
     return known;

@@ -89,6 +89,8 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
     },
     change: (next) => {
       state = next;
+      // A connection that broke may have swallowed what was asked for.
+      earlier = null;
       publisher.schedule();
       options.changed(next.status);
     },

@@ -8,9 +8,8 @@ const charactersPerAck = 256 * 1024;
 /** `readyState` of an open socket. */
 const openState = 1;
 const pingEvery = 15_000;
-const pongWithin = 10_000;
-/** A server that accepts a connection and does not welcome the client in this time is given up. */
-const welcomeWithin = 10_000;
+/** A server that does not answer a ping in this time, or accepts a connection without a welcome, is given up. */
+const wordWithin = 10_000;
 
 /** A token of other characters cannot stand in a subprotocol, and is sent as the first frame. */
 const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
@@ -43,13 +42,13 @@ const createAcks = (send: (frame: object) => void) => {
 
 /** Calls `die` when no welcome comes, or when the server is silent for long and does not answer a ping. */
 const createPulse = (send: (frame: object) => void, die: () => void) => {
-  let timer = setTimeout(die, welcomeWithin);
+  let timer = setTimeout(die, wordWithin);
   const stop = (): void => clearTimeout(timer);
   const beat = (): void => {
     stop();
     timer = setTimeout(() => {
       send({ type: "ping" });
-      timer = setTimeout(die, pongWithin);
+      timer = setTimeout(die, wordWithin);
     }, pingEvery);
   };
   return { beat, stop };

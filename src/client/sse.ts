@@ -17,12 +17,15 @@ export interface EventSourceOptions {
   readonly lasts: number;
 }
 
-/** Reads one block of a stream; only durable events have an id. Comments are no frames, nor heartbeats, which say nothing. */
+/**
+ * Reads one block of a stream, whose data stand last; only durable events have an id. Comments are no frames, nor
+ * heartbeats, which say nothing.
+ */
 const readBlock = (block: string): StreamFrame | null => {
-  const [, data] = /^data: (\{".*)/m.exec(block) ?? [];
-  if (data === undefined) return null;
-  const value = JSON.parse(data) as unknown;
-  return (/^id:/m.test(block) ? { type: "event", event: value } : value) as StreamFrame;
+  const at = `\n${block}`.indexOf('\ndata: {"');
+  if (at < 0) return null;
+  const value = JSON.parse(block.slice(at + 6)) as unknown;
+  return (block.slice(0, at).includes("id: ") ? { type: "event", event: value } : value) as StreamFrame;
 };
 
 const readBlocks = async (

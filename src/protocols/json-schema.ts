@@ -23,8 +23,10 @@ const structuredKeys = new Set(
 const lookUp = (ref: string, root: Json): Json | null => {
   if (!ref.startsWith("#/")) return null;
   let value: Json | undefined = root;
-  for (const key of ref.slice(2).split("/"))
-    value = isJsonObject(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  for (const part of ref.slice(2).split("/")) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    value = Array.isArray(value) ? value[Number(key)] : isJsonObject(value) ? value[key] : undefined;
+  }
   return value ?? null;
 };
 
@@ -72,6 +74,12 @@ const knownNames = ({ properties, required }: JsonObject): readonly Json[] =>
     ? required.filter((name: Json) => typeof name === "string" && Object.hasOwn(properties, name))
     : [];
 
+/** The values of an enum of texts, without null, which `nullable` says; null if there are others. */
+const textsOf = (values: Json | undefined): readonly Json[] | null => {
+  const named = Array.isArray(values) ? values.filter((each) => each !== null) : [];
+  return named.length > 0 && named.every((each) => typeof each === "string") ? named : null;
+};
+
 /** Says whether Google takes a keyword: it refuses most formats, values that are no texts, and fields of what has none. */
 const isTaken = (schema: JsonObject, key: string): boolean => {
   const { type = "object", [key]: value } = schema;
@@ -79,7 +87,7 @@ const isTaken = (schema: JsonObject, key: string): boolean => {
     case "format":
       return type === "number" || type === "integer" || value === "date-time" || value === "enum";
     case "enum":
-      return Array.isArray(value) && value.every((each) => typeof each === "string");
+      return textsOf(value) !== null;
     case "properties":
       return type === "object";
     case "required":
@@ -92,8 +100,8 @@ const isTaken = (schema: JsonObject, key: string): boolean => {
 const dropRefused = (schema: JsonObject): JsonObject => {
   const taken = Object.fromEntries(Object.entries(schema).filter(([key]) => isTaken(schema, key)));
   return {
-    ...("enum" in taken ? { type: "string" } : {}),
     ...taken,
+    ...("enum" in taken ? { type: "string", enum: textsOf(schema["enum"]) ?? [] } : {}),
     ...("required" in taken ? { required: knownNames(schema) } : {}),
   };
 };
@@ -124,19 +132,37 @@ const toClosed = (schema: Json): Json => {
 /** Keywords that servers refuse at the root of a tool's parameters, and the whole request with them. */
 const refusedAtRoot = new Set(["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const"]);
 
+/** Writes what references name at a place that is refused where they stand; one that names itself is anything. */
+const inlineRefused = (schema: Json, root: Json, open: readonly string[] = []): Json => {
+  if (!isJsonObject(schema)) return schema;
+  const ref = schema["$ref"];
+  if (typeof ref !== "string" || !refusedAtRoot.has(ref.split("/")[1] ?? ""))
+    return mapInner(schema, (inner) => inlineRefused(inner, root, open));
+  return open.includes(ref) ? {} : inlineRefused(lookUp(ref, root) ?? {}, root, [...open, ref]);
+};
+
 /** The schemas in a list at the root, with what they name; one that names itself adds nothing. */
 const branchesOf = (list: Json | undefined, root: Json, open: readonly string[]): readonly JsonObject[] =>
   (Array.isArray(list) ? list : []).flatMap((branch: Json) => {
     const ref = isJsonObject(branch) ? branch["$ref"] : undefined;
-    if (typeof ref !== "string") return [foldRoot(branch, root, open)];
-    return open.includes(ref) ? [] : [foldRoot(lookUp(ref, root) ?? {}, root, [...open, ref])];
+    if (typeof ref !== "string") return [foldBranches(branch, root, open)];
+    return open.includes(ref) ? [] : [foldBranches(lookUp(ref, root) ?? {}, root, [...open, ref])];
   });
 
-/**
- * Writes the parameters of a tool as one object: alternatives at the root add their properties. What they demand beyond
- * these is still enforced by the runtime's own check.
- */
-export const foldRoot = (schema: Json, root = schema, open: readonly string[] = []): JsonObject => {
+/** Gathers the properties of several schemas; one that differs between them may be as in any. */
+const gatherProperties = (schemas: readonly JsonObject[]): JsonObject => {
+  const found = new Map<string, Map<string, Json>>();
+  for (const { properties } of schemas)
+    for (const [name, value] of Object.entries(isJsonObject(properties) ? properties : {}))
+      found.set(name, (found.get(name) ?? new Map<string, Json>()).set(JSON.stringify(value), value));
+  const gathered = [...found].map(([name, variants]): readonly [string, Json] => {
+    const [first = {}, ...more] = variants.values();
+    return [name, more.length === 0 ? first : { anyOf: [first, ...more] }];
+  });
+  return Object.fromEntries(gathered);
+};
+
+const foldBranches = (schema: Json, root: Json, open: readonly string[]): JsonObject => {
   if (!isJsonObject(schema)) return {};
   if (Object.keys(schema).every((key) => !refusedAtRoot.has(key))) return schema;
   const [all = [], any = [], one = []] = ["allOf", "anyOf", "oneOf"].map((key) =>
@@ -144,14 +170,22 @@ export const foldRoot = (schema: Json, root = schema, open: readonly string[] = 
   );
   const required = [...all, schema].flatMap(({ required: names }) => (Array.isArray(names) ? names : []));
   const kept = Object.entries(schema).filter(([key]) => !refusedAtRoot.has(key));
-  const properties = [...one, ...any, ...all, schema].map((branch) => branch["properties"]);
   return {
     ...Object.fromEntries(kept),
     type: "object",
-    properties: Object.assign({}, ...properties) as JsonObject,
+    properties: gatherProperties([schema, ...all, ...any, ...one]),
     ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
   };
 };
+
+/**
+ * Writes the parameters of a tool as one object: alternatives at the root add their properties. What they demand beyond
+ * these is still enforced by the runtime's own check.
+ */
+export const foldRoot = (schema: Json): Json =>
+  isJsonObject(schema) && Object.keys(schema).some((key) => refusedAtRoot.has(key))
+    ? inlineRefused(foldBranches(schema, schema, []), schema)
+    : schema;
 
 /** Adapts a schema to a server's dialect. What it loses is still enforced by the runtime's own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {

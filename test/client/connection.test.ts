@@ -390,12 +390,14 @@ test("AP-52: a command with much in it has the time that a slow connection needs
   expect(requests).toHaveLength(2);
 });
 
-test("AP-52: a token that does not come is given up after 20 s, and asked for again", async () => {
+test("AP-52: a token that does not come is told after 20 s, and asked for again after two minutes", async () => {
   const tokens = [new Promise<string>(() => undefined), "lt_second"];
   const open = play({ getToken: () => tokens.shift() ?? "lt_third" }).open();
   await settle(20_000);
   expect(open.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "server_silent" } });
-  await settle(1_000);
+  await settle(90_000);
+  expect(tokens, "a person may still be asked for it").toHaveLength(1);
+  await settle(20_000);
   expect(newest().protocols).toEqual(["limpet.v1", "bearer.lt_second"]);
   open.close();
 });
@@ -460,7 +462,8 @@ test("AP-52: after three failed upgrades the stream is read without a WebSocket,
   await settle(2_000);
   expect(PlayedSocket.all).toHaveLength(3);
   expect(streams).toHaveLength(1);
-  const { event } = eventFrame(1);
+  // JSON leaves line ends as they are that only Unicode knows.
+  const event = { ...eventFrame(1).event, data: { text: "one\u2028id: 9\u2029two" } };
   const text = `event: turn_start\nid: 1\ndata: ${JSON.stringify(event)}\n\n`;
   await streams[0]?.write(`retry: 1000\n\nevent: welcome\ndata: {"type":"welcome"}\n\n${text.slice(0, 30)}`);
   await streams[0]?.write(`${text.slice(30)}event: live\ndata: {"type":"live","seq":1}\n\n:\n\n`);

@@ -9,7 +9,7 @@ test.each(["key", "apiKey", "baseUrl"])(
   "AP-51: the option %s is refused with those that there are",
   (name) => {
     expect(() => createClient({ url, [name]: "lk_x" })).toThrow(
-      `createClient has no option ${name}; its options are url, token, getToken, fetch, WebSocket`,
+      `createClient has no option ${name}, but url, token, getToken, fetch, WebSocket`,
     );
   },
 );
@@ -19,7 +19,7 @@ test.each(["localhost:8787", "agents.example.com", "ws://agents.example.com", "h
   (given) => {
     const options: { readonly url: string } = Object.assign({ url }, { url: given });
     expect(() => createClient(options)).toThrow(
-      `url: ${given} is no address; write it like https://agents.example.com`,
+      `url: ${given} is no address like https://agents.example.com`,
     );
   },
 );

@@ -193,6 +193,7 @@ test("MO-16 MO-17: schemas lose what a vendor refuses", () => {
       link: { type: "string", format: "uri" },
       at: { type: "string", format: "date-time" },
       size: { type: "integer", format: "int32", enum: [1, 2] },
+      way: { type: ["string", "null"], enum: ["in", null] },
       odd: { type: "string", properties: { no: {} }, required: ["no"] },
       maybe: { type: ["string", "null"] },
       either: { oneOf: [{ type: "string" }, { type: "number" }] },
@@ -219,6 +220,7 @@ test("MO-16 MO-17: schemas lose what a vendor refuses", () => {
       link: { type: "string" },
       at: { type: "string", format: "date-time" },
       size: { type: "integer", format: "int32" },
+      way: { type: "string", enum: ["in"], nullable: true },
       odd: { type: "string" },
       maybe: { type: "string", nullable: true },
       either: { anyOf: [{ type: "string" }, { type: "number" }] },
@@ -253,6 +255,23 @@ test("MO-7 MO-18: alternatives at the root of a tool's parameters, which servers
     },
     required: ["size", "name"],
     $defs: schema.$defs,
+  });
+});
+
+test("MO-7 MO-18: a tool of several actions keeps each, and what is named where it may not stand is written out", () => {
+  const home = { type: "object", properties: { street: { type: "string" } } };
+  const schema = {
+    type: "object",
+    oneOf: [
+      { properties: { action: { const: "create" }, home } },
+      { properties: { action: { const: "delete" }, work: { $ref: "#/oneOf/0/properties/home" } } },
+    ],
+  };
+  const { body } = build("openai", { tools: [{ ...tool, schema }] });
+  const [sent] = body["tools"] as readonly { readonly function: { readonly parameters: unknown } }[];
+  expect(sent?.function.parameters).toEqual({
+    type: "object",
+    properties: { action: { anyOf: [{ const: "create" }, { const: "delete" }] }, home, work: home },
   });
 });
 

@@ -121,8 +121,8 @@ const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compi
 
 /** Reads the port from what wrangler sends its parent once it serves; null if it says something else. */
 const readReadyPort = (message: unknown): number | null => {
-  const { event, port } = JSON.parse(String(message)) as { readonly event?: string; readonly port?: number };
-  return event === "DEV_SERVER_READY" ? (port ?? null) : null;
+  const [, port] = /"event":"DEV_SERVER_READY".*"port":(\d+)/.exec(String(message)) ?? [];
+  return port === undefined ? null : Number(port);
 };
 
 /**
