@@ -49,7 +49,8 @@ const shownTo = (seen: Viewer, frames: readonly ProviderFrame[], isFull = false)
     head: () => 1,
   });
   watchers.showFrames(frames);
-  return sent.map((text) => (JSON.parse(text) as ProviderFrame).thread);
+  const read = sent.map((text) => JSON.parse(text) as ProviderFrame);
+  return read.filter(({ type }) => type === "llm_provider_raw").map(({ thread }) => thread);
 };
 
 test("★ AP-27 MO-40: only who may debug sees providers' frames", () => {
