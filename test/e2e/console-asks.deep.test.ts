@@ -60,6 +60,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   };
   await expect
     .poll(async () => {
+      await ask.locator(".ask-buttons").scrollIntoViewIfNeeded();
       const [head = 0] = await within(page.locator("header.head").last());
       const [title = 0] = await within(ask.locator("h2"));
       const [, buttons = 0] = await within(ask.locator(".ask-buttons"));
