@@ -60,7 +60,6 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   };
   await expect
     .poll(async () => {
-      await ask.locator(".ask-buttons").scrollIntoViewIfNeeded();
       const [head = 0] = await within(page.locator("header.head").last());
       const [title = 0] = await within(ask.locator("h2"));
       const [, buttons = 0] = await within(ask.locator(".ask-buttons"));
@@ -76,6 +75,29 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   await page.getByRole("textbox", { name: "Reason" }).press("Enter");
   await state("done");
   expect(await decisionsIn(session)).toEqual(["deny"]);
+});
+
+test("AP-54: a view that is chosen with the buttons out of sight brings them into sight", async () => {
+  const { page, start, state, say } = site.shown;
+  await page.setViewportSize({ width: 1024, height: 560 });
+  await start("hello");
+  await state("done");
+  await say("letter");
+  const ask = page.locator(".ask");
+  const isInSight = (selector: string): Promise<boolean> =>
+    page.evaluate<boolean>(`(() => {
+      const seen = document.querySelector("${selector}").getBoundingClientRect();
+      const log = document.querySelector(".log").getBoundingClientRect();
+      return seen.top >= log.top && seen.bottom <= log.bottom;
+    })()`);
+  await ask.getByRole("tab", { name: "Input" }).waitFor();
+  await page.evaluate("document.querySelector('.ask [role=tablist]').scrollIntoView({ block: 'end' })");
+  await expect.poll(() => isInSight(".ask-buttons")).toBe(false);
+  await ask.getByRole("tab", { name: "Input" }).click();
+  await expect.poll(() => isInSight(".ask")).toBe(true);
+  await page.setViewportSize(desk);
+  await ask.getByRole("button", { name: "Approve", exact: true }).click();
+  await state("done");
 });
 
 test("AP-54: the diff of a file that would be written follows the edit", async () => {

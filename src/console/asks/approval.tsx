@@ -8,7 +8,7 @@ import { countOf } from "../parts/format.ts";
 import { Decision } from "./decision.tsx";
 import { keepEdit, readEdit, readVersion } from "./edits.ts";
 import type { View } from "./edits.ts";
-import { AskFrame, useFocusIn } from "./frame.tsx";
+import { AskFrame, useFocusIn, useInSight } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { Proposal } from "./proposal.tsx";
 import { draftOf, subjectOf } from "./subject.ts";
@@ -59,6 +59,7 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
   const [denies, setDenies] = useState(false);
   const editButton = '[data-key="e"]';
   const [opener, setOpener] = useState(editButton);
+  useInSight(card, `${view} ${denies}`);
   const open = (next: View, by: string): void => {
     if (next === "edit" && !own.version.isChanged) setOpener(by);
     setView(next);

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { formatUntil } from "../parts/format.ts";
@@ -41,6 +41,15 @@ export const useFocusIn = () => {
       wanted.current = selector;
     },
   };
+};
+
+/** Brings a card into sight as a whole, its buttons too, whenever it comes to show something else. */
+export const useInSight = (card: RefObject<HTMLElement>, shown: string): void => {
+  const known = useRef(shown);
+  useLayoutEffect(() => {
+    if (shown !== known.current) card.current?.scrollIntoView({ block: "nearest" });
+    known.current = shown;
+  }, [shown]);
 };
 
 interface FrameProps {
