@@ -1,10 +1,13 @@
-const timeoutMs = 2_000;
+/** Returns another object's answer; rejects if it fails or takes longer than `ms`. */
+export const inTime = async <T>(work: Promise<T>, ms: number): Promise<T> => {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /** Returns another object's answer, or null if it fails or takes over 2 s. */
-export const withTimeout = async <T>(work: Promise<T>): Promise<T | null> => {
-  const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), timeoutMs);
-  const answer = await Promise.race([work.catch(() => null), late.promise]);
-  clearTimeout(timer);
-  return answer;
-};
+export const withTimeout = <T>(work: Promise<T>): Promise<T | null> => inTime(work, 2_000).catch(() => null);

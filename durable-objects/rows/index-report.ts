@@ -10,6 +10,7 @@ import type { DailyUsage, SessionSummary, TenantDirectory } from "../../src/engi
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
 import type { Clock } from "../alarms/clock.ts";
 import { logFailure } from "../log.ts";
+import { inTime } from "../with-timeout.ts";
 
 /** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
@@ -27,6 +28,9 @@ const reportDelayMs = 2_000;
 const usageDelayMs = 4_000;
 
 const longestReportDelayMs = 300_000;
+
+/** A report is repeated then: its object knows what it has. */
+const reportTimeoutMs = 20_000;
 
 /** Reads what a report brings beside the summary. */
 export interface ReportSource {
@@ -51,7 +55,8 @@ export const sendSummary = async (
 ): Promise<number> => {
   const send = (since: number, reads: boolean): Promise<number> => {
     const decisions = reads ? source.decisions(since) : [];
-    return tenant.index({ ...summary, ledger: { since, rows: source.usage(since), decisions } });
+    const ledger = { since, rows: source.usage(since), decisions };
+    return inTime(tenant.index({ ...summary, ledger }), reportTimeoutMs);
   };
   const { since } = summary.ledger;
   const known = await send(since, decided);

@@ -14,6 +14,7 @@ import { truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
 import { readOrDefault, readText } from "./read-text.ts";
 import type { WorkContext } from "./work.ts";
+import { withTimeout } from "./work.ts";
 
 /** This file fetches what the model learns about its surroundings before the first turn of a run. */
 
@@ -33,21 +34,6 @@ const longestMs = 60_000;
 
 /** Limits the characters of an input that memory is searched by. */
 const longestQuery = 8_000;
-
-/** Returns the outcome, or null if the work fails, takes too long or is not needed any more. */
-const withTimeout = async <T>(
-  { host, signal }: WorkContext,
-  ms: number,
-  work: () => Promise<T>,
-): Promise<T | null> => {
-  const end = Promise.withResolvers<T | null>();
-  const timer = host.after(ms, () => end.resolve(null));
-  signal.addEventListener("abort", () => end.resolve(null), { once: true });
-  void Promise.try(work).then(end.resolve, () => end.resolve(null));
-  const outcome = await end.promise;
-  timer.cancel();
-  return outcome;
-};
 
 const fetchProjectContext = async ({ host }: WorkContext): Promise<string> => {
   const { context } = host.briefing;
@@ -87,7 +73,7 @@ const embedQuery = async (
   text: string,
 ): Promise<MemoryVector | null> => {
   if (embedder === null) return null;
-  const vectors = await withTimeout(work, embeddingMs, () => embedder.embed([text], work.signal));
+  const vectors = await withTimeout(work, embeddingMs, (ending) => embedder.embed([text], ending.signal()));
   return vectors?.[0] ?? null;
 };
 
@@ -132,27 +118,15 @@ const fetchLocalized = async (
   return host.redactor.value(await sandbox.localize({ ...terms, directory }));
 };
 
-const askServer = async (
-  { host, stop }: WorkContext,
-  server: string,
-  late: boolean,
-): Promise<ServerAnswer> => {
-  const none = { server, ok: false, state: "failed", reason: "no answer came in time" } as const;
-  if (late) return none;
-  const abort = new AbortController();
-  const end = Promise.withResolvers<ServerAnswer>();
-  const give = (): void => {
-    abort.abort();
-    end.resolve(none);
-  };
-  const timer = host.after(topicTimeoutMs.servers, give);
-  stop.whenAsked(give);
+const askServer = async (work: WorkContext, server: string, late: boolean): Promise<ServerAnswer> => {
+  const { host } = work;
   const { connection } = serverLinkOf(host.read(), server);
-  const outside = { signal: abort.signal, sandbox: () => host.sandbox() };
-  void host.servers.list(server, connection, outside).then(end.resolve);
-  const answer = await end.promise;
-  timer.cancel();
-  return answer;
+  const answer = late
+    ? null
+    : await withTimeout(work, topicTimeoutMs.servers, (ending) =>
+        host.servers.list(server, connection, { signal: ending.signal(), sandbox: () => host.sandbox() }),
+      );
+  return answer ?? { server, ok: false, state: "failed", reason: "no answer came in time" };
 };
 
 /** Asks the run's MCP servers for their tools, each for itself, so that a slow one holds up no other's list. */

@@ -8,7 +8,8 @@ import { writeEntry } from "../agent/transaction/entries.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import type { Host } from "./host.ts";
-import type { WorkContext } from "./work.ts";
+import type { LazyAbort, WorkContext } from "./work.ts";
+import { withTimeout } from "./work.ts";
 
 /** Returns whether a command has ended; false if the sandbox did not answer. A refusal means that it has ended. */
 const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
@@ -61,34 +62,36 @@ export const dueDeliveryKey = ({ outbox = null }: Session, now: number): string 
 
 /** Adds vectors to rows whose agents have an embedder; rejects if the vectors cannot be made yet. */
 const embedRows = async (
-  { host, signal }: WorkContext,
+  { host }: WorkContext,
   rows: readonly MemoryRow[],
   tries: number,
+  ending: LazyAbort,
 ): Promise<readonly EmbeddedRow[]> => {
   const byAgent = [...Map.groupBy(rows, ({ agent }) => agent)];
   const done = await Promise.all(
     byAgent.map(async ([agent, own]): Promise<readonly EmbeddedRow[]> => {
       const embedder = tries < mostEmbeddings ? host.embedder(agent) : null;
       const texts = own.map(({ text }) => text);
-      const vectors = (await embedder?.embed(texts, signal)) ?? [];
+      const vectors = (await embedder?.embed(texts, ending.signal())) ?? [];
       return own.map((row, at) => ({ ...row, vector: vectors[at] ?? null }));
     }),
   );
   return done.flat();
 };
 
-/** Returns the ids of what was taken, or null if the delivery failed. */
+const longestDeliveryMs = 30_000;
+
+/** Returns the ids of what was taken, or null if the delivery failed or takes too long. */
 const tryDelivery = async (
+  work: WorkContext,
   ids: readonly string[],
-  work: () => Promise<void>,
+  deliver: (ending: LazyAbort) => Promise<void>,
 ): Promise<readonly string[] | null> => {
   if (ids.length === 0) return [];
-  try {
-    await work();
-  } catch {
-    return null;
-  }
-  return ids;
+  return withTimeout(work, longestDeliveryMs, async (ending) => {
+    await deliver(ending);
+    return ids;
+  });
 };
 
 const waitingMemories = ({ entries }: Host): readonly (readonly [string, MemoryRow])[] =>
@@ -109,10 +112,11 @@ export const deliverOutbox = async (work: WorkContext): Promise<void> => {
   const ids = rows.map(({ id }) => id);
   const keys = memories.map(([key]) => key);
   const all = await Promise.all([
-    tryDelivery(ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
-    tryDelivery(keys, async () =>
-      host.memory.add(await embedRows(work, host.redactor.value(memories.map(([, row]) => row)), tries)),
-    ),
+    tryDelivery(work, ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
+    tryDelivery(work, keys, async (ending) => {
+      const rows = host.redactor.value(memories.map(([, row]) => row));
+      await host.memory.add(await embedRows(work, rows, tries, ending));
+    }),
   ]);
   const done = all.flatMap((each) => each ?? []);
   settle((draft) =>

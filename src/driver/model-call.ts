@@ -1,5 +1,5 @@
 import type { CostEstimate } from "../agent/budgets/bounds.ts";
-import type { LeaseAnswer, LeaseRefusal } from "../agent/budgets/lease.ts";
+import type { LeaseRefusal } from "../agent/budgets/lease.ts";
 import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../agent/budgets/lease.ts";
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
@@ -17,6 +17,7 @@ import type { GateSettlement } from "../model/gate.ts";
 import type { Host } from "./host.ts";
 import { reportCallEnd } from "./tickets.ts";
 import type { WorkContext } from "./work.ts";
+import { withTimeout } from "./work.ts";
 
 /** This file makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
 
@@ -83,27 +84,26 @@ type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () 
 /** Limits the rounds after which two threads that draw at once each hold a lease that covers them. */
 const mostRounds = 8;
 
+const leaseTimeoutMs = 10_000;
+
 /**
  * Returns whether a lease of the tenant's day covers the call; it sends no request if one already does. If none does,
  * the call waits, or nobody needs it any more.
  */
 const ensureLease = async (
-  { host }: WorkContext,
+  work: WorkContext,
   { thread, estimate, uncovered }: ModelCallPlan,
   current: CurrentCall,
   store: StoreOutcome,
 ): Promise<boolean> => {
+  const { host } = work;
   let refusal: LeaseRefusal | null = null;
   for (let round = 0; round < mostRounds && refusal === null; round++) {
     if (current(host.read()) === null) return false;
     const request = findLeaseRequest(host.read(), host.tenant.bounds, thread, estimate);
     if (request === null) return true;
-    let answer: LeaseAnswer;
-    try {
-      answer = await host.tenant.lease(request);
-    } catch {
-      break;
-    }
+    const answer = await withTimeout(work, leaseTimeoutMs, () => host.tenant.lease(request));
+    if (answer === null) break;
     const reached = { limit: null as ReachedLimit | null };
     store((draft) => (reached.limit = applyLeaseAnswer(draft, thread, estimate, request, answer)));
     const others = sumOtherReservations(host.read(), thread).tokens;

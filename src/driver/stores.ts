@@ -5,6 +5,7 @@ import { findTask, taskView } from "../agent/state/board.ts";
 import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";
 import type { Host } from "./host.ts";
+import type { LazyAbort } from "./work.ts";
 
 /** Creates the shared stores as a tool sees them. */
 export const createStores = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
@@ -71,8 +72,10 @@ export const writeSharedNotes = async (
   notes: SharedNotes,
   changes: readonly StoreChange[],
   key: string,
+  ending: LazyAbort,
 ): Promise<string | null> => {
   for (const [at, given] of changes.entries()) {
+    if (ending.asked()) return null;
     const change = storeChange.safeParse(given).data;
     if (change?.store !== "notes") continue;
     const problem = await notes.write({ name: change.name, content: change.content }, `${key}/${at}`);

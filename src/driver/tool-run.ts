@@ -19,7 +19,7 @@ import { outputProblem } from "../tools/result-check.ts";
 import type { Host } from "./host.ts";
 import { writeSharedNotes, createStores } from "./stores.ts";
 import type { LazyAbort, WorkContext } from "./work.ts";
-import { createLazyAbort } from "./work.ts";
+import { createLazyAbort, withTimeout } from "./work.ts";
 
 /** This file runs one tool in isolation, with its own signal, deadline and error boundary. */
 
@@ -189,7 +189,8 @@ export const runTool = async (
     abort.ask();
     given.resolve(outcome);
   };
-  const time = createCallTime(host, ms, () => end(timeoutOutcome(call, ms)), abort);
+  const overdue = (): void => end(stop.asked() ? cancelledOutcome : timeoutOutcome(call, ms));
+  const time = createCallTime(host, ms, overdue, abort);
   stop.whenAsked(abort.ask);
   gone.whenAsked(() => end(cancelledOutcome));
   const live = {
@@ -203,15 +204,21 @@ export const runTool = async (
   const context = createToolContext(work, threadId, call, time, live, attachments);
   void Promise.try(() => tool.run(args, context))
     .then((result) => withAttachments(attachments, host.redactor.value(checkOutcome(result))))
-    .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
-    .catch((error: unknown) => takeThrown(work, threadId, call, error, live.ended))
+    .then((outcome) => (stop.asked() ? asCancelled(outcome) : outcome))
+    .then((outcome) => {
+      // What the tool did is done: its time limit ends no write of its notes half-way.
+      time.cancel();
+      return live.ended ? outcome : withSharedNotes(work, context, outcome);
+    })
+    .catch((error: unknown) =>
+      stop.asked() ? cancelledOutcome : takeThrown(work, threadId, call, error, live.ended),
+    )
     .then((outcome) => {
       given.resolve(outcome);
       return live.ended ? host.late(lateOutcome(threadId, runId, call, outcome)) : undefined;
     });
   try {
-    const outcome = await given.promise;
-    return stop.asked() && !isSuccess(outcome) ? cancelledOutcome : outcome;
+    return await given.promise;
   } finally {
     live.ended = true;
     time.cancel();
@@ -219,16 +226,25 @@ export const runTool = async (
   }
 };
 
+const notesTimeoutMs = 10_000;
+
+const notesUnknown =
+  "unknown: The shared notes gave no answer in time. Read what is in them before you write it again.";
+
 /** Writes shared notes before the outcome is stored; writing them again after a crash changes nothing. */
 const withSharedNotes = async (
-  host: WorkContext["host"],
+  { host, gone }: WorkContext,
   { agent, session, key }: ToolContext,
   outcome: ToolOutcome,
 ): Promise<ToolOutcome> => {
   const notes = host.notes(agent);
   if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
-  const problem = await writeSharedNotes(notes, outcome.output.stores ?? [], `${session}/${key}`);
-  return problem === null ? outcome : createOutput(problem, "error");
+  const changes = outcome.output.stores ?? [];
+  const written = await withTimeout({ host, stop: gone }, notesTimeoutMs, async (ending) => ({
+    problem: await writeSharedNotes(notes, changes, `${session}/${key}`, ending),
+  }));
+  if (written === null) return createOutput(notesUnknown, "unknown");
+  return written.problem === null ? outcome : createOutput(written.problem, "error");
 };
 
 const lateOutcome = (thread: string, run: string, { call }: Call, outcome: ToolOutcome) => ({
@@ -256,7 +272,22 @@ const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome
     : createOutput(toolError("timeout", stopped).content, "error");
 };
 
-const isSuccess = (outcome: ToolOutcome): boolean => outcome.kind === "output" && outcome.status === "ok";
+/** Keeps what a tool says of its own end: it alone knows what it did before it stopped. */
+const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
+  if (outcome.kind === "parked") return cancelledOutcome;
+  if (outcome.status === "ok") return outcome;
+  const { content } = outcome.output;
+  const told: ContentPart = { type: "text", text: syntheticResults.cancelledRunning };
+  return {
+    ...outcome,
+    output: {
+      ...outcome.output,
+      content: typeof content === "string" ? `${told.text}\n${content}` : [told, ...content],
+      isError: true,
+    },
+    status: "cancelled",
+  };
+};
 
 const longestDetails = 65_536;
 

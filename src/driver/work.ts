@@ -56,6 +56,26 @@ export const createLazyAbort = (): LazyAbort => {
   };
 };
 
+/**
+ * Gives the outcome of a work; null if it fails, takes longer than `ms` or is not needed any more. What is left of it is
+ * told then to end.
+ */
+export const withTimeout = async <T>(
+  { host, stop }: Pick<WorkContext, "host" | "stop">,
+  ms: number,
+  work: (ending: LazyAbort) => Promise<T>,
+): Promise<T | null> => {
+  const ending = createLazyAbort();
+  const end = Promise.withResolvers<T | null>();
+  ending.whenAsked(() => end.resolve(null));
+  stop.whenAsked(ending.ask);
+  const timer = host.after(ms, ending.ask);
+  if (!ending.asked()) void Promise.try(work, ending).then(end.resolve, ending.ask);
+  const outcome = await end.promise;
+  timer.cancel();
+  return outcome;
+};
+
 /** Does one work at a time, in the order of the requests; the failure of one does not concern the next. */
 export type Lock = <T>(work: () => Promise<T>) => Promise<T>;
 

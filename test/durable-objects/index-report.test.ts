@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
 import { noSpending } from "../../src/agent/state/usage.ts";
 import type { Session } from "../../src/agent/state/session.ts";
@@ -27,9 +27,10 @@ const desk = () => {
   const told: (string | null)[] = [];
   const asked: number[] = [];
   const read: number[] = [];
-  const world = { now: 0, wake: null as number | null, failing: false, known: 0 };
+  const world = { now: 0, wake: null as number | null, failing: false, silent: false, known: 0 };
   const team = {
     index: async ({ title, head_seq, ledger }: SessionSummary): Promise<number> => {
+      if (world.silent) return new Promise(() => undefined);
       if (world.failing) throw new Error("the team is away");
       asked.push(ledger.since);
       if (world.known < ledger.since) return world.known;
@@ -82,6 +83,25 @@ test("AP-5: a report that failed is not repeated before its time, even by a sess
   world.failing = false;
   await report.flush(session("a"), true);
   expect(told).toEqual([]);
+  world.now = 4_000;
+  await report.flush(session("a"), true);
+  expect([told, world.wake]).toEqual([["a"], null]);
+});
+
+test("AP-5: a report that gets no answer is repeated like one that failed", async () => {
+  const { report, world, told } = desk();
+  world.silent = true;
+  report.touch(0, 0);
+  vi.useFakeTimers();
+  try {
+    const flushed = report.flush(session("a"), true);
+    await vi.advanceTimersByTimeAsync(20_000);
+    await flushed;
+  } finally {
+    vi.useRealTimers();
+  }
+  expect([told, world.wake]).toEqual([[], 4_000]);
+  world.silent = false;
   world.now = 4_000;
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);

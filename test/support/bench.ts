@@ -224,7 +224,6 @@ export const openBench = ({
     addMemories: async (rows) => addMemories(tables, rows),
     recentMemories: async (...asked) => recentMemories(tables, ...asked),
     recallMemories: async (...asked) => recallMemories(tables, ...asked),
-    ...memory,
     addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now }),
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now }),
     readNote: async (owner, name) => readNote(tables, owner, name),
@@ -232,6 +231,7 @@ export const openBench = ({
     sawServer: async (sighting) => recordSighting(tables, sighting, now),
     authorizeServer: (asked) => logins.authorize(asked),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
+    ...memory,
   };
   const logins = createLogins(given, env, tables, () => now, {
     awaitsLogin: async (_, __, server) => awaitsLogin(bench.state(), server),

@@ -59,6 +59,26 @@ describe("SE-31: cancel now", () => {
     expect(bench.requests[1]?.messages.map(textsOf)).toEqual(["Go", "Once upon a time", "Go on"]);
   });
 
+  test("SE-31: what a call says of its own end while it is cancelled is kept", async () => {
+    const { bench, probe } = await acting();
+    bench.ok("cancel");
+    await bench.steps();
+    probe.calls[0]?.finish({
+      content: "Charged order 42, then stopped.",
+      details: { order: 42 },
+      status: "unknown",
+    });
+    await bench.idle();
+    expect(results(bench)[0]).toBe(
+      "cancelled: cancelled: It was running; it may have taken effect.\nCharged order 42, then stopped.",
+    );
+    expect(dataOf(bench, "tool_call_end").find(({ tool }) => tool === "fire")).toMatchObject({
+      outcome: "cancelled",
+      details: { order: 42 },
+    });
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+  });
+
   test("SE-31: an attempt that showed nothing leaves no message", async () => {
     const { bench } = await play(`replies: [${done}]`);
     bench.hold = true;
