@@ -103,6 +103,24 @@ const withoutPrototype = <T>(map: Record<string, T>): Record<string, T> =>
 export const mapOf = <T extends z.ZodType>(value: T) =>
   z.record(z.string(), value).transform((map) => withoutPrototype<z.output<T>>(map));
 
+const headerProblem = (name: string, value: string, forbidden: readonly string[]): string | null => {
+  if (forbidden.includes(name.toLowerCase())) return "this header cannot be set here";
+  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return "this is no header name";
+  return /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value.trim())
+    ? null
+    : "a header has no line breaks and no characters beyond Latin-1 in its value";
+};
+
+/** Headers of requests but for the forbidden ones, in small letters; `${NAME}` references are resolved at use. */
+export const headersOf = (forbidden: readonly string[]) =>
+  mapOf(z.string()).superRefine((headers, context) => {
+    for (const [name, value] of Object.entries(headers)) {
+      const problem = headerProblem(name, value, forbidden);
+      if (problem !== null)
+        context.addIssue({ code: "custom", path: [name], message: `invalid_value: ${problem}` });
+    }
+  });
+
 /** The same type with everything in it read-only, as in a compiled team. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]

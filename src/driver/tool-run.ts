@@ -1,3 +1,5 @@
+import type { Attachments } from "../agent/calls/attachments.ts";
+import { createAttachments } from "../agent/calls/attachments.ts";
 import { findCall } from "../agent/calls/finish.ts";
 import { placeOf, validGrants } from "../agent/calls/judge.ts";
 import type { Agent } from "../agent/definition/agent.ts";
@@ -10,7 +12,6 @@ import type { ContentPart, ResultStatus } from "../chat/message.ts";
 import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { viewFrom } from "../sandbox/folder-view.ts";
-import { toBase64 } from "../tools/base64.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toToolError, toolError } from "../tools/errors.ts";
 import { readPark } from "../tools/park-check.ts";
@@ -365,40 +366,6 @@ const createCallTime = (
         resolve();
       });
       return promise;
-    },
-  };
-};
-
-/** Holds bytes that a tool attaches: they are stored in the commit of the outcome that shows them, or not at all. */
-
-const mostBytes = 5 * 1_048_576;
-
-const mostBytesInAll = 20 * 1_048_576;
-
-interface Attachments {
-  readonly keep: ToolContext["keep"];
-  /** Lists the attachments that a result shows; null means that it shows bytes which were never attached. */
-  readonly shown: (content: string | readonly ContentPart[]) => readonly StoredBlob[] | null;
-}
-
-/** Creates the attachments of a call; `start` identifies one start of that call within its session. */
-export const createAttachments = (start: string): Attachments => {
-  const kept = new Map<string, string>();
-  let size = 0;
-  return {
-    keep: (bytes) => {
-      size += bytes.length;
-      if (bytes.length > mostBytes) throw new Error(`more than ${mostBytes} bytes cannot be kept`);
-      if (size > mostBytesInAll) throw new Error(`a call keeps at most ${mostBytesInAll} bytes`);
-      const id = `m.${start}.${kept.size}`;
-      kept.set(id, toBase64(bytes));
-      return id;
-    },
-    shown: (content) => {
-      if (typeof content === "string") return [];
-      const ids = content.flatMap((part) => (part.type === "text" ? [] : (part.blob ?? [])));
-      const blobs = ids.map((id) => ({ id, text: kept.get(id) ?? null }));
-      return blobs.every((blob): blob is StoredBlob => blob.text !== null) ? blobs : null;
     },
   };
 };

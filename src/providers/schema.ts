@@ -9,7 +9,7 @@ import {
   timeoutsSchema,
 } from "../model/schema.ts";
 import { scriptSchema } from "../model/scripted/schema.ts";
-import { count, duration, mapOf, name, text } from "../schema.ts";
+import { count, duration, headersOf, name, text } from "../schema.ts";
 
 /** The built-in provider kinds, in the order of the documentation. */
 export const providerKinds = [
@@ -24,21 +24,6 @@ export const providerKinds = [
 
 /** Headers that belong to the connection, in small letters. */
 export const forbiddenHeaders: readonly string[] = ["host", "content-length", "cookie"];
-
-/** Headers of every request; `${NAME}` references are resolved at use. */
-const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
-  for (const key of Object.keys(headers)) {
-    if (forbiddenHeaders.includes(key.toLowerCase())) {
-      context.addIssue({
-        code: "custom",
-        path: [key],
-        message: "invalid_value: this header cannot be set here",
-      });
-    } else if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(key)) {
-      context.addIssue({ code: "custom", path: [key], message: "invalid_value: this is no header name" });
-    }
-  }
-});
 
 /** How a compatible server deviates from the OpenAI protocol. */
 const compatSchema = z.strictObject({
@@ -83,7 +68,7 @@ export const providerSchema = z.strictObject({
   retry: retrySchema.prefault({}).describe("Bounds of retrying."),
   timeouts: timeoutsSchema.prefault({}).describe("Deadlines of one attempt."),
   cache: cacheSchema.prefault({}).describe("Prompt caching."),
-  headers: headersSchema.prefault({}).describe("Further headers of every request."),
+  headers: headersOf(forbiddenHeaders).prefault({}).describe("Further headers of every request."),
   fallbacks: z.array(fallbackSchema).max(16).default([]).describe("Providers to try when this one fails."),
   compat: compatSchema.prefault({}).describe("Deviations of an OpenAI-compatible server."),
   binding: text(64, 1).optional().describe("Name of the Workers AI binding; omitted: AI."),

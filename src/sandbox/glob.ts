@@ -58,6 +58,20 @@ function parseGlob(pattern: string): readonly GlobUnit[] {
   return units;
 }
 
+/** Why a pattern does not say what it seems to say; null if it does. */
+export function globFault(pattern: string): string | null {
+  const characters = [...pattern];
+  if (characters[0] === "!") return "a pattern names what it is about; a ! before it has no meaning";
+  for (let index = 0; index < characters.length;) {
+    const character = characters[index];
+    const { unit, next } = unitAt(characters, index);
+    if (character === "{" || character === "}") return "braces have no meaning in a pattern";
+    if (character === "[" && unit.kind === "literal") return "the bracket is not closed";
+    index = next;
+  }
+  return null;
+}
+
 function matchesOne(unit: GlobUnit, character: string, segments: boolean): boolean {
   if (unit.kind === "literal") return unit.character === character;
   if (segments && character === "/") return unit.kind === "deep";

@@ -143,10 +143,12 @@ export const namesTool = ({ tool, act }: PermissionRule, name: string, does: rea
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
+export const isUnexpired = ({ expires }: PermissionRule, now: number): boolean =>
+  expires === undefined || Date.parse(expires) > now;
+
 /** Whether a rule is about this tool or act, and has not expired. */
 const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>
-  namesTool(rule, tool, act === undefined ? [] : [act]) &&
-  (rule.expires === undefined || Date.parse(rule.expires) > now);
+  namesTool(rule, tool, act === undefined ? [] : [act]) && isUnexpired(rule, now);
 
 /**
  * Whether a rule in force applies to a target. Shell text cannot be matched safely: a pattern other than `*` restricts

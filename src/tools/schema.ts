@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { actNames } from "./acts.ts";
-import { count, duration, mapOf, text } from "../schema.ts";
+import { count, duration, headersOf, mapOf, text } from "../schema.ts";
+
+const dateOrTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
 /** One permission rule. Deny beats ask beats allow; the order has no meaning. */
 const ruleSchema = z
@@ -30,7 +32,10 @@ const ruleSchema = z
     reason: text(500).optional().describe("Sentence shown with a denial or an approval."),
     expires: z
       .string()
-      .refine((value) => !Number.isNaN(Date.parse(value)), "invalid_value: write a date like 2027-01-31")
+      .refine(
+        (value) => dateOrTime.safeParse(value).success,
+        "invalid_value: write a date like 2027-01-31, or a time like 2027-01-31T18:00:00Z",
+      )
       .optional()
       .describe("Date after which the rule no longer holds."),
   })
@@ -83,7 +88,7 @@ export const egressSchema = z.strictObject({
 
 /** Secrets that are bound to an origin. */
 export const httpSchema = z.strictObject({
-  headers: mapOf(mapOf(z.string()))
+  headers: mapOf(headersOf(["host", "content-length"]))
     .prefault({})
     .describe("Origin → header → value; sent with http_fetch to that origin only."),
 });
@@ -147,7 +152,9 @@ export const mcpServerSchema = z
     command: text(500, 1).optional().describe("Program that speaks MCP over stdio, run in the sandbox."),
     args: z.array(z.string()).max(100).default([]).describe("Arguments of the command."),
     env: mapOf(z.string()).prefault({}).describe("Environment of the command."),
-    headers: mapOf(z.string()).prefault({}).describe("Headers of every request."),
+    headers: headersOf(["host", "content-length", "mcp-session-id"])
+      .prefault({})
+      .describe("Headers of every request."),
     transport: z
       .enum(["auto", "streamable_http", "sse"])
       .default("auto")

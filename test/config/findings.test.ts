@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { expect, test } from "vitest";
 import { defineTool } from "../../src/tools/define-tool.ts";
-import { complaints, team } from "./support.ts";
+import { compile, complaints, team } from "./support.ts";
 
 /** All findings are reported, each at its own place and none that only follows from another (CF-25, CF-28). */
 
@@ -254,4 +254,121 @@ test("CF-25: a text where a map is wanted is told with the keys that the map has
   ]);
   const [told] = await complaints({ "team.yaml": scripted("scripts/a.yaml"), "scripts/a.yaml": script });
   expect(told).toMatch(/\n {2}the map has the keys equals, starts_with, contains, words$/);
+});
+
+const rules = (...given: readonly string[]): string =>
+  team({ top: ["permissions:", "  rules:", ...given.map((rule) => `    - ${rule}`)].join("\n") });
+
+test("★ TB-9 CF-25: a pattern that only looks like a rule is refused: it would close nothing", async () => {
+  for (const [rule, why] of [
+    ['{ act: write, match: "src/**/*.{ts,js}", action: deny }', "match: braces have no meaning in a pattern"],
+    ['{ tool: "fs_{write,edit}", action: deny }', "tool: braces have no meaning in a pattern"],
+    ['{ tool: "fs_[we", action: deny }', "tool: the bracket is not closed"],
+    ['{ act: read, match: "src/[a-", action: deny }', "match: the bracket is not closed"],
+    [
+      '{ act: write, match: "!src/**", action: deny }',
+      "match: a pattern names what it is about; a ! before it has no meaning",
+    ],
+  ] as const)
+    expect(await said(rules(rule)), rule).toContain(`invalid_value permissions.rules[0].${why}`);
+  for (const rule of [
+    '{ act: write, match: "src/[ab]/\\\\{x\\\\}.ts", action: deny }',
+    '{ act: exec, match: "echo {a,b}", action: deny }',
+  ])
+    expect((await said(rules(rule))).join("\n"), rule).not.toContain("invalid_value");
+});
+
+test("★ TB-8 CF-25: the day on which a rule ends is a date of the calendar and nothing that only resembles one", async () => {
+  const ending = (expires: string): string => rules(`{ tool: fs_write, action: deny, expires: ${expires} }`);
+  for (const given of ['"rule 1"', '"5"', "tomorrow 3", "2026-02-30", "01.02.2027", '"2027-01-31T18:00:00"'])
+    expect(await said(ending(given)), given).toEqual([
+      "invalid_value permissions.rules[0].expires: write a date like 2027-01-31, or a time like 2027-01-31T18:00:00Z",
+    ]);
+  for (const given of ["2028-02-29", '"2027-01-31T18:00:00Z"', '"2027-01-31T18:00:00+02:00"'])
+    expect((await said(ending(given))).join(), given).not.toContain("expires");
+});
+
+test("★ CF-25: the schema of a guardrail is checked like that of the answer", async () => {
+  const agent = "    middleware: [{ kind: output_guardrail, params: { schema: { type: objekt } } }]";
+  expect((await said(team({ agent })))[0]).toMatch(
+    /^invalid_schema agents\[0\]\.middleware\[0\]\.params\.schema: this JSON Schema cannot be used: /,
+  );
+  expect(await said(team({ agent: agent.replace("objekt", "object") }))).toEqual([]);
+});
+
+test("CF-25: headers of MCP servers and of http_fetch are checked like those of providers", async () => {
+  const server = (headers: string): string =>
+    team({ top: `mcp_servers: [{ name: lib, url: "https://mcp.example.com/mcp", headers: ${headers} }]` });
+  const api = (headers: string): string =>
+    team({ top: `http: { headers: { "https://api.example.com": ${headers} } }` });
+  const own = (headers: string): string => team({ provider: `    headers: ${headers}` });
+  for (const place of [server, api, own]) {
+    expect((await said(place('{ "X Bad": "1" }'))).join()).toContain("this is no header name");
+    expect((await said(place('{ Host: "example.com" }'))).join()).toContain("cannot be set here");
+    for (const value of ["line\\nbreak", "日本"])
+      expect((await said(place(`{ X-Ok: "${value}" }`))).join()).toContain("a header has no line breaks");
+    expect((await said(place('{ X-Ok: "Müller" }'))).join()).not.toContain("header");
+  }
+});
+
+test("★ CF-11: no sentence about the syntax repeats what may be a secret", async () => {
+  const key = "sk-ant-REALKEY";
+  for (const line of [`${key}: more`, `*${key}`, `*${key}/x`, `&${key}/x: y`, `"${key}`, `{ ${key}: b }: c`])
+    expect((await complaints(team().replace("${KEY}", line))).join("\n"), line).not.toContain("REALKEY");
+  const joined = team().replace("api_key: ${KEY}", `api_key:${key}`);
+  expect((await complaints(joined)).join("\n")).not.toContain("REALKEY");
+});
+
+test("CF-11: a key in the query of an address is a secret that stands in the file", async () => {
+  const found = await complaints(
+    team({ provider: "    base_url: https://gate.example.com/v1?api_key=SECRETVALUE" }),
+  );
+  expect(found).toEqual([
+    expect.stringMatching(
+      /secret_in_file providers\[0\]\.base_url: api_key in the query is a secret[^]*write api_key=\$\{ANTHROPIC_API_KEY\} and set it/,
+    ),
+  ]);
+  expect(found.join()).not.toContain("SECRETVALUE");
+  for (const query of ["?api_key=${KEY}", "?version=2", "?key="])
+    expect(
+      await said(team({ provider: `    base_url: https://gate.example.com/v1${query}` })),
+      query,
+    ).toEqual([]);
+});
+
+test("CF-25: a base_url that goes on to an endpoint is told which part to leave out", async () => {
+  for (const path of ["/chat/completions", "/v1/messages", "/v1/responses/"])
+    expect((await said(team({ provider: `    base_url: https://gate.example.com${path}` }))).join()).toMatch(
+      /^invalid_url providers\[0\]\.base_url: leave \/(chat\/completions|messages|responses\/) out: /,
+    );
+});
+
+test("CF-25: a value of the wrong type is told what to write", async () => {
+  const hints = async (...given: Parameters<typeof team>): Promise<string> =>
+    (await complaints(team(...given))).join("\n");
+  expect(await hints({ agent: '    guards: { budget: { max_cost_usd: "5" } }' })).toContain("\n  write 5");
+  expect(await hints({ agent: "    guards: { tool_loops: true }" })).toContain(
+    "\n  remove the key: it is on unless it says false",
+  );
+  expect(await hints({ agent: "    guards: { tool_loops: off }" })).toContain("\n  write false");
+  expect((await complaints(team().replace("[filesystem]", "filesystem"))).join()).toContain(
+    "\n  write [filesystem]",
+  );
+  expect((await complaints(team().replace("name: guide", "name: 123"))).join()).toContain(
+    "\n  put it in quotes",
+  );
+  for (const [written, meant] of [
+    ["${ANTHROPIC-KEY}", "${ANTHROPIC_KEY}"],
+    ["${env:FOO}", "${FOO}"],
+  ] as const)
+    expect((await complaints(team().replace("${KEY}", written))).join()).toContain(`\n  write ${meant};`);
+  expect((await complaints({ "team.yml": team() })).join()).toContain("\n  rename team.yml to team.yaml");
+});
+
+test("CF-7: blank lines before the frontmatter of a skill are none of its text", async () => {
+  const { team: built } = await compile({
+    "team.yaml": team({ agent: "    skills: [four]" }),
+    "skills/four/SKILL.md": "\n\n---\nname: four\ndescription: Counts.\n---\nbody\n",
+  });
+  expect(built?.skills).toMatchObject([{ name: "four", description: "Counts.", body: "body" }]);
 });

@@ -370,7 +370,7 @@ export const fixtures: readonly Fixture[] = [
     code: "invalid_reference",
     bad: team({ provider: "    base_url: https://${HOST-NAME}/v1" }),
     says: [
-      "team.yaml:6:15 error invalid_reference providers[0].base_url: a reference is written ${NAME}, with letters, digits and _\n  write $${ for a literal ${",
+      "team.yaml:6:15 error invalid_reference providers[0].base_url: a reference is written ${NAME}, with letters, digits and _\n  write ${HOST_NAME}; $${ stands for a literal ${",
     ],
     good: team({ provider: "    base_url: https://example.com/$${x}" }),
   },

@@ -80,7 +80,8 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   );
   const content = files.get("team.yaml");
   if (content === undefined) {
-    report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml", suggestTeam(options));
+    const hint = files.has("team.yml") ? "rename team.yml to team.yaml" : suggestTeam(options);
+    report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml", hint);
     return null;
   }
   const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);

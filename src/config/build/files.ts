@@ -6,8 +6,10 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -25,12 +27,30 @@ export const teamNameProblem = (name: string): string | null =>
 
 export const teamFolder = (root: string, team: string): string => join(root, "config", team);
 
+/** What a path names, links followed; null for what is neither file nor folder, such as a link to nothing. */
+const kindOf = (path: string): "file" | "folder" | null => {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return "folder";
+  return found?.isFile() === true ? "file" : null;
+};
+
+/** Lists the files below a folder, links followed, but for one that leads back up. */
+const filesBelow = (folder: string, above: readonly string[] = []): string[] => {
+  const own = realpathSync(folder);
+  if (above.includes(own)) return [];
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const kind = kindOf(path);
+    if (kind === "folder") return filesBelow(path, [...above, own]);
+    return kind === "file" ? [path] : [];
+  });
+};
+
 const foldersOf = (root: string): string[] => {
   const folder = join(root, "config");
   if (!existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map(({ name }) => name)
+  return readdirSync(folder)
+    .filter((name) => kindOf(join(folder, name)) === "folder" && !name.startsWith("."))
     .toSorted();
 };
 
@@ -52,9 +72,8 @@ export const findMisnamedTeams = (root: string): Diagnostic[] =>
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
   const folder = teamFolder(root, team);
   if (!existsSync(folder)) return new Map();
-  const paths = readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"))
+  const paths = filesBelow(folder)
+    .map((path) => relative(folder, path).split(sep).join("/"))
     .toSorted();
   return new Map(paths.map((path) => [path, readFileSync(join(folder, path))]));
 };

@@ -21,15 +21,24 @@ interface Frontmatter {
   readonly body: string;
 }
 
+/** Finds the line that closes a frontmatter, from a line's end on. */
+const closingLine = (text: string, from: number): RegExpExecArray | null => {
+  const pattern = /\n---[ \t]*(?:\n|$)/g;
+  pattern.lastIndex = from;
+  return pattern.exec(text);
+};
+
 /** Splits a text into its frontmatter and the rest; null if the frontmatter is missing or not closed. */
 const splitFrontmatter = (
   text: string,
 ): { readonly head: string; readonly body: string } | "unclosed" | null => {
-  if (!/^---[ \t]*\n/.test(text)) return null;
-  const close = /\n---[ \t]*(?:\n|$)/.exec(text);
+  const [opening] = /^\s*---[ \t]*\n/.exec(text) ?? [];
+  if (opening === undefined) return null;
+  // From the end of the opening line on: a frontmatter may be empty.
+  const close = closingLine(text, opening.length - 1);
   if (close === null) return "unclosed";
   return {
-    head: `\n${text.slice(text.indexOf("\n") + 1, close.index + 1)}`,
+    head: `${opening.replaceAll(/[^\n]/g, "")}${text.slice(opening.length, close.index + 1)}`,
     body: text.slice(close.index + close[0].length),
   };
 };

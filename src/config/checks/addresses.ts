@@ -19,6 +19,15 @@ const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
 };
 
+/** The endpoints below a `base_url`, which are no part of it. */
+const endpoint = /\/(?:chat\/completions|responses|embeddings|messages)\/?(?=$|\?)/;
+
+const checkBaseUrl = (draft: TeamDraft, path: Path, text: string): void => {
+  const [own] = endpoint.exec(text) ?? [];
+  if (own !== undefined)
+    draft.report("invalid_url", path, `leave ${own} out: a base_url is where the API begins`);
+};
+
 const checkAddresses = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
@@ -26,6 +35,7 @@ const checkAddresses = (draft: TeamDraft): void => {
   };
   for (const { index, value } of draft.providers) {
     check(["providers", index, "base_url"], value.base_url);
+    checkBaseUrl(draft, ["providers", index, "base_url"], value.base_url ?? "");
     if (value.kind === "openai-compatible" && value.base_url === undefined) {
       draft.report("missing_key", ["providers", index, "base_url"], "a compatible server needs a base_url", {
         which: "missing",
@@ -52,6 +62,13 @@ export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
   return uses;
 };
 
+/** Names what `${env:NAME}` and `${MY-NAME}` are here. */
+const meantReference = (malformed = ""): string => {
+  const [, name = ""] = /^\$\{(?:\w+:)?([\w-]+)\}$/.exec(malformed) ?? [];
+  const literal = "$${ stands for a literal ${";
+  return name === "" ? literal : `write \${${name.replaceAll("-", "_")}}; ${literal}`;
+};
+
 const checkReferences = (draft: TeamDraft): void => {
   const known = referencesInDraft(draft);
   visitTexts(draft.written, (path, text) => {
@@ -71,7 +88,7 @@ const checkReferences = (draft: TeamDraft): void => {
         path,
         "a reference is written ${NAME}, with letters, digits and _",
         {
-          hint: "write $${ for a literal ${",
+          hint: meantReference(malformed[0]),
         },
       );
     }

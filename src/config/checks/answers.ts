@@ -4,9 +4,10 @@ import { describeProviderModel } from "../../providers/entry.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { AgentShape, TeamDraft, TargetShape, ListEntry } from "../draft.ts";
 import { targetShapesOf, modelOverrideOf } from "../draft.ts";
+import type { Path } from "../document/diagnostics.ts";
 import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 
-/** This file checks `response_schema`: a JSON Schema that compiles, within bounds. */
+/** This file checks the JSON Schemas of answers: that they compile, within bounds. */
 
 /** A schema given as a map or as JSON text; undefined if it is not JSON. Its own check limits how deep it nests. */
 export const responseSchemaOf = (given: string | object): Json | undefined =>
@@ -20,16 +21,28 @@ const takesSchema = (draft: TeamDraft, { provider, model }: TargetShape): boolea
   return strictKinds.has(provider.value.kind) && capabilities.strict_schema;
 };
 
+/** Returns a schema that can be used; undefined if it was refused. */
+const checkSchema = (draft: TeamDraft, path: Path, given: string | object): Json | undefined => {
+  const schema = responseSchemaOf(given);
+  const problem = schema === undefined ? "it is no JSON" : schemaProblem(schema)?.slice(0, 200);
+  if (problem == null) return schema;
+  draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${problem}`);
+  return undefined;
+};
+
+const checkGuardrails = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void =>
+  agent.middleware.forEach((entry, at) => {
+    const schema = entry.kind === "output_guardrail" ? entry.params?.schema : undefined;
+    if (typeof schema !== "object" || schema === null) return;
+    checkSchema(draft, ["agents", index, "middleware", at, "params", "schema"], schema);
+  });
+
 const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const given = agent.options.response_schema;
   if (given === undefined) return;
   const path = ["agents", index, "options", "response_schema"];
-  const schema = responseSchemaOf(given);
-  const refuse = (why: string): void =>
-    draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${why}`);
-  if (schema === undefined) return refuse("it is no JSON");
-  const problem = schemaProblem(schema);
-  if (problem !== null) return refuse(problem.slice(0, 200));
+  const schema = checkSchema(draft, path, given);
+  if (schema === undefined) return;
   if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((target) => takesSchema(draft, target)))
     return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not take this schema", {
@@ -37,7 +50,10 @@ const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   });
 };
 
-/** Checks the answer schema of every agent. */
+/** Checks the answer schemas of every agent. */
 export const checkAnswers = (draft: TeamDraft): void => {
-  for (const agent of draft.agents) checkAnswer(draft, agent);
+  for (const agent of draft.agents) {
+    checkAnswer(draft, agent);
+    checkGuardrails(draft, agent);
+  }
 };

@@ -81,8 +81,28 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
   return found;
 };
 
+/** A part of an address's query that is a key, and not a reference to one. */
+const literalParameter = /[?&]((?:[\w-]*[_-])?(?:api-?key|key|token|secret|password))=(?!\$\{)[^&#]/i;
+
+/** Checks that no address has a key in its query. */
+const checkQueries = (draft: TeamDraft): void =>
+  visitTexts(draft.written, (path, text) => {
+    const [, name] = isReferenceField(path) ? (literalParameter.exec(text) ?? []) : [];
+    if (name === undefined || mayBeLiteral(draft.written, path)) return;
+    const reference = nameOf(draft.written, [...path.slice(0, -1), name]);
+    draft.reportWritten(
+      "secret_in_file",
+      path,
+      `${name} in the query is a secret, and must not stand in a file`,
+      {
+        hint: `write ${name}=\${${reference}} and set it: ${secretCommand(reference, draft.name)}`,
+      },
+    );
+  });
+
 /** Checks that no secret stands in the file unless its provider or MCP server allows it. */
 export const checkSecrets = (draft: TeamDraft): void => {
+  checkQueries(draft);
   for (const { path, name } of findLiteralSecrets(draft.written)) {
     if (path[0] === "providers" && forbiddenHeaders.includes(String(path.at(-1)).toLowerCase())) continue;
     const reference = `write \${${name}} and set it: ${secretCommand(name, draft.name)}`;

@@ -1,4 +1,4 @@
-import { matchesGlob } from "../../sandbox/glob.ts";
+import { globFault, matchesGlob } from "../../sandbox/glob.ts";
 import { isFileAct } from "../../tools/acts.ts";
 import { writeAddressPattern } from "../../tools/egress/address-pattern.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -153,7 +153,17 @@ type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
 const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
+/** A pattern that only looks like a rule for something would close nothing. */
+const checkPattern = (draft: TeamDraft, path: Path, pattern: string): void => {
+  const fault = globFault(pattern);
+  if (fault === null) return;
+  draft.report("invalid_value", path, fault, {
+    hint: "write one rule for each alternative, and \\ before a sign that a name really has",
+  });
+};
+
 const checkRulePath = (draft: TeamDraft, path: Path, match: string): void => {
+  checkPattern(draft, [...path, "match"], match);
   if (!namesNoPath(match)) return;
   const message = "file tools see paths relative to the workspace, so this never matches";
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
@@ -186,6 +196,7 @@ const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools):
   const named = [...draft.tools].filter(isNamed);
   checkMatch(draft, path, rule, named);
   if (tool === undefined) return;
+  checkPattern(draft, [...path, "tool"], tool);
   const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
   if (near !== null) {
     const hint = `did you mean "${near}"?`;

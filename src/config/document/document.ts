@@ -3,7 +3,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, Parser } from "yaml";
 import type { ErrorCode, SourcePlace } from "./diagnostics.ts";
 import { createPlacer } from "./place.ts";
 import type { DocumentFinding } from "./safety.ts";
-import { explainDash, explainSign, explainSyntax } from "./syntax-faults.ts";
+import { explainAlias, explainDash, explainSign, explainSyntax } from "./syntax-faults.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
 /** This file reads one YAML file as plain values that know where they were written. */
@@ -48,6 +48,7 @@ class DocumentRefusal extends Error {
 }
 
 interface DocumentWalk {
+  readonly text: string;
   readonly place: (offset: number) => SourcePlace;
   readonly findings: DocumentFinding[];
   /** The value of each anchor with its number of nodes; aliases count as often as they are used. */
@@ -82,8 +83,8 @@ const readAlias = (walk: DocumentWalk, alias: Alias): Located => {
   const target = walk.anchors.get(alias.source);
   if (target === undefined) {
     const message = /^[\w-]+$/.test(alias.source)
-      ? `the anchor &${alias.source} is not defined before this place`
-      : explainSign(`*${alias.source}`);
+      ? explainAlias(walk.text, offsetOf(alias), alias.source)
+      : explainSign(walk.text, offsetOf(alias));
     return refuseNode(alias, "yaml_alias", message);
   }
   if (target === "open") return refuseNode(alias, "yaml_cycle", `&${alias.source} contains itself`);
@@ -232,7 +233,7 @@ const problemOf = (
   if (code === "yaml_syntax") return { code, ...explainSyntax(problem, text, lexemes) };
   const [offset] = problem.pos;
   if (code === "yaml_alias" && problem.message.endsWith("cannot be an empty string"))
-    return { code, offset, message: explainSign(text.slice(offset)) };
+    return { code, offset, message: explainSign(text, offset) };
   return { code, offset, message: code === "yaml_tag" ? tagRefusal : problem.message };
 };
 
@@ -280,7 +281,7 @@ export const readDocument = (
   if (document === undefined) return only("yaml_syntax", 0, "the file could not be read as YAML");
   const problem = problemOf(document, another, text, lexemes);
   if (problem !== null) return only(problem.code, problem.offset, problem.message);
-  const walk: DocumentWalk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
+  const walk: DocumentWalk = { text, place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
   try {
     const root = readNode(walk, document.contents, null, 0);
     return { root, findings: walk.findings, place };

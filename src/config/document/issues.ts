@@ -52,7 +52,7 @@ const booleanWords: Readonly<Record<string, string>> = { yes: "true", on: "true"
 const typeHint = (expected: string, node: Located | undefined): string | undefined => {
   if (node?.kind !== "scalar") return undefined;
   if (node.value === null) return "give the key a value, or remove it to get the default";
-  if (typeof node.value !== "string") return undefined;
+  if (typeof node.value !== "string") return expected === "string" ? "put it in quotes" : undefined;
   const word = booleanWords[node.value.toLowerCase()];
   if (expected === "boolean" && word !== undefined) return `write ${word}`;
   const digits = node.value.replaceAll("_", "");
@@ -193,6 +193,9 @@ const unionIssues = (
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
   const bare = bareNumberIssue(issue, path, node);
   if (bare !== undefined) return [bare];
+  const types = issue.errors.flatMap((branch) =>
+    branch.flatMap((inner) => (inner.code === "invalid_type" ? [inner.expected] : [])),
+  );
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
       if (inner.code === "invalid_type") return [expectationTexts[inner.expected] ?? inner.expected];
@@ -204,8 +207,9 @@ const unionIssues = (
   );
   const text = node.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
   const wanted = `expected ${[...new Set(expected)].join(" or ")}`;
-  if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundText(node)}`)];
-  const hint = suggestFor(String(node.value), values.map(String));
+  const better = choiceHint(node, values, types);
+  if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundText(node)}`, better)];
+  const hint = better ?? suggestFor(String(node.value), values.map(String));
   return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };
 
@@ -221,11 +225,28 @@ const mapHint = (path: Path, { root, whole }: CheckedValue): string | undefined 
   return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
 };
 
+/** Suggests how a union is written whose branches all refuse the type of a value. */
+const choiceHint = (
+  node: Located,
+  values: readonly unknown[],
+  expected: readonly string[],
+): string | undefined => {
+  if (node.kind !== "scalar") return undefined;
+  if (node.value === true && values.includes(false)) return "remove the key: it is on unless it says false";
+  const isNumber = typeof node.value === "string" && /^-?\d/.test(node.value);
+  if (isNumber && (expected.includes("number") || expected.includes("int"))) return typeHint("number", node);
+  return values.some((value) => typeof value === "boolean") ? typeHint("boolean", node) : undefined;
+};
+
 const dashHint = "begin each entry of the list with a dash";
+
+/** Tells how a text becomes a list of one. */
+const oneItemHint = (text: string): string | undefined =>
+  explainDash(text) ?? (namePattern.test(text) ? `write [${text}]` : undefined);
 
 /** Tells how what stands where a list is expected becomes one. */
 const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): string | undefined => {
-  if (node.kind === "scalar") return typeof node.value === "string" ? explainDash(node.value) : undefined;
+  if (node.kind === "scalar") return typeof node.value === "string" ? oneItemHint(node.value) : undefined;
   const [begun, first] = (node.kind === "map" ? [...node.entries] : [])[0] ?? [];
   if (begun === undefined) return undefined;
   const keys = keysAt(root, [...path, 0], whole);

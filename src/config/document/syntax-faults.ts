@@ -25,6 +25,12 @@ const valueWithColon = /^\s*(?:- )*(?:[\w-]+:\s+)([^\s"'[{|>#&*!][^#]*?:(?:\s.*)
 /** The same inside of braces, where the text ends before a comma or the brace. */
 const flowValueWithColon = /[{,]\s*[\w-]+:\s+([^\s"'[{,}][^,}]*?:\s[^,}]*?)\s*[,}]/;
 
+/** Matches a line that may hold a secret, of which nothing is repeated. */
+const secretLine = /(?:key|secret|token|password|authorization|cookie)["']?\s*:/i;
+
+/** What a sentence repeats of a text of a line. */
+const repeat = (line: string, value: string): string => (secretLine.test(line) ? "…" : value);
+
 const quote = (value: string): string => {
   const text = value.trim();
   return text.length > 60 ? `"${text.slice(0, 57)}…"` : `"${text}"`;
@@ -33,13 +39,15 @@ const quote = (value: string): string => {
 /** Says that a text with a colon needs quotes; null if the line has no such text. */
 const explainColon = (line: string): string | null => {
   const value = valueWithColon.exec(line)?.[1] ?? flowValueWithColon.exec(line)?.[1];
-  return value === undefined ? null : `quote the text: it contains a colon; write ${quote(value)}`;
+  return value === undefined
+    ? null
+    : `quote the text: it contains a colon; write ${quote(repeat(line, value))}`;
 };
 
 /** Says that a colon needs a blank behind it; null if the line has none without. */
 const explainMissingSpace = (line: string): string | null => {
   const [, key, value] = /^\s*(?:- )?([A-Za-z_][\w-]*):([^\s/].*)$/.exec(line) ?? [];
-  return key === undefined ? null : `put a space behind the colon: ${key}: ${value}`;
+  return key === undefined ? null : `put a space behind the colon: ${key}: ${repeat(line, value ?? "")}`;
 };
 
 /** The sign of an item, without the blank behind it. */
@@ -62,12 +70,16 @@ const findBareDash = (text: string, at: number): SyntaxFault | null => {
   return null;
 };
 
-/** Says that a text which begins with the sign of an alias or an anchor needs quotes. */
-export const explainSign = (text: string): string => {
+/** Says that the text at a place, which begins with the sign of an alias or an anchor, needs quotes. */
+export const explainSign = (text: string, at: number): string => {
   const [value = "", sign = ""] =
-    /^([*&])(?:\{[^}\n]*\}|[^,\]{}#:\n]|:(?!\s))*/.exec(text.slice(0, maximumLine)) ?? [];
-  return `a text cannot begin with ${sign}; quote it: ${quote(value)}`;
+    /^([*&])(?:\{[^}\n]*\}|[^,\]{}#:\n]|:(?!\s))*/.exec(text.slice(at, at + maximumLine)) ?? [];
+  return `a text cannot begin with ${sign}; quote it: ${quote(repeat(lineAround(text, at), value))}`;
 };
+
+/** Says that the alias at a place stands for nothing. */
+export const explainAlias = (text: string, at: number, name: string): string =>
+  `the anchor &${repeat(lineAround(text, at), name)} is not defined before this place`;
 
 /** Finds the star with which the text before a place begins; -1 if it begins otherwise. */
 const findStar = (text: string, at: number): number => {
@@ -123,7 +135,7 @@ const findOpenQuote = (text: string, lexemes: readonly string[], end: number): n
 /** Explains what the lines of a place show, where the parser only says that the structure is wrong. */
 const explainLines = (message: string, text: string, at: number): SyntaxFault | null => {
   const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
-  if (star >= 0) return { offset: star, message: explainSign(text.slice(star)) };
+  if (star >= 0) return { offset: star, message: explainSign(text, star) };
   const line = lineAround(text, at);
   const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
   const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;

@@ -3,7 +3,7 @@ import { effects } from "../../effects/index.ts";
 import { providerKinds } from "../../providers/schema.ts";
 import { boundActsOf } from "../../tools/acts.ts";
 import type { Safety } from "../../tools/define-tool.ts";
-import { namesTool, verdict } from "../../tools/permission.ts";
+import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
 import { unavailableNames } from "../availability.ts";
 import { priceOfTarget, windowOfTarget } from "../checks/models.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -73,7 +73,9 @@ const toolRows = (
   tools: readonly EffectiveTool[],
   now: number,
 ): ExplainedValue[] => {
-  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
+  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])].filter((rule) =>
+    isUnexpired(rule, now),
+  );
   const preset = agent.permissions?.preset ?? team.permissions.preset;
   const policy = { preset, rules, grants: [], hosts: team.egress.allow, afterUntrusted: "off" } as const;
   return tools.map(({ name, toolbox, safety }) => {
@@ -214,6 +216,12 @@ const teamSections = [
   "default_context_windows",
 ] as const;
 
+/** The query of an address may hold a key. */
+const withoutQuery = ({ key, value }: ExplainedValue): unknown =>
+  /(^|\.)(base_url|url|endpoint)$/.test(key) && typeof value === "string"
+    ? value.replace(/\?[^]*$/, "?…")
+    : value;
+
 const hiddenKeys = /^(api_key|secret|client_secret|private_key)$|(^|\.)(headers|env)(\.|$)/;
 
 /** Explains what holds for the whole team; values of keys, headers and environments are not shown. */
@@ -231,7 +239,9 @@ export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
     }),
     ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
   ].map((row) =>
-    hiddenKeys.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
+    hiddenKeys.test(row.key) || /headers|env/.test(row.section)
+      ? { ...row, value: "(not shown)" }
+      : { ...row, value: withoutQuery(row) },
   );
 
 type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly string[]>>>>;
