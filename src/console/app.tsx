@@ -24,23 +24,35 @@ const KeysDialog = lazy(async () => (await import("./palette/keys-dialog.tsx")).
 
 /** The page: three regions on a desk, one at a time on a phone. */
 
-/** Sentences for who listens: one element that waits its turn, one that does not. */
+/** A sentence for who listens. Each is an element of its own: the same one twice is told twice. */
+export interface Sentence {
+  readonly id: number;
+  readonly text: string;
+}
+
+/** The newest ones. */
+type Sentences = Store<readonly Sentence[]>;
+
+/** Those that wait their turn, and those that do not. */
 export interface Announcements {
-  readonly polite: Store<string>;
-  readonly urgent: Store<string>;
+  readonly polite: Sentences;
+  readonly urgent: Sentences;
 }
 
 export type Layer = "keys" | "palette" | "permissions" | "stop" | null;
 
-const Voices = ({ polite, urgent }: Announcements) => (
-  <>
-    <p class="hidden" aria-live="polite">
-      {useStore(polite)}
-    </p>
-    <p class="hidden" aria-live="assertive">
-      {useStore(urgent)}
-    </p>
-  </>
+const Voice = ({
+  sentences,
+  live,
+}: {
+  readonly sentences: Sentences;
+  readonly live: "polite" | "assertive";
+}) => (
+  <p class="hidden" aria-live={live}>
+    {useStore(sentences).map(({ id, text }) => (
+      <span key={id}>{text} </span>
+    ))}
+  </p>
 );
 
 /** The sentence of the newest fault, until it is put away. */
@@ -181,7 +193,8 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
         <Regions control={control} />
       </div>
       <Fault />
-      <Voices {...announcements} />
+      <Voice sentences={announcements.polite} live="polite" />
+      <Voice sentences={announcements.urgent} live="assertive" />
       {shown === "keys" && <KeysDialog onClose={close} />}
       {shown === "permissions" && <GrantsDialog onClose={close} />}
       {shown === "palette" && <Palette onClose={close} />}

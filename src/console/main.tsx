@@ -2,7 +2,7 @@ import { render } from "preact";
 import { createClient, LimpetError } from "../client/index.ts";
 import type { LimpetClient } from "../client/index.ts";
 import { Page } from "./app.tsx";
-import type { Layer } from "./app.tsx";
+import type { Announcements, Layer, Sentence } from "./app.tsx";
 import { describeProblem } from "./conversation/problems.ts";
 import { createStore } from "./parts/hooks.ts";
 import { readTeam } from "./state/agents.ts";
@@ -29,7 +29,11 @@ const session = createStore<SessionControl | null>(null);
 const panel = createStore(matchMedia("(min-width: 1180px)").matches);
 const fault = createStore<string | null>(null);
 const layer = createStore<Layer>(null);
-const announcements = { polite: createStore(""), urgent: createStore("") };
+const announcements: Announcements = {
+  polite: createStore<readonly Sentence[]>([]),
+  urgent: createStore<readonly Sentence[]>([]),
+};
+let announced = 0;
 
 const clientFor = (token: string): LimpetClient =>
   createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
@@ -45,12 +49,14 @@ const describeFault = (thrown: unknown): string => {
 const report = (work: Promise<unknown>): void =>
   void work.catch((thrown: unknown) => fault.set(describeFault(thrown)));
 
-const announce = (sentence: string, urgent = false): void =>
-  (urgent ? announcements.urgent : announcements.polite).set(sentence);
+const announce = (text: string, urgent = false): void => {
+  const sentence = { id: (announced += 1), text };
+  (urgent ? announcements.urgent : announcements.polite).set((before) => [...before.slice(-3), sentence]);
+};
 
 const go = (next: PageAddress): void => {
   const address = writeRoute(next);
-  if (address !== location.hash) history.pushState(null, "", address);
+  if (address !== (location.hash || "#")) history.pushState(null, "", address);
   route.set(next);
 };
 

@@ -406,6 +406,9 @@ test("AP-54: a session that there is not has a page with two ways on, and no fie
   expect(await page.locator("#composer").count()).toBe(0);
   await page.getByRole("button", { name: "Start a new session" }).click();
   await page.getByRole("heading", { name: "What should guide do?" }).waitFor();
+  const entries = await page.evaluate<number>("history.length");
+  await page.locator(".sessions header button").click();
+  expect(await page.evaluate<number>("history.length"), "it is on the first page already").toBe(entries);
   await show(page, "s_cut", "There is no such session");
   await close();
 });
@@ -419,6 +422,13 @@ test("AP-54: sessions are renamed, filtered and deleted from the list, which ask
   await page.getByRole("textbox", { name: "Title of the session" }).fill("Renamed");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Renamed", level: 1 }).waitFor();
+  const focus = () => page.evaluate<string>("document.activeElement?.textContent ?? ''");
+  await expect.poll(focus, { message: "the row has the focus again" }).toContain("Renamed");
+  const opened = page.context().waitForEvent("page");
+  await row.getByRole("link").click({ modifiers: ["ControlOrMeta"] });
+  const other = await opened;
+  await other.getByRole("heading", { name: "Renamed", level: 1 }).waitFor();
+  await other.close();
   await page.getByRole("tab", { name: "Needs you 2" }).click();
   await expect.poll(() => page.locator(".session").count()).toBe(2);
   await page.getByRole("tab", { name: "All" }).click();

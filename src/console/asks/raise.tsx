@@ -23,7 +23,7 @@ const Amount = ({ unit, least, wanted, field, onEnter }: AmountProps) => (
       min={least / unit.one}
       step="any"
       defaultValue={String(Math.round((wanted / unit.one) * 1e4) / 1e4)}
-      onKeyDown={(event) => event.key === "Enter" && onEnter()}
+      onKeyDown={(event) => event.key === "Enter" && !event.repeat && onEnter()}
     />
     <span class="meta">It goes on with {unit.show(least)} or more.</span>
   </label>
@@ -52,7 +52,7 @@ export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
   const raise = (value: number): void => answer({ decision: "approve", limit: value });
   const raiseTyped = (): void => {
     const typed = Number(field.current?.value ?? "");
-    if (Number.isFinite(typed)) raise(Math.round(typed * unit.one * 1e9) / 1e9);
+    if (!busy && Number.isFinite(typed)) raise(Math.round(typed * unit.one * 1e9) / 1e9);
   };
   return (
     <AskFrame

@@ -178,10 +178,10 @@ const usePlace = (place: string) => {
     note: (element: HTMLDivElement, within?: number): boolean => {
       if (wanted.current !== null && element.scrollTop === top.current) return false;
       wanted.current = null;
-      // What grows below one who is at the end takes them nowhere: only a way up leaves it.
+      // What grows below one who is at the end takes them nowhere: only a way up leaves it, however short it is.
       const goesUp = element.scrollTop < top.current;
       top.current = element.scrollTop;
-      follows.current = isAtEnd(element, within) || (follows.current && !goesUp);
+      follows.current = goesUp ? isAtEnd(element, 1) : follows.current || isAtEnd(element, within);
       keepStart(element);
       return follows.current;
     },

@@ -6,7 +6,7 @@ import { formatDuration, formatShare, formatTime, formatUsd } from "../parts/for
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
 import { lazy } from "../parts/lazy.tsx";
 import { contextShare, threadCost } from "../run/figures.ts";
-import { Rename, SessionMenu } from "../sessions/list.tsx";
+import { SessionMenu } from "../sessions/list.tsx";
 import { describeWait, titleOf } from "../sessions/status.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { textOf } from "../state/session.ts";
@@ -17,6 +17,7 @@ import { stateWords } from "./sentences.ts";
 
 /** The middle region: the conversation of a session. */
 
+const Rename = lazy(async () => (await import("../sessions/rename.tsx")).Rename);
 const Told = lazy(async () => (await import("./children.tsx")).Told);
 
 interface StateWords {

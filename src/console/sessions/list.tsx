@@ -14,6 +14,7 @@ import type { SessionQuestion } from "./confirm.tsx";
 import { describeStatus, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
 
+const Rename = lazy(async () => (await import("./rename.tsx")).Rename);
 const SessionConfirm = lazy(async () => (await import("./confirm.tsx")).SessionConfirm);
 
 /** The list of sessions: search, filters, rows by day, and what can be done with one. */
@@ -29,38 +30,6 @@ interface RowProps {
 const Sign = ({ words }: { readonly words: StatusWords }) => {
   if (words.filter === "asks") return <span class="dot" />;
   return words.text === "Working" ? <span class="ring" /> : null;
-};
-
-interface RenameProps {
-  readonly row: Pick<SessionRow, "id" | "title">;
-  readonly onDone: () => void;
-}
-
-/** The field for another title, in the list and in the head of the session. */
-export const Rename = ({ row, onDone }: RenameProps) => {
-  const { sessions, report } = useApp();
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.select(), []);
-  const save = (): void => {
-    const title = input.current?.value.trim() ?? "";
-    onDone();
-    if (title !== "" && title !== row.title) report(sessions.rename(row.id, title));
-  };
-  return (
-    <input
-      ref={input}
-      class="field rename"
-      aria-label="Title of the session"
-      maxLength={256}
-      defaultValue={row.title ?? ""}
-      onBlur={save}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") save();
-        if (event.key === "Escape") onDone();
-        event.stopPropagation();
-      }}
-    />
-  );
 };
 
 /** What can be done with a session; both places that offer it ask once before they take something away. */
@@ -107,6 +76,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           href={`#${row.id}`}
           aria-current={current ? "page" : undefined}
           onClick={(event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
             event.preventDefault();
             go({ session: row.id, context: null });
           }}
