@@ -24,11 +24,11 @@ export interface CallSlots {
   readonly end: (events: ModelEvent[]) => void;
 }
 
-/** Whether a piece for a known index opens another call: it has another id, or a name after whole arguments. */
+/** Whether a piece for a known index opens another call: it has another id or name, or a name after whole arguments. */
 const opensAnotherCall = (slot: CallSlot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;
-  return parseJson(slot.args, Infinity) !== undefined;
+  return name !== slot.name || parseJson(slot.args, Infinity) !== undefined;
 };
 
 const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");

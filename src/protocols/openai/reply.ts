@@ -70,7 +70,18 @@ const addText = (state: OpenAiState, type: TextKind, text: unknown, events: Mode
   events.push({ type, item: state.open.item, text });
 };
 
+/** Mistral sends a list where it thinks or cites: pieces of text, and of reasoning with pieces of its own. */
+const addPieces = (state: OpenAiState, pieces: readonly unknown[], events: ModelEvent[]): void => {
+  for (const piece of pieces) {
+    const { text, thinking } = fieldsOf(piece);
+    addText(state, "text", text, events);
+    if (!Array.isArray(thinking)) continue;
+    for (const thought of thinking) addText(state, "reasoning", fieldsOf(thought)["text"], events);
+  }
+};
+
 const addContent = (state: OpenAiState, content: unknown, events: ModelEvent[]): void => {
+  if (Array.isArray(content)) return addPieces(state, content, events);
   if (state.think === undefined) return addText(state, "text", content, events);
   if (typeof content !== "string") return;
   for (const { type, text } of state.think.feed(content)) addText(state, type, text, events);
@@ -95,8 +106,9 @@ const takeDelta = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): 
     if (piece !== null) state.calls.take(piece, events);
 };
 
-/** A `finish_reason` ends the reply; an unknown one is a plain stop. */
+/** A `finish_reason` ends the reply; an unknown one is a plain stop, but `error` leaves half of a reply. */
 const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): void => {
+  if (raw === "error") throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
   for (const { type, text } of state.think?.end() ?? []) addText(state, type, text, events);
   closeItem(state, events);
   const details = state.details.all();

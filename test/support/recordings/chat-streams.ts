@@ -281,6 +281,29 @@ const compatibleStreams: readonly Recording[] = [
     end("tool_calls"),
   ),
   plain(
+    "calls-other-name-without-id",
+    calls(["call", "a", ""], ["call", "b", ""]),
+    role,
+    piece({ index: 0, function: { name: "a" } }),
+    piece({ index: 0, function: { name: "b" } }),
+    end("tool_calls"),
+  ),
+  plain(
+    "content-list",
+    stop(["reasoning", "Let me think."], ["text", "Hello there."]),
+    role,
+    chunk({ content: [{ type: "thinking", thinking: [{ type: "text", text: "Let me think." }] }] }),
+    chunk({
+      content: [
+        { type: "text", text: "Hello " },
+        { type: "reference", reference_ids: [1] },
+      ],
+    }),
+    chunk({ content: [null, { type: "text", text: "there." }] }),
+    end(),
+  ),
+  plain("finish-error", { error: "server_error" }, role, say("Half"), end("error")),
+  plain(
     "error-in-choice",
     { error: "overloaded" },
     role,
