@@ -8,8 +8,8 @@ import { refuseUsage } from "./usage.ts";
 
 const projectCommands: ProjectCommands = {
   validate: async (...given) => (await import("./validate.ts")).runValidate(...given),
-  build: async (...given) => (await import("./build.ts")).runBuild(...given),
-  "build-shell": async (terminal) => (await import("./build-shell.ts")).buildShell(terminal),
+  build: async (...given) => (await import("./build/run-build.ts")).runBuild(...given),
+  "build-shell": async (terminal) => (await import("./build/shell.ts")).buildShell(terminal),
   "build-client": async (terminal) => (await import("./build-client/build-client.ts")).buildClient(terminal),
   "new-team": async (...given) => (await import("./new-team.ts")).runNewTeam(...given),
   explain: async (...given) => (await import("./explain.ts")).runExplain(...given),

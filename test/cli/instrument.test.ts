@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { instrumentShell } from "../../src/cli/instrument.ts";
+import { instrumentShell } from "../../src/cli/build/instrument.ts";
 
 test("TB-15: the build fails where the shell's code has not the shape that the meter is written for", () => {
   expect(() => instrumentShell("for (;;) break;")).toThrow("has no regex engine");

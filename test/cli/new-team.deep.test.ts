@@ -7,7 +7,7 @@ import { pages } from "../support/readme.ts";
 
 /** The tests of a team that was just made, run as its developer runs them. */
 
-const project = copyProject({ packages: true });
+const project = copyProject({ packages: true, console: true });
 afterAll(() => project.remove());
 
 const runProgram = async (command: string, ...args: readonly string[]) => {

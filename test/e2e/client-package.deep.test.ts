@@ -16,7 +16,7 @@ let folder: string;
 const inPackage = (path: string): string => join(folder, "node_modules/limpet", path);
 
 beforeAll(async () => {
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   folder = mkdtempSync(join(tmpdir(), "limpet-consumer-"));
   await runCommand("npm", ["pack", "--pack-destination", folder], { cwd: project.folder });
   const [archive = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));

@@ -70,7 +70,7 @@ test("TB-1: no Worker finds its bindings in process.env, in no environment, a ne
 });
 
 test("CF-3: a mistake in the team stops the deploy with its place, a sentence and a suggestion", async () => {
-  const copy = copyProject({ packages: true });
+  const copy = copyProject({ packages: true, console: true });
   try {
     const file = join(copy.folder, "config/assistant/team.yaml");
     writeFileSync(file, readFileSync(file, "utf8").replace("toolboxes:", "toolboxs:"));

@@ -58,7 +58,7 @@ beforeAll(async () => {
       return http === "DELETE";
     },
   });
-  project = copyProject({ packages: true });
+  project = copyProject({ packages: true, console: true });
   const folder = join(project.folder, "config/default");
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   writeFileSync(join(folder, "team.yaml"), teamYaml());

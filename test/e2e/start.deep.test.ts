@@ -130,7 +130,7 @@ test("AP-14: a page whose name was pointed at this machine reads nothing, and ne
 });
 
 test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and served once it is mended", async () => {
-  const other = copyProject({ packages: true });
+  const other = copyProject({ packages: true, console: true });
   const place = await freePort();
   const file = join(other.folder, "config/default/team.yaml");
   const good = readFileSync(file, "utf8");
@@ -155,7 +155,7 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
 });
 
 test("AP-70: Ctrl-C while it starts ends it without a word, and what a start itself asks is not told", async () => {
-  const other = copyProject({ packages: true });
+  const other = copyProject({ packages: true, console: true });
   const place = await freePort();
   const args = ["-s", "start", "--", "--env", "assistant", "--port", String(place)];
   const start = (): Group =>

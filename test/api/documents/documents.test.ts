@@ -462,7 +462,7 @@ test("AP-50: the requests that the page shows are such as are taken", () => {
 });
 
 test("AP-50: /llms.txt has README and both references", () => {
-  const build = readFileSync(join(root, "src/cli/build-documents.ts"), "utf8");
+  const build = readFileSync(join(root, "src/cli/build/documents.ts"), "utf8");
   for (const page of ["README.md", "src/api/reference.md", "config/reference.md"])
     expect(build).toContain(page);
 });

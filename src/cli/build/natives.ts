@@ -1,5 +1,5 @@
-import { isFunction, isNode, nameOf, nodesIn } from "./syntax.ts";
-import type { SyntaxIndex, Node } from "./syntax.ts";
+import { isFunction, isNode, nameOf, nodesIn } from "../syntax.ts";
+import type { SyntaxIndex, Node } from "../syntax.ts";
 
 /**
  * Calls of the platform's functions that walk a whole text or list, which no loop of the code pays for: what they walk or

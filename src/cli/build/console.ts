@@ -1,28 +1,17 @@
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { buildOnce, filesIn } from "./source-mark.ts";
 
 /** This file writes the console as files that the Worker serves and does not load: `console.html` and `console/` in `.limpet/public`. */
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet/public");
 
-/** The rooms that the console is made of. */
-const rooms = ["src/console", "src/client"];
-
-const sourcesOf = (room: string): readonly string[] =>
-  readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(?:tsx?|css|html)$/.test(name))
-    .toSorted()
-    .map((name) => join(root, room, name));
-
-/** Names what the console would be built of. */
-const hashSources = (): string => {
-  const hash = createHash("sha256");
-  for (const file of [join(root, "package-lock.json"), import.meta.filename, ...rooms.flatMap(sourcesOf)])
-    hash.update(file).update(readFileSync(file));
-  return hash.digest("hex");
-};
+/** What the console is made of. */
+const listSources = (): readonly string[] => [
+  "src/cli/build/console.ts",
+  ...["src/console", "src/client"].flatMap((room) => filesIn(room, /\.(?:tsx?|css|html)$/)),
+];
 
 interface BuiltFile {
   readonly name: string;
@@ -73,19 +62,16 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
 };
 
 /** Writes the console unless it is of these sources already, since `wrangler dev` reloads for each file that changes. */
-export const writeConsole = async (): Promise<void> => {
-  const mark = join(root, ".limpet/console.sha256");
-  const hash = hashSources();
-  if (existsSync(mark) && readFileSync(mark, "utf8") === hash) return;
-  const files = await buildFiles();
-  const draft = join(root, `.limpet/.${process.pid}-console`);
-  mkdirSync(join(draft, "console"), { recursive: true });
-  for (const { name, content } of files) writeFileSync(join(draft, name), content);
-  mkdirSync(folder, { recursive: true });
-  for (const name of ["console", "console.html"]) {
-    rmSync(join(folder, name), { recursive: true, force: true });
-    renameSync(join(draft, name), join(folder, name));
-  }
-  rmSync(draft, { recursive: true });
-  writeFileSync(mark, hash);
-};
+export const writeConsole = (): Promise<void> =>
+  buildOnce("console", listSources(), async () => {
+    const files = await buildFiles();
+    const draft = join(root, `.limpet/.${process.pid}-console`);
+    mkdirSync(join(draft, "console"), { recursive: true });
+    for (const { name, content } of files) writeFileSync(join(draft, name), content);
+    mkdirSync(folder, { recursive: true });
+    for (const name of ["console", "console.html"]) {
+      rmSync(join(folder, name), { recursive: true, force: true });
+      renameSync(join(draft, name), join(folder, name));
+    }
+    rmSync(draft, { recursive: true });
+  });

@@ -1,21 +1,21 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { buildFiles } from "../config/build/emit.ts";
-import { listTeams, findMisnamedTeams, writeBuild } from "../config/build/files.ts";
-import { writeConsole } from "./build-console.ts";
-import { writeDocuments } from "./build-documents.ts";
-import { writeShell } from "./build-shell.ts";
-import type { CompiledFolder } from "./compile.ts";
-import { compileFolder, printDiagnostics } from "./compile.ts";
-import { bundleExtensions } from "./extensions/bundle.ts";
-import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes } from "./usage.ts";
+import { buildFiles } from "../../config/build/emit.ts";
+import { listTeams, findMisnamedTeams, writeBuild } from "../../config/build/files.ts";
+import { writeConsole } from "./console.ts";
+import { writeDocuments } from "./documents.ts";
+import { writeShell } from "./shell.ts";
+import type { CompiledFolder } from "../compile.ts";
+import { compileFolder, printDiagnostics } from "../compile.ts";
+import { bundleExtensions } from "../extensions/bundle.ts";
+import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
 
 /** Compiles a team; with `locks` its MCP servers are locked first, and it is compiled again with the new lock. */
 const compileLocked = async (terminal: Terminal, name: string, locks: boolean) => {
   const compiled = await compileFolder(terminal.root, name, terminal.serving);
   if (!locks || compiled.team === null) return { compiled, isLocked: true };
-  const { lockServers } = await import("./lock-mcp.ts");
+  const { lockServers } = await import("../lock-mcp.ts");
   const isLocked = await lockServers(terminal, compiled.team);
   return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked };
 };

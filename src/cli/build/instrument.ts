@@ -1,7 +1,7 @@
 import { parseAst } from "vite";
 import { findNatives } from "./natives.ts";
-import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "./syntax.ts";
-import type { SyntaxIndex, Node, Use } from "./syntax.ts";
+import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "../syntax.ts";
+import type { SyntaxIndex, Node, Use } from "../syntax.ts";
 
 /**
  * Writes the meter (`src/sandbox/worker/meter.ts`) into the code of the embedded shell, which has none: each round of a

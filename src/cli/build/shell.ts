@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ExitCode, Terminal } from "./usage.ts";
-import { exitCodes } from "./usage.ts";
+import type { ExitCode, Terminal } from "../usage.ts";
+import { exitCodes } from "../usage.ts";
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet");
 
 /** What the sandbox Worker imports as `#shell` and `#git`, with a meter in it. */
@@ -67,7 +67,7 @@ const writePiece = async (piece: Piece, mark: string): Promise<void> => {
  * in them. `limpet build` and the build step of the sandbox Worker call it; nothing is written if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
-  const maker = ["build-shell.ts", "instrument.ts", "natives.ts", "syntax.ts"].map((file) =>
+  const maker = ["shell.ts", "instrument.ts", "natives.ts", "../syntax.ts"].map((file) =>
     join(import.meta.dirname, file),
   );
   const hash = createHash("sha256");

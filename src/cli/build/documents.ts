@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { buildOnce, filesIn } from "./source-mark.ts";
 
 /** This file writes what the Worker serves and does not load: `.limpet/public`, by address. */
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 
 /** Holds the pages that coding agents read as one text. */
 const pages = ["README.md", "src/api/reference.md", "config/reference.md"];
@@ -21,10 +22,18 @@ const writeChanged = (path: string, text: string): void => {
   renameSync(draft, target);
 };
 
-/** Writes the descriptions of the API; they are the same for every team. */
-export const writeDocuments = async (): Promise<void> => {
-  const { createOpenapi, createAsyncapi } = await import("../api/documents/index.ts");
-  writeChanged("v1/openapi.json", JSON.stringify(createOpenapi()));
-  writeChanged("v1/asyncapi.json", JSON.stringify(createAsyncapi()));
-  writeChanged("llms.txt", readPages());
-};
+/** The rooms of which no description is made. */
+const others = /^src\/(?:console|cli|client)\//;
+
+/** Writes the descriptions of the API unless they are of these sources; they are the same for every team. */
+export const writeDocuments = (): Promise<void> =>
+  buildOnce(
+    "documents",
+    [...pages, "src/cli/build/documents.ts", ...filesIn("src", /\.ts$/).filter((file) => !others.test(file))],
+    async () => {
+      const { createOpenapi, createAsyncapi } = await import("../../api/documents/index.ts");
+      writeChanged("v1/openapi.json", JSON.stringify(createOpenapi()));
+      writeChanged("v1/asyncapi.json", JSON.stringify(createAsyncapi()));
+      writeChanged("llms.txt", readPages());
+    },
+  );
