@@ -17,7 +17,9 @@ import { sendSummary } from "./rows/index-report.ts";
 import { readDecisions } from "./rows/archive.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
+import { hasTables } from "./rows/tables.ts";
 import { withTimeout } from "./with-timeout.ts";
+import { fieldsOf } from "../src/chat/json.ts";
 
 const firstPause = 2_000;
 
@@ -29,7 +31,10 @@ export interface Removal {
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
-  /** Returns whether this call's key deleted an earlier session of this name; null if the tenant's object does not answer. */
+  /**
+   * Returns whether this call's key deleted an earlier session of this name, or made one that was deleted; null if the
+   * tenant's object does not tell whether it deleted one.
+   */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
@@ -221,11 +226,17 @@ export const createRemoval = (
     vacant: () => {
       if (left() !== null) throw new ProblemError(removalProblem);
     },
-    did: async ({ op, principal, session, key }) => {
-      if (op !== "delete" || key === undefined) return false;
+    did: async ({ op, principal, session, key, params }) => {
+      if (key === undefined) return false;
+      const wasDeleted = (under: string | null): Promise<boolean | null> =>
+        withTimeout(outside().tenant(principal).wasDeleted({ session, key: under }));
+      // The id of a session comes from the key that makes it, unless it has a name.
+      if (op === "fork" || (op === "create" && fieldsOf(params)["ref"] === undefined))
+        return !hasTables(sql) && (await wasDeleted(null)) === true;
+      if (op !== "delete") return false;
       const rest = left();
       if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
-      return withTimeout(outside().tenant(principal).wasDeleted({ session, key }));
+      return wasDeleted(key);
     },
     begin: (session, told) => {
       const context = outside();

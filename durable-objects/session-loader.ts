@@ -270,8 +270,10 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
     handleFailure: failed,
     contextFor: serialize(async (call: SessionCall, remove: OperationContext["remove"]) => {
-      const deleted = await parts.removal.did(call);
-      const { engine, ...fetched } = await fetchForCall(parts, cell, { wake, refresh }, call);
+      const [deleted, { engine, ...fetched }] = await Promise.all([
+        parts.removal.did(call),
+        fetchForCall(parts, cell, { wake, refresh }, call),
+      ]);
       const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
       const context = operationContextOf(parts, cell, create, engine, call, start);
       const { full, giveBack } = start;

@@ -38,7 +38,7 @@ export interface OperationContext {
   readonly redactor: Redactor;
   /** Returns the open streamed items with their text so far. */
   readonly items: () => Json;
-  /** Is true if this call's key deleted an earlier session of this name; null means that this is unknown now. */
+  /** Is true if this call's key deleted an earlier session of this name, or made it; null means that this is unknown now. */
   readonly deleted: boolean | null;
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
@@ -127,12 +127,17 @@ const requireScope = ({ scopes }: Operation, principal: Principal): void => {
     refuse("scope_missing", `this needs the scope ${scopes.join(" or ")}`);
 };
 
-/** Returns the answer to a repeated delete, whose key was stored with the team. */
-const replayDelete = ({ deleted }: OperationContext): PerformedReply | null => {
+/** Returns the answer to a repeated delete, whose key was stored with the team; what was deleted is not made again. */
+const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): PerformedReply | null => {
   if (deleted === null)
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
       retryAfterMs: 2_000,
     });
+  if (deleted && op !== "delete")
+    refuse(
+      "idempotency_key_reused",
+      "The session that was made under this Idempotency-Key has been deleted; use a new key.",
+    );
   return deleted ? { ok: true, status: 204, json: "", seq: 0, replayed: true } : null;
 };
 
@@ -140,7 +145,7 @@ const performOperation = (context: OperationContext, call: SessionCall): Perform
   const operation = findOperation(call.op);
   const { principal } = call;
   requireScope(operation, principal);
-  const replayed = replayDelete(context);
+  const replayed = replayDelete(context, call);
   if (replayed !== null) return replayed;
   const state = context.read();
   if (state !== null || needsSession(operation)) refuseIfProblem(accessProblem(state, principal));

@@ -198,6 +198,29 @@ test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged,
   expect(await session.peek()).toEqual(gone);
 });
 
+test("★ AP-6 RE-P14: what was created or forked under a key and then deleted is not made again by a late repetition", async () => {
+  const key = (name: string) => ({ headers: { "Idempotency-Key": name } });
+  const create = (name: string, body: object = {}) =>
+    api("POST", "/sessions", { body: { agent: "text", ...body }, ...key(name) });
+  const made = await create("made", { input: "Go" });
+  expect(made.status).toBe(201);
+  const source = await create("source");
+  const fork = () => api("POST", `/sessions/${source.body["id"]}/fork`, { body: { at: 0 }, ...key("forked") });
+  const forked = await fork();
+  for (const { body } of [made, forked])
+    expect((await api("DELETE", `/sessions/${body["id"]}`)).status).toBe(204);
+  for (const again of [await create("made", { input: "Go" }), await fork()])
+    expect(again).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_key_reused", detail: expect.stringContaining("has been deleted") },
+    });
+  expect((await api("GET", `/sessions/${made.body["id"]}`)).status).toBe(404);
+  expect((await create("another")).status).toBe(201);
+  const named = await create("named", { ref: "again" });
+  await api("DELETE", `/sessions/${named.body["id"]}`);
+  expect((await create("named", { ref: "again" })).status).toBe(201);
+});
+
 test("RE-P14 RE-P1: a session that is created while the one of its ref is being deleted does not go with it", async () => {
   const first = await open("crossing");
   const backs = [await directorySlow("wasDeleted", 100), await directorySlow("index", 200)];

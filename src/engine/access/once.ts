@@ -28,7 +28,7 @@ export const withoutKey =
 export const deleteExpiredKeys = (all: RunQuery, now: number): unknown =>
   all("DELETE FROM idempotency WHERE at < ?", now - keyKeepMs);
 
-const keyOfDelete = ({ session, key }: KeyedDelete): string =>
+const keyOfDelete = (session: string, key: string): string =>
   sha256Hex(canonicalJson(["delete", session, key]));
 
 /** Keeps the key of a session's delete, since the session's own rows are gone. */
@@ -41,18 +41,17 @@ export function keepDelete(
   if (key === null) return;
   all(
     "INSERT OR REPLACE INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
-    keyOfDelete({ session, key }),
+    keyOfDelete(session, key),
     at,
   );
 }
 
-/** Returns whether a session was deleted under a key that is kept. */
-export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boolean =>
-  tables.read(
-    "SELECT 1 AS found FROM idempotency WHERE key = ? AND at >= ?",
-    keyOfDelete(asked),
-    now - keyKeepMs,
-  ).length > 0;
+/** Returns whether a session was deleted: under a key that is kept, or at all. */
+export const wasDeleted = (tables: Tables, { session, key }: KeyedDelete, now: number): boolean => {
+  const [table, id] =
+    key === null ? ["tombstones WHERE id", session] : ["idempotency WHERE key", keyOfDelete(session, key)];
+  return tables.read(`SELECT 1 FROM ${table} = ? AND at >= ?`, id, now - keyKeepMs).length > 0;
+};
 
 /** Creates the guard of a call; its key counts only for its caller with these rights, and for its operation. */
 export async function createOnce(

@@ -130,10 +130,10 @@ export interface SessionSummary {
   readonly removal?: { readonly key: string | null; readonly at: number };
 }
 
-/** Identifies the delete of a session under a key. */
+/** Identifies the delete of a session under a key; null stands for any delete of it. */
 export interface KeyedDelete {
   readonly session: string;
-  readonly key: string;
+  readonly key: string | null;
 }
 
 /** Asks to begin a run of a session. */
@@ -183,7 +183,7 @@ export interface TenantDirectory extends TenantStores {
    * ledger is known; if it is older than `since`, nothing was stored, and the ledger has to come from there.
    */
   index(summary: SessionSummary): Promise<number>;
-  /** Returns whether a session of this id was deleted under this key in the last 7 days. */
+  /** Returns whether a session of this id was deleted so in the last 7 days. */
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
   /** Admits a run of a session, with its share of the day and the grants that hold in it. */
   begin(request: RunRequest): Promise<RunAnswer>;
