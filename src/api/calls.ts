@@ -29,9 +29,9 @@ export function readIdempotencyKey(request: Request, body: RequestFields): strin
   return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
-/** Reads the bare value of a PATCH's `If-Match`: `"12"` is 12; `*` requires only that the session exists. */
+/** Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. */
 function readIfMatch(request: Request): string | undefined {
-  const sent = request.method === "PATCH" ? request.headers.get("If-Match")?.trim() : undefined;
+  const sent = request.headers.get("If-Match")?.trim();
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
 
@@ -44,6 +44,12 @@ export function mergeFields(fields: RequestFields, path: RequestFields): Request
     });
   }
   return { ...fields, ...path };
+}
+
+/** Refuses `If-Match` where nothing would look at it. */
+export function refuseIfMatch({ headers }: Request): void {
+  if (headers.has("If-Match"))
+    refuse("invalid_request", "This route takes no If-Match: leave it out, and nothing is checked.");
 }
 
 /** Opens a new stub to a session's object. */
@@ -66,7 +72,7 @@ export async function callSession(
   { op, params, key }: SessionCommand,
 ): Promise<AcceptedReply<SessionReply>> {
   const { principal, session, request, traceparent, url } = context;
-  const match = readIfMatch(request);
+  const match = isRead(context) ? undefined : readIfMatch(request);
   const call = {
     principal,
     session,
@@ -132,6 +138,7 @@ export async function callDirectory(
   key?: string,
 ): Promise<AcceptedReply<DirectoryReply>> {
   const { objects, principal } = context;
+  if (!isRead(context)) refuseIfMatch(context.request);
   const call = { principal, params, ...(key === undefined ? {} : { key }) };
   const perform = (): Promise<DirectoryReply> =>
     isTenantOperation(op)

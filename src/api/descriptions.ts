@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { TeamAgent } from "../config/team.ts";
 import { fieldsOf } from "../chat/json.ts";
+import { operatorTenant } from "../engine/access/key-store.ts";
 import { getTenantObject, sessionIdPattern } from "../engine/access/names.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { parseParams } from "../session/command.ts";
@@ -84,8 +85,10 @@ export async function describeModels({
 
 /** Ends the cooldowns of a provider's models, or of all; sessions follow as they next ask for them. */
 export async function resetCooldowns(context: AuthorizedContext): Promise<Response> {
-  const { router, objects, path, url } = context;
+  const { router, objects, path, url, principal } = context;
   refuseQuery(url.searchParams);
+  if (principal.tenant !== operatorTenant && principal.by !== "dev")
+    refuse("scope_missing", "All tenants share the models: only the operator's keys reset their cooldowns.");
   const known = [...new Set(configuredModelsOf(router).map(({ provider }) => provider))];
   const { provider } = path;
   if (provider !== undefined && !known.includes(provider)) refuse("not_found", "no such provider");

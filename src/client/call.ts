@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** The same key makes a repeated command do nothing twice. */
   readonly key?: string;
-  /** The ETag or version that was read, without quotes: the command is refused if it has changed. */
+  /** The ETag or version that was read, without quotes, where the operation takes one: it is refused if that has changed. */
   readonly ifMatch?: string | number;
 }
 

@@ -188,7 +188,11 @@ export const refuseAnswer = (pointer: string, message: string): never =>
   refuseField("answer_invalid", pointer, message);
 
 /** Refuses a change of something that has changed since the caller read it. */
-export const requireUnchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {
+export const requireUnchanged = (
+  ifMatch: string | null,
+  what: "session" | "input",
+  version: number,
+): void => {
   if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
 };

@@ -33,6 +33,8 @@ interface WriteRow<Name extends string, Params extends z.ZodObject> extends Oper
   readonly takesContent?: true;
   /** Returns whether unchecked parameters ask for what may begin a run, for which the tenant must have room. */
   readonly mayStartRun?: (params: Readonly<Record<string, unknown>>) => boolean;
+  /** Says what its `If-Match` names: the session's head, or the version of its input. The others take none. */
+  readonly matches?: "session" | "input";
   /** Begins the session that it is performed on, which its route names. */
   readonly creates?: true;
   /** Makes it a command of the WebSocket too; `body` names the field of its frame that holds the body, if it has one. */

@@ -8,6 +8,7 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { Archive, CommandAnswer, ReadContext, SessionRules } from "./command.ts";
+import { requireUnchanged } from "./command.ts";
 import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
 import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
@@ -99,6 +100,7 @@ const performWrite = (
   const archive = context.archive();
   const remove = (): void => context.remove(call.key ?? null);
   return context.update((draft): PerformedReply => {
+    if (operation.matches === "session") requireUnchanged(ifMatch, "session", draft.state.head);
     const answer = operation.run(
       { draft, archive, principal, rules, ifMatch, full, forkSource, migrationTarget, stored, remove },
       call.params,

@@ -4,7 +4,7 @@ import { problemOf, setUp } from "./harness.ts";
 /** Cooldowns of models, which admins end (MO-28). */
 
 test("MO-28 TB-11: an admin ends the cooldowns of one provider, or of all, and the audit says who did", async () => {
-  const { call, health } = setUp();
+  const { call, health, key } = setUp();
   const cooling = { reason: "overloaded", until: 1_000_000 } as const;
   const fail = (): void => {
     for (const provider of ["scripted", "backup"])
@@ -16,6 +16,11 @@ test("MO-28 TB-11: an admin ends the cooldowns of one provider, or of all, and t
   fail();
   expect((await call("DELETE", "/v1/models/cooldowns")).status).toBe(204);
   expect([...health.keys()]).toEqual([]);
+  fail();
+  const Authorization = `Bearer ${await key({ scopes: ["admin"], tenant: "other" })}`;
+  const others = await call("DELETE", "/v1/models/cooldowns", undefined, { Authorization });
+  expect(await problemOf(others)).toMatchObject({ status: 403, code: "scope_missing" });
+  expect([...health.keys()]).toHaveLength(2);
   const unknown = await call("DELETE", "/v1/models/cooldowns/nobody");
   expect(await problemOf(unknown)).toMatchObject({ code: "not_found" });
   const audited = await call("GET", "/v1/audit?action=reset_cooldowns");

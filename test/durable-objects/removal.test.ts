@@ -205,7 +205,8 @@ test("★ AP-6 RE-P14: what was created or forked under a key and then deleted i
   const made = await create("made", { input: "Go" });
   expect(made.status).toBe(201);
   const source = await create("source");
-  const fork = () => api("POST", `/sessions/${source.body["id"]}/fork`, { body: { at: 0 }, ...key("forked") });
+  const fork = () =>
+    api("POST", `/sessions/${source.body["id"]}/fork`, { body: { at: 0 }, ...key("forked") });
   const forked = await fork();
   for (const { body } of [made, forked])
     expect((await api("DELETE", `/sessions/${body["id"]}`)).status).toBe(204);
@@ -312,4 +313,25 @@ test("★ TB-20 RE-P14: the browser of a session that is deleted in mid-run is c
     return [...tries, await removal.finish()];
   });
   expect([left, closed]).toEqual([[false, true], ["b1"]]);
+});
+
+test("AP-9: what changes or takes away a session or an input takes If-Match; elsewhere the header is refused", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  const old = { headers: { "If-Match": '"1"' } };
+  for (const [method, path, body] of [
+    ["DELETE", "", undefined],
+    ["POST", "/clear", {}],
+    ["POST", "/rewind", { at: 0 }],
+  ] as const)
+    expect(
+      await session.call(method, path, { ...old, ...(body && { body }) }),
+      `${method} ${path}`,
+    ).toMatchObject({ status: 412, body: { code: "precondition_failed" } });
+  expect(await session.call("POST", "/compact", { ...old, body: {} })).toMatchObject({
+    status: 400,
+    body: { code: "invalid_request", detail: expect.stringContaining("takes no If-Match") },
+  });
+  const head = (await session.call("GET")).headers.get("ETag") ?? "";
+  expect((await session.call("DELETE", "", { headers: { "If-Match": head } })).status).toBe(204);
 });

@@ -101,6 +101,17 @@ test("AP-45 AP-8: no name, no file, an unknown field, a broken form, over 8 MiB:
   expect(await refusal(upload(session, "", long))).toEqual([413, "payload_too_large", undefined]);
 });
 
+test("AP-6 AP-45: a key that was used for a file in another place, and parameters beside a form, are refused and change nothing", async () => {
+  const session = await create("files");
+  const send = (path: string) => raw(session, "abc", `?name=n&path=${path}`, { "Idempotency-Key": "k" });
+  expect((await send("p")).status).toBe(201);
+  expect(await refusal(send("other"))).toEqual([422, "idempotency_key_reused", undefined]);
+  expect((await session.call("GET", "/workspace/other")).status).toBe(404);
+  expect((await send("p")).headers.get("Idempotent-Replayed")).toBe("true");
+  const beside = upload(session, "?path=in/x", form({ file: textFile("x") }));
+  expect(await refusal(beside)).toEqual([400, "invalid_request", "/path"]);
+});
+
 test("★ AP-45: what is refused of an upload with a path changes no file: its name, its type, a session that is full", async () => {
   const session = await create("files");
   const typed = (type: string, query: string) => raw(session, "x", query, { "Content-Type": type });

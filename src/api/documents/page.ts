@@ -198,7 +198,8 @@ milliseconds since the epoch, costs are in USD. Below, a field without a kind is
   like, for 7 days: it is carried out once, and the answer is the same, with \`Idempotent-Replayed: true\`.
 - **Accepted is stored.** A 2xx to a command is sent after the commit. Its \`seq\` is an event that later reads show.
 - **Lists come in pages**: \`limit\` (50, at most 200) and \`cursor\`, which \`next_cursor\` of the page before gives.
-- **Nobody overwrites unseen.** PATCH takes \`If-Match\` with the \`ETag\` that was read; 412 means that it changed since.
+- **Nobody overwrites unseen.** Commands that change or take away what was read take \`If-Match\` with its \`ETag\` or
+  version; 412 means that it changed since. Where nothing would look at it, it is refused.
 - **v1 only grows.** Ignore fields, events and frames that you do not know.`;
 
 const streamText = `## Follow a session live

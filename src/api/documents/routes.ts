@@ -280,6 +280,14 @@ const fileTag = "The SHA-256 of the file.";
 
 const unchanged = "The ETag that was read: it is refused if the file has changed since.";
 
+const matchesSession = {
+  headers: { "If-Match": "The head_seq that was read: it is refused if anything has happened since." },
+};
+
+const matchesInput = {
+  headers: { "If-Match": "The version that was read: it is refused if the input has changed since." },
+};
+
 /** Says where HTTP takes or gives something else than the operation does: bytes, streams, texts. */
 const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   events: {
@@ -288,12 +296,12 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
     },
     headers: { "Last-Event-ID": "Of a stream: the last event that was seen, before `after`." },
   },
-  patch: {
-    headers: { "If-Match": "The head_seq that was read: it is refused if anything has happened since." },
-  },
-  edit_input: {
-    headers: { "If-Match": "The version that was read: it is refused if the input has changed since." },
-  },
+  patch: matchesSession,
+  clear: matchesSession,
+  rewind: matchesSession,
+  delete: matchesSession,
+  edit_input: matchesInput,
+  withdraw: matchesInput,
   context: {
     media: {
       "application/json": "The body of the request as its provider got it, with `format=provider`.",

@@ -7,7 +7,7 @@ import { readBytes } from "../body.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
-import { readQuery } from "../query.ts";
+import { readQuery, refuseParameter } from "../query.ts";
 import { answerOperation } from "../route.ts";
 import { hexOf, putFile } from "./workspace.ts";
 
@@ -49,7 +49,11 @@ async function readForm(request: Request, type: string): Promise<SentFile> {
 
 async function readFile({ request, url }: SessionRequestContext): Promise<SentFile> {
   const type = request.headers.get("Content-Type") ?? "";
-  if (/^multipart\/form-data\s*;/i.test(type)) return readForm(request, type);
+  if (/^multipart\/form-data\s*;/i.test(type)) {
+    const [named] = url.searchParams.keys();
+    if (named !== undefined) refuseParameter(named, "is a field of the form, beside its file");
+    return readForm(request, type);
+  }
   const fields = parseParams(fieldsSchema, readQuery(url.searchParams, {}));
   return { ...fields, type, bytes: await readBytes(request, limits.upload_bytes) };
 }
@@ -58,6 +62,9 @@ const mediaTypeOf = (type: string): string => {
   const bare = (type.split(";")[0] ?? "").trim().toLowerCase();
   return /^[\w.+-]+\/[\w.+-]+$/.test(bare) ? bare : "application/octet-stream";
 };
+
+const digestOf = async (bytes: BufferSource): Promise<string> =>
+  hexOf(await crypto.subtle.digest("SHA-256", bytes));
 
 const headSchema = uploadOperation.params.pick({ name: true, media_type: true });
 
@@ -73,15 +80,18 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
     media_type: mediaTypeOf(type),
   });
   const data = toBase64(bytes);
+  const digest = await digestOf(bytes);
   if (path !== undefined) {
-    const params = { path, upload: data, ...(key === undefined ? {} : { key: `upload ${key}` }) };
+    const named = await digestOf(new TextEncoder().encode(`${path}\n${digest}`));
+    const keyed = key === undefined ? {} : { key: `upload ${key}`, sha256: named };
+    const params = { path, upload: data, ...keyed };
     await putFile(context, params, { content: bytes, size: bytes.length });
   }
   return answerOperation(context, uploadOperation, {
     ...head,
     data,
     size: bytes.length,
-    sha256: hexOf(await crypto.subtle.digest("SHA-256", bytes)),
+    sha256: digest,
   });
 }
 

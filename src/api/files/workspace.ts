@@ -8,7 +8,7 @@ import { workspaceProblem } from "../../session/workspace-problems.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
 import { readPieces } from "../body.ts";
 import type { RequestFields } from "../body.ts";
-import { callSession, openSessionStub, readIdempotencyKey } from "../calls.ts";
+import { callSession, openSessionStub, readIdempotencyKey, refuseIfMatch } from "../calls.ts";
 import type { Router, SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
 import { callWithRetry } from "../platform.ts";
@@ -214,7 +214,12 @@ const digestOf = async (content: FileBody["content"]): Promise<string> => {
 /** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
 export async function putFile(
   context: SessionRequestContext,
-  params: { readonly path?: string; readonly key?: string; readonly upload?: string },
+  params: {
+    readonly path?: string;
+    readonly key?: string;
+    readonly upload?: string;
+    readonly sha256?: string;
+  },
   body: FileBody,
 ): Promise<Response> {
   const first = await begin(context, "write_file", params);
@@ -282,6 +287,7 @@ function digestBody(body: ReadableStream<Uint8Array>): {
 export async function unpackArchive(context: SessionRequestContext): Promise<Response> {
   const { request, url } = context;
   try {
+    refuseIfMatch(request);
     const params = { ...readQuery(url.searchParams, {}), ...changeOf(context) };
     const first = await begin(context, "unpack", params);
     if ("digest" in first)

@@ -152,6 +152,27 @@ const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction
     : resolveApproval(draft, ask, call, given);
 };
 
+/** What each decision takes beside it, by the kind of its ask. */
+const decisionFields: Readonly<Record<string, readonly string[]>> = {
+  "question answer": ["text", "selections"],
+  "client_tool result": ["output", "is_error"],
+  "budget approve": ["limit"],
+  "budget answer": ["limit"],
+  "approval approve": ["remember"],
+  "approval deny": ["message"],
+  "approval edit": ["input", "remember"],
+};
+
+/** Refuses what would be dropped: its sender meant something by it. */
+const refuseMisplaced = ({ kind }: Ask, { decision, ...given }: GivenAnswer): void => {
+  const taken = decisionFields[`${kind} ${decision}`] ?? [];
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || taken.includes(name) || value === "once") continue;
+    const others = taken.length === 0 ? "nothing" : taken.join(" or ");
+    refuseAnswer(`/${name}`, `${decision} takes ${others} here; leave ${name} out`);
+  }
+};
+
 /** Answers a repeat of the winning answer with 200 again; any other answer comes too late. */
 const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAnswer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
@@ -224,6 +245,7 @@ const answerOpenAsk = (
   if (ask.expires_at <= draft.context.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
   const effect = resolveAnswer(draft, ask, given);
+  refuseMisplaced(ask, given);
   const lasting = lastingOf(draft, ask, given, effect);
   const answer = {
     decision: given.decision,

@@ -50,6 +50,7 @@ export const rewindOperation = defineWrite({
   path: "/v1/sessions/:session/rewind",
   params: pastSchema,
   isTagged: true,
+  matches: "session",
   run: (context, params) => {
     const { draft, archive } = context;
     requireRest(draft);

@@ -242,11 +242,14 @@ export const withdrawOperation = defineWrite({
   path: "/v1/sessions/:session/inputs/:input",
   params: z.strictObject({ input: inputIdSchema }),
   frame: { body: null },
+  matches: "input",
   run: (context, { input }) => {
     const { draft, archive } = context;
     const waiting = findWaitingInput(context, input);
-    if (waiting !== undefined) withdrawInput(draft, waiting);
-    else if (archive.input(input) !== null) refuseAppliedInput();
+    if (waiting !== undefined) {
+      requireUnchanged(context.ifMatch, "input", waiting.version);
+      withdrawInput(draft, waiting);
+    } else if (archive.input(input) !== null) refuseAppliedInput();
     else {
       requireStorage(context);
       closeInputId(draft, input);
@@ -276,9 +279,10 @@ export const editInputOperation = defineWrite({
   path: "/v1/sessions/:session/inputs/:input",
   params: editSchema,
   takesContent: true,
+  matches: "input",
   run: (context, { input: id, content, place, on_busy }) => {
     const input = requireWaitingInput(context, id);
-    requireUnchanged(context, "input", input.version);
+    requireUnchanged(context.ifMatch, "input", input.version);
     if ((content !== undefined || on_busy !== undefined) && input.origin !== "human")
       return refuseField(
         "invalid_request",

@@ -23,7 +23,7 @@ import {
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
-import { okAnswer, requireUnchanged, wellFormedText } from "../command.ts";
+import { okAnswer, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
 import { busyRetryMs, refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
@@ -268,7 +268,6 @@ const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
 const patchSession = (context: WriteContext, params: z.output<typeof patchSchema>): CommandAnswer => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft, rules } = context;
-  requireUnchanged(context, "session", draft.state.head);
   const metadata = given && changeMetadata(draft.state.metadata, given);
   if (model !== undefined) changeModel(context, model, scope);
   if (budget !== undefined) changeSessionBudget(context, budget);
@@ -290,6 +289,7 @@ export const patchOperation = defineWrite({
   path: "/v1/sessions/:session",
   params: patchSchema,
   isTagged: true,
+  matches: "session",
   run: patchSession,
 });
 
@@ -312,6 +312,7 @@ export const clearOperation = defineWrite({
   params: z.strictObject({
     instructions: z.string().optional().describe("Is taken as `compact` takes it; nothing is summarised."),
   }),
+  matches: "session",
   run: (context) => {
     const { draft } = context;
     requireRest(draft);
@@ -358,6 +359,7 @@ export const deleteOperation = defineWrite({
   path: "/v1/sessions/:session",
   params: z.strictObject({}),
   alias: true,
+  matches: "session",
   run: ({ remove }) => {
     remove();
     return { status: 204, value: { json: "" } };

@@ -97,7 +97,9 @@ const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer =
   const { op, key, fingerprint, upload = "" } = given;
   if (upload !== "") base64Of(upload, "/data");
   const path = op === "unpack" ? given.path : writablePath(given.path, "/path");
-  const answerKey = key === undefined ? null : [op, encodeURIComponent(path), key].join(" ");
+  // A file that is kept, too, has one answer under its key, wherever it is put.
+  const place = given.upload === undefined ? [encodeURIComponent(path)] : [];
+  const answerKey = key === undefined ? null : [op, ...place, key].join(" ");
   const replayed = answerKey === null ? null : replayChange(context, answerKey, given);
   if (replayed !== null) return replayed;
   const pending = draft.state.fileChanges ?? [];

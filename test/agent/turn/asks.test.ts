@@ -289,6 +289,10 @@ describe("SE-30: approvals", () => {
     [{ decision: "approve", input: { name: "b" } }, "answer_invalid"],
     [{ decision: "maybe" }, "invalid_request"],
     [{ decision: "approve", remember: "forever" }, "invalid_request"],
+    [{ decision: "deny", text: "Say please." }, "answer_invalid"],
+    [{ decision: "deny", remember: "session" }, "answer_invalid"],
+    [{ decision: "approve", message: "Only if it is short." }, "answer_invalid"],
+    [{ decision: "cancel", text: "No." }, "answer_invalid"],
   ])("SE-30 ★: the answer %j is refused and the approval still open", async (given, code) => {
     const { bench, probe } = await firing();
     const ask = onlyAsk(bench);
