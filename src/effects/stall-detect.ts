@@ -26,9 +26,13 @@ interface StallMeasure {
 const isStalled = ({ prints }: Stall, { window, similarity_threshold: share }: StallMeasure): boolean =>
   prints.length === window && 1 - (new Set(prints).size - 1) / window >= share;
 
-/** A successful change of the workspace or a store counts as progress, and so does a window of calls that differ. */
+/**
+ * A successful change of the workspace or a store counts as progress, and so does a window of calls that differ. A poll
+ * that waits for something slow counts as neither: the guard against loops looks after those.
+ */
 const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): Stall => {
   const last = record.n;
+  if (record.poll) return { ...stall, last };
   if (record.changed && record.status === "ok") return { ...noStall, last };
   const prints = [...stall.prints, fingerprint(record)].slice(-measure.window);
   const next = { last, prints, since: stall.since === null ? null : stall.since + 1 };

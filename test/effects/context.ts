@@ -72,6 +72,7 @@ export const grown = (
 export const recordsOf = (
   chat: readonly Message[],
   changed: (tool: string) => boolean = () => false,
+  polls: (tool: string) => boolean = () => false,
 ): readonly CallRecord[] => {
   const args = new Map(
     chat.flatMap(({ parts }) =>
@@ -90,7 +91,7 @@ export const recordsOf = (
     run,
     turn,
     changed: changed(name),
-    poll: false,
+    poll: polls(name),
   }));
 };
 
@@ -106,6 +107,7 @@ export interface Ran {
 export interface RunSetting extends Setting {
   readonly run?: string;
   readonly changed?: (tool: string) => boolean;
+  readonly polls?: (tool: string) => boolean;
 }
 
 /** A run of an input and turns: before each request the effect is evaluated, on what it remembers and left in the view. */
@@ -113,13 +115,13 @@ export const ranWith = (
   effect: Effect,
   turns: readonly (readonly Step[])[],
   params: object = {},
-  { run = "run_1", changed, ...setting }: RunSetting = {},
+  { run = "run_1", changed, polls, ...setting }: RunSetting = {},
 ): Ran => {
   let chat = grown([], [{ from: "human", say: "Go" }], { run, turn: 0 });
   let state: Json = effect.state?.initial ?? null;
   const [notes, states]: [string[], Json[]] = [[], []];
   for (let iteration = 0; iteration <= turns.length; iteration++) {
-    const calls = recordsOf(chat, changed);
+    const calls = recordsOf(chat, changed, polls);
     const facts = { iteration, turn: iteration + 1, run, calls, unread: chat.length, ...setting };
     const result = evaluated(effect, contextOf(chat, facts), params, state);
     const { edits = [], stop } = result;

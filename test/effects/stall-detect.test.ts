@@ -112,3 +112,11 @@ test("EF-3: the state of the widest window stays far below 64 KiB", () => {
   const { states } = ranWith(stallDetect, names, { window: 200, similarity_threshold: 1 });
   expect(Math.max(...states.map((state) => JSON.stringify(state).length))).toBeLessThan(32_000);
 });
+
+test("EF-41: waiting for something slow is no stall", () => {
+  const waiting = { tool: "exec_wait", result: "still running", status: "ok" } as const;
+  const turns = many(30, () => turn(call("job", waiting)));
+  expect(nudges(ranWith(stallDetect, turns))).toEqual(["6"]);
+  const ran = ranWith(stallDetect, turns, {}, { polls: (tool) => tool === "exec_wait" });
+  expect([nudges(ran), ran.stop]).toEqual([[], null]);
+});

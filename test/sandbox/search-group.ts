@@ -50,6 +50,11 @@ export function searchGroup(connect: () => Fetcher): void {
     const bounded = await sandbox.searchContent({ pattern: "a.c", max_results: 10 });
     expect([bounded.matches.length, bounded.total, bounded.truncated]).toEqual([10, 51, true]);
     expect((await sandbox.searchContent({ pattern: "a.c", glob: "*.txt" })).total).toBe(1);
+    for (const glob of ["*.{txt,md}", "{a,x}.*", "*.{md,{txt,js}}"]) {
+      const { total } = await sandbox.searchContent({ pattern: "a.c", glob });
+      expect([glob, total]).toEqual([glob, glob === "{a,x}.*" ? 1 : 51]);
+    }
+    expect(await sandbox.searchFiles({ pattern: "*.{txt,md}" })).toHaveLength(2);
     expect(await codeOf(sandbox.searchContent({ pattern: "(" }))).toBe("invalid_request");
     expect(await codeOf(sandbox.searchContent({ pattern: "x", directory: "nope" }))).toBe(
       "workspace_read_not_found",

@@ -87,6 +87,34 @@ test("TB-7: what a read rule closes is left out of status and diff, and the answ
   expect(await text("git_diff", { path: "s/k" }, context)).toBe(`no changes${left}`);
 });
 
+test("★ TB-7: no name of an open file and no rename shows what a read rule closes", async () => {
+  const { text, sandbox } = await repository();
+  await text("exec_shell", {
+    script:
+      "mkdir s; echo key > s/k; echo moved > s/m; echo x > 's*'; git add -A; git commit -q -m s; echo more >> s/k; echo two >> 's*'; mkdir open; git mv s/m open/m",
+  });
+  const context = { sandbox: sandbox.closing([{ act: "read", match: "s/**" }]) };
+  const diff = await text("git_diff", {}, context);
+  expect(diff).toMatch(/\+two\n/);
+  expect(diff).not.toMatch(/more|key/);
+  expect(await text("git_diff", { staged: true }, context)).not.toMatch(/moved|s\/m/);
+  expect(await text("git_diff", { path: "s*" }, context)).not.toMatch(/more|key/);
+});
+
+test("TB-17: a name is a name, whatever signs are in it", async () => {
+  const { text } = await repository();
+  await text("exec_shell", {
+    script:
+      "mkdir -p 'app/[slug]' s; echo x > 'app/[slug]/page.tsx'; echo k > s/k; echo x > 's*'; git add -A; git commit -q -m s; echo y > 'app/[slug]/page.tsx'; echo y > s/k; echo y > 's*'",
+  });
+  const page = "app/[slug]/page.tsx";
+  for (const path of [page, "app/[slug]", "app"])
+    expect(await text("git_diff", { path }), path).toContain(`diff --git a/${page} b/${page}`);
+  expect(await text("git_diff", { path: "s*" })).not.toContain("s/k");
+  expect(await text("git_commit", { message: "page", files: [page, "s*"] })).toMatch(/^[0-9a-f]{40}$/);
+  expect(await text("git_status", { short: true })).toBe(" M s/k\n");
+});
+
 test("TB-31: writable paths bind a commit", async () => {
   const { text } = await repository();
   await text("exec_shell", { script: "echo two >> a" });

@@ -188,6 +188,9 @@ test("TB-7: an address is matched in one spelling, and so is a pattern that is w
   expect(addressSubject("https://x.example/%c3%a9/%2f/%61")).toBe(
     addressSubject("https://x.example/é/%2F/a"),
   );
+  expect(addressSubject("https://x.example//admin///x")).toBe("https://x.example:443/admin/x");
+  expect(writeAddressPattern("https://x.example//admin/**")).toBe("https://x.example/admin/**");
+  expect(writeAddressPattern("**://x.example//a")).toBe("**://x.example/a");
   const segment = fc.string({ unit: "grapheme" }).map(encodeURIComponent);
   const path = fc.array(segment).map((segments) => `/${segments.join("/")}`);
   fc.assert(

@@ -225,9 +225,16 @@ export const fitItems = (
 /** Prompts name a child like this. */
 export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
+/** Its run succeeded, so that nothing is cancelled; readers of its output must know all the same. */
+const selfReportedFailure = "[the agent reports that it failed]";
+
+/** What an agent that completed its task has to say. */
+export const outputOf = ({ completion, result }: ChildEnd): string =>
+  [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
+
 /** The end of a single child is given as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
-  if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
+  if (end.state === "completed") return outputOf(end) === "" ? "(no result)" : outputOf(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };

@@ -5,6 +5,7 @@ import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
+import { outputOf } from "../context/reports.ts";
 import { notifyThread } from "../run/announce.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
@@ -111,12 +112,6 @@ const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
   if (state === "cancelled") return "cancelled";
   return reason === "deadline_exceeded" ? "timeout" : "failed";
 };
-
-/** Its run succeeded, so that nothing is cancelled; readers of its output must know all the same. */
-const selfReportedFailure = "[the agent reports that it failed]";
-
-const outputOf = ({ completion, result }: ChildEnd): string =>
-  [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
 
 /** A settled task has this outcome; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {

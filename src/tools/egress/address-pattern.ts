@@ -19,7 +19,7 @@ const writePath = (path: string): string =>
 
 /** Returns a pattern in the spelling in which it can match an address; the same one if it can as it is. */
 export const writeAddressPattern = (pattern: string): string => {
-  if (pattern.startsWith("**")) return writePath(pattern);
+  if (pattern.startsWith("**")) return pattern.split("://").map(writePath).join("://");
   const [, scheme = "", authority = "", path = "/**"] =
     /^(?:([^/]*):\/\/)?([^/]*)(\/[^]*)?$/.exec(pattern) ?? [];
   const [, host = "", port = ""] = /^([^]*?)(:[\d*]+)?$/.exec(authority) ?? [];

@@ -60,11 +60,13 @@ const defaultPort = (protocol: string): string => (protocol === "https:" ? "443"
 /** Codes of characters that mean the same with and without percent-encoding. */
 const unreserved = /^%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])$/i;
 
-/** Writes the codes of a path in one of the spellings that mean the same. */
+/** Writes a path in one of the spellings that mean the same to servers: codes, and slashes in a row. */
 export const normalizePath = (path: string): string =>
-  path.replace(/%[\da-f]{2}/gi, (code) =>
-    unreserved.test(code) ? decodeURIComponent(code) : code.toUpperCase(),
-  );
+  path
+    .replace(/\/{2,}/g, "/")
+    .replace(/%[\da-f]{2}/gi, (code) =>
+      unreserved.test(code) ? decodeURIComponent(code) : code.toUpperCase(),
+    );
 
 /** What permission rules match of an address: `scheme://host:port/path`, without spellings that mean the same. */
 export const addressSubject = (address: string): string => {

@@ -391,6 +391,14 @@ describe("AG-23 to AG-25: results", () => {
     ]);
   });
 
+  test("★ AG-23: a single caller is told that its agent reports a failure", async () => {
+    const made = await mission([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [said(["task_complete", { status: "failed", summary: "The deploy of the harbour." }])]),
+    ]);
+    expect(resultsOf(made)).toEqual(["ok: [the agent reports that it failed] The deploy of the harbour."]);
+  });
+
   test("AG-23: main has no task_complete; its call is refused", async () => {
     const made = await mission([
       member("lead", [said(["task_complete", { status: "completed", summary: "x" }]), done]),

@@ -39,8 +39,9 @@ async function readSides(repository: WorkTree, { isStaged, commits }: DiffReques
 export function limitedTo(limits: readonly string[]): (path: string) => boolean {
   if (limits.length === 0) return () => true;
   const tests = limits.map((limit) => {
-    const name = limit.replace(/\/$/, "");
-    const matches = /[*?[]/.test(name) ? createGlobMatcher(name, { segments: false }) : () => false;
+    const pattern = limit.replace(/\/$/, "");
+    const matches = /[*?[]/.test(pattern) ? createGlobMatcher(pattern, { segments: false }) : () => false;
+    const name = pattern.replace(/\\(.)/g, "$1");
     return (path: string): boolean =>
       name === "" || path === name || path.startsWith(`${name}/`) || matches(path);
   });
@@ -92,6 +93,17 @@ function readPatch(text: string): Patch {
   const path = names.slice(0, (names.length - " b/".length) / 2);
   return { text, path, from: path };
 }
+
+/** Keeps the patches of files that may be read, by their names before and after. */
+export const keepPatches = (output: string, isOpen: (path: string) => boolean): string =>
+  output
+    .split(pieceStart)
+    .filter((text) => {
+      const { path, from } = readPatch(text);
+      const names = path === null ? [] : [path, from];
+      return !text.startsWith('diff --git "') && names.every((name) => !name.startsWith('"') && isOpen(name));
+    })
+    .join("");
 
 const modeText = (file: TrackedFile): string => file.mode.toString(8).padStart(6, "0");
 

@@ -2,6 +2,7 @@ import type { GitArguments, GitOperation } from "../../contract.ts";
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import { gitBodies, parseBody } from "../requests.ts";
+import { keepPatches } from "./diff.ts";
 import { composeLog, isComposed } from "./log-formats.ts";
 import { readNames } from "./names.ts";
 import type { Repository } from "./run-git.ts";
@@ -14,8 +15,11 @@ function safePath(raw: string): string {
       "path_outside",
       `${JSON.stringify(raw)} is absolute or has "..": name a path below the folder of git`,
     );
-  return `./${raw.replace(/^(\.\/)+/, "")}`;
+  return `./${raw.replace(/^(\.\/)+/, "").replace(/[*?[\\]/g, String.raw`\$&`)}`;
 }
+
+/** Git takes a name with escaped signs for a pattern, which does not match what is below a folder. */
+const belowPath = (path: string): string[] => (path.includes("\\") ? [path, `${path}/*`] : [path]);
 
 const linesOf = (text: string): string[] => text.split("\n").filter((line) => line !== "");
 
@@ -54,7 +58,7 @@ async function diff(
   { directory = ".", staged = false, path }: GitArguments["diff"],
 ): Promise<string> {
   const options = [...plainNames, "diff", ...(staged ? ["--staged"] : [])];
-  const limits = path === undefined ? [] : ["--", safePath(path)];
+  const limits = path === undefined ? [] : ["--", ...belowPath(safePath(path))];
   if (repository.isClosed === undefined)
     return runGit(repository, { args: [...options, ...limits], directory });
   const top = await topOf(repository, directory);
@@ -63,7 +67,12 @@ async function diff(
     (each) => !each.startsWith('"') && !isClosed(repository, workspacePath(`${top}/${each}`)),
   );
   if (open.length === 0) return "";
-  return runGit(repository, { args: [...options, "--", ...open.map(safePath)], directory: top });
+  const output = await runGit(repository, {
+    args: [...options, "--", ...open.map(safePath)],
+    directory: top,
+  });
+  // A file that was renamed shows what stood in it under its name before.
+  return keepPatches(output, (each) => !isClosed(repository, workspacePath(`${top}/${each}`)));
 }
 
 async function log(

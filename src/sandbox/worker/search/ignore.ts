@@ -17,8 +17,18 @@ export const ignoreFileNames = [".gitignore", ".ignore"];
 
 const alwaysIgnored = new Set([".git", "node_modules"]);
 
+/** Cuts blanks at the end, but for one behind a backslash. */
+function withoutBlankEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && /\s/.test(line.charAt(end - 1)) && line[end - 2] !== "\\") end -= 1;
+  return line.slice(0, end);
+}
+
+/** No list that people keep is longer; each rule is tried for each file. */
+const mostRules = 1_000;
+
 function parseRule(line: string): IgnoreRule | null {
-  const text = line.replace(/\r$/, "").replace(/(?<!\\)\s+$/, "");
+  const text = withoutBlankEnd(line);
   if (text === "" || text.startsWith("#")) return null;
   const negated = text.startsWith("!");
   const body = negated ? text.slice(1) : text;
@@ -32,7 +42,10 @@ function parseRule(line: string): IgnoreRule | null {
 /** Parses a `.gitignore` or `.ignore`. */
 export const parseIgnoreFile = (folder: string, text: string): IgnoreFile => ({
   folder,
-  rules: text.split("\n").flatMap((line) => parseRule(line) ?? []),
+  rules: text
+    .split("\n")
+    .flatMap((line) => parseRule(line) ?? [])
+    .slice(0, mostRules),
 });
 
 /** Whether a search ignores a path: the last matching rule decides, and nearer files come before farther ones. */

@@ -105,12 +105,34 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   return { matches, total: progress.total, truncated: progress.total > matches.length };
 }
 
+/** Writes the innermost alternatives of a glob, which stand in braces, as one glob for each. */
+function expandOnce(glob: string): readonly string[] {
+  const [, start = "", inner, end = ""] = /^([^]*?)\{([^{}]*,[^{}]*)\}([^]*)$/.exec(glob) ?? [];
+  return inner === undefined ? [glob] : inner.split(",").map((each) => start + each + end);
+}
+
+const mostAlternatives = 64;
+
+/** Writes a glob with alternatives as one glob for each; with too many it stays as it is. */
+function expandBraces(glob: string): readonly string[] {
+  for (let globs: readonly string[] = [glob]; ;) {
+    const next = globs.flatMap(expandOnce);
+    if (next.length === globs.length) return globs;
+    if (next.length > mostAlternatives) return [glob];
+    globs = next;
+  }
+}
+
 /** A glob without a slash matches names at any depth; one with a slash is relative to the searched or file's folder. */
 function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
   const folder = entry.type === "file" ? folderOf(start) : start;
-  const anchored = glob.includes("/");
-  const matches = createGlobMatcher(anchored ? glob.replace(/^\.?\//, "") : `**/${glob}`);
-  return (path) => matches(folder === "." ? path : path.slice(folder.length + 1));
+  const tests = expandBraces(glob).map((each) =>
+    createGlobMatcher(each.includes("/") ? each.replace(/^\.?\//, "") : `**/${each}`),
+  );
+  return (path) => {
+    const name = folder === "." ? path : path.slice(folder.length + 1);
+    return tests.some((matches) => matches(name));
+  };
 }
 
 /** Finds the paths of files that match a glob, newest first. */
