@@ -74,6 +74,27 @@ test("★ CF-14: every file tool, search and command counts from working_dir, /w
   ]);
 });
 
+test("CF-14: what tools say of a path names it as the agent has to", async () => {
+  const patch =
+    "*** Begin Patch\n*** Add File: p.ts\n+new\n*** Update File: b.ts\n@@\n-two\n+TWO\n*** End Patch";
+  const { results } = await asked([
+    ["apply_patch", { patch }],
+    ["fs_read", { path: "nope.txt" }],
+    ["fs_edit", { path: "b.ts", old_text: "three", new_text: "x" }],
+    ["fs_list", { path: "nope" }],
+    ["fs_read", { path: "/workspace/nope.txt" }],
+  ]);
+  expect(results[0]).toMatch(/^ok: [^]*\bA p\.ts\nM b\.ts/);
+  for (const [at, name] of [
+    [1, "nope.txt"],
+    [2, "b.ts"],
+    [3, "nope"],
+  ] as const)
+    expect(results[at]).toMatch(new RegExp(`^error: [^/]*\\b${name}`));
+  expect(results[4]).toContain("/workspace/nope.txt");
+  expect(results.join("\n")).not.toContain("app/");
+});
+
 test("★ TB-7: rules see paths from the workspace's root, however the call writes them", async () => {
   const rules =
     'permissions: { preset: open, rules: [{ act: write, match: "app/src/**", action: deny }, { act: read, match: "src/**", action: deny }] }';
