@@ -35,7 +35,7 @@ export interface OperationParams {
     readonly title?: string;
     /** Up to 16 texts; subject names the person whose memory agents use, and stays. */
     readonly metadata?: Readonly<Record<string, string>>;
-    /** The first message: a text, or the body of POST S/messages. */
+    /** The first message: a text, or the body of POST S/messages. A session that its `ref` finds does not get it: it is answered with 200 as it is. */
     readonly input?: string | {
       /** Yours: sent again with the same id, it is stored once. */
       readonly id?: string;

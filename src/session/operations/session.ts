@@ -60,7 +60,9 @@ const createSchema = z.strictObject({
   input: z
     .union([wellFormedText(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
     .optional()
-    .describe("The first message: a text, or the body of POST S/messages."),
+    .describe(
+      "The first message: a text, or the body of POST S/messages. A session that its `ref` finds does not get it: it is answered with 200 as it is.",
+    ),
   interactive: z.boolean().optional().describe("Whether somebody can answer what agents ask."),
   files: initialFilesSchema.default([]).describe("Put into the workspace before anything reads it."),
   tools: z
