@@ -263,6 +263,10 @@ test("★ TB-9 CF-25: a pattern that only looks like a rule is refused: it would
   for (const [rule, why] of [
     ['{ act: write, match: "src/**/*.{ts,js}", action: deny }', "match: braces have no meaning in a pattern"],
     ['{ tool: "fs_{write,edit}", action: deny }', "tool: braces have no meaning in a pattern"],
+    [
+      '{ act: egress, match: "https://{a,b}.example.com/**", action: deny }',
+      "match: braces have no meaning in a pattern",
+    ],
     ['{ tool: "fs_[we", action: deny }', "tool: the bracket is not closed"],
     ['{ act: read, match: "src/[a-", action: deny }', "match: the bracket is not closed"],
     [
@@ -329,7 +333,7 @@ test("CF-11: a key in the query of an address is a secret that stands in the fil
     ),
   ]);
   expect(found.join()).not.toContain("SECRETVALUE");
-  for (const query of ["?api_key=${KEY}", "?version=2", "?key="])
+  for (const query of ["?api_key=${KEY}", "?token=Bearer%20${KEY}", "?version=2", "?key="])
     expect(
       await said(team({ provider: `    base_url: https://gate.example.com/v1${query}` })),
       query,

@@ -108,6 +108,9 @@ test("AP-6 AP-45: a key that was used for a file in another place, and parameter
   expect(await refusal(send("other"))).toEqual([422, "idempotency_key_reused", undefined]);
   expect((await session.call("GET", "/workspace/other")).status).toBe(404);
   expect((await send("p")).headers.get("Idempotent-Replayed")).toBe("true");
+  const matched = { "If-Match": `"${sha256Hex("abc")}"` };
+  expect((await raw(session, "two", "?name=n&path=p", matched)).status).toBe(400);
+  expect(await (await request("GET", `/sessions/${session.id}/workspace/p`)).text()).toBe("abc");
   const beside = upload(session, "?path=in/x", form({ file: textFile("x") }));
   expect(await refusal(beside)).toEqual([400, "invalid_request", "/path"]);
 });

@@ -191,6 +191,9 @@ test("TB-7: an address is matched in one spelling, and so is a pattern that is w
   expect(addressSubject("https://x.example//admin///x")).toBe("https://x.example:443/admin/x");
   expect(writeAddressPattern("https://x.example//admin/**")).toBe("https://x.example/admin/**");
   expect(writeAddressPattern("**://x.example//a")).toBe("**://x.example/a");
+  const proxied = addressSubject("https://x.example/fetch/https://y.example/a");
+  for (const start of ["**/", "**://x.example:443/"])
+    expect(matchesGlob(writeAddressPattern(`${start}fetch/https://y.example/**`), proxied)).toBe(true);
   const segment = fc.string({ unit: "grapheme" }).map(encodeURIComponent);
   const path = fc.array(segment).map((segments) => `/${segments.join("/")}`);
   fc.assert(

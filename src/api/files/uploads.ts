@@ -4,7 +4,7 @@ import { readUploadOperation, uploadOperation } from "../../session/operations/u
 import { refuse, refuseField } from "../../session/problems.ts";
 import { fromBase64, toBase64 } from "../../tools/base64.ts";
 import { readBytes } from "../body.ts";
-import { callSession, readIdempotencyKey } from "../calls.ts";
+import { callSession, readIdempotencyKey, refuseIfMatch } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
 import { readQuery, refuseParameter } from "../query.ts";
@@ -73,6 +73,7 @@ const headSchema = uploadOperation.params.pick({ name: true, media_type: true })
  * would not keep is refused when the change of the workspace begins.
  */
 export async function uploadFile(context: SessionRequestContext): Promise<Response> {
+  refuseIfMatch(context.request);
   const { name, path, type, bytes } = await readFile(context);
   const key = readIdempotencyKey(context.request, {});
   const head = parseParams(headSchema, {

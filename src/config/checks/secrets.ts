@@ -82,7 +82,7 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
 };
 
 /** A part of an address's query that is a key, and not a reference to one. */
-const literalParameter = /[?&]((?:[\w-]*[_-])?(?:api-?key|key|token|secret|password))=(?!\$\{)[^&#]/i;
+const literalParameter = /[?&]((?:[\w-]*[_-])?(?:api-?key|key|token|secret|password))=(?![^&#]*\$\{)[^&#]/i;
 
 /** Checks that no address has a key in its query. */
 const checkQueries = (draft: TeamDraft): void =>

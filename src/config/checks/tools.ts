@@ -170,6 +170,7 @@ const checkRulePath = (draft: TeamDraft, path: Path, match: string): void => {
 };
 
 const checkRuleAddress = (draft: TeamDraft, path: Path, match: string): void => {
+  checkPattern(draft, [...path, "match"], match);
   const written = writeAddressPattern(match);
   if (written === match) return;
   const message = "addresses are matched as scheme://host/path in one spelling, so this never matches";

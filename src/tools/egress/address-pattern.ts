@@ -19,7 +19,10 @@ const writePath = (path: string): string =>
 
 /** Returns a pattern in the spelling in which it can match an address; the same one if it can as it is. */
 export const writeAddressPattern = (pattern: string): string => {
-  if (pattern.startsWith("**")) return pattern.split("://").map(writePath).join("://");
+  if (pattern.startsWith("**")) {
+    const [, start = "", rest = ""] = /^(\*\*[^/]*:\/\/)?([^]*)$/.exec(pattern) ?? [];
+    return start + writePath(rest);
+  }
   const [, scheme = "", authority = "", path = "/**"] =
     /^(?:([^/]*):\/\/)?([^/]*)(\/[^]*)?$/.exec(pattern) ?? [];
   const [, host = "", port = ""] = /^([^]*?)(:[\d*]+)?$/.exec(authority) ?? [];
