@@ -17,12 +17,15 @@ const writeHost = (host: string): string => {
 const writePath = (path: string): string =>
   normalizePath(path.replace(/[^\x21-\x7e]+/g, (text) => encodeURIComponent(text.toWellFormed())));
 
+/** A pattern that begins with `**` may name a scheme's end and a host before its path. */
+const writeOpenPattern = (pattern: string): string => {
+  const [, start = "", rest = ""] = /^(\*\*[^/]*:\/\/)?([^]*)$/.exec(pattern) ?? [];
+  return start + writePath(rest);
+};
+
 /** Returns a pattern in the spelling in which it can match an address; the same one if it can as it is. */
 export const writeAddressPattern = (pattern: string): string => {
-  if (pattern.startsWith("**")) {
-    const [, start = "", rest = ""] = /^(\*\*[^/]*:\/\/)?([^]*)$/.exec(pattern) ?? [];
-    return start + writePath(rest);
-  }
+  if (pattern.startsWith("**")) return writeOpenPattern(pattern);
   const [, scheme = "", authority = "", path = "/**"] =
     /^(?:([^/]*):\/\/)?([^/]*)(\/[^]*)?$/.exec(pattern) ?? [];
   const [, host = "", port = ""] = /^([^]*?)(:[\d*]+)?$/.exec(authority) ?? [];
