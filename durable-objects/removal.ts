@@ -13,13 +13,13 @@ import { limitTime } from "../src/sandbox/time-limit.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { shareInFlight } from "./serialize.ts";
 import { logFailure } from "./log.ts";
+import { fieldsOf } from "../src/chat/json.ts";
 import { sendSummary } from "./rows/index-report.ts";
 import { readDecisions } from "./rows/archive.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { hasTables } from "./rows/tables.ts";
 import { withTimeout } from "./with-timeout.ts";
-import { fieldsOf } from "../src/chat/json.ts";
 
 const firstPause = 2_000;
 

@@ -135,12 +135,12 @@ const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): Perfo
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
       retryAfterMs: 2_000,
     });
-  if (deleted && op !== "delete")
-    refuse(
-      "idempotency_key_reused",
-      "The session that was made under this Idempotency-Key has been deleted; use a new key.",
-    );
-  return deleted ? { ok: true, status: 204, json: "", seq: 0, replayed: true } : null;
+  if (!deleted) return null;
+  if (op === "delete") return { ok: true, status: 204, json: "", seq: 0, replayed: true };
+  return refuse(
+    "idempotency_key_reused",
+    "The session that was made under this Idempotency-Key has been deleted; use a new key.",
+  );
 };
 
 const performOperation = (context: OperationContext, call: SessionCall): PerformedReply => {

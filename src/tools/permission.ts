@@ -143,6 +143,7 @@ export const namesTool = ({ tool, act }: PermissionRule, name: string, does: rea
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
+/** Whether a rule holds at a time, in milliseconds since the epoch. */
 export const isUnexpired = ({ expires }: PermissionRule, now: number): boolean =>
   expires === undefined || Date.parse(expires) > now;
 

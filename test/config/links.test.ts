@@ -11,12 +11,12 @@ test("CF-1: links to files and folders are followed, once each, and one that lea
   onTestFinished(() => rmSync(root, { recursive: true }));
   const folder = join(root, "config", "acme");
   mkdirSync(join(folder, "skills"), { recursive: true });
-  mkdirSync(join(root, "shared", "review"), { recursive: true });
-  writeFileSync(join(root, "shared", "team.yaml"), "agents: []\n");
-  writeFileSync(join(root, "shared", "review", "SKILL.md"), "Look.\n");
-  symlinkSync("../../shared/team.yaml", join(folder, "team.yaml"));
-  symlinkSync("../../../shared/review", join(folder, "skills", "review"));
-  symlinkSync("..", join(root, "shared", "review", "up"));
+  mkdirSync(join(root, "common", "review"), { recursive: true });
+  writeFileSync(join(root, "common", "team.yaml"), "agents: []\n");
+  writeFileSync(join(root, "common", "review", "SKILL.md"), "Look.\n");
+  symlinkSync("../../common/team.yaml", join(folder, "team.yaml"));
+  symlinkSync("../../../common/review", join(folder, "skills", "review"));
+  symlinkSync("..", join(root, "common", "review", "up"));
   symlinkSync("nowhere", join(folder, "context"));
   symlinkSync("acme", join(root, "config", "other"));
   const paths = [...readTeamFiles(root, "acme").keys()];

@@ -83,6 +83,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
   const data = toBase64(bytes);
   const digest = await digestOf(bytes);
   if (path !== undefined) {
+    // What is sent again under a key has to be the same file for the same path.
     const named = await digestOf(new TextEncoder().encode(`${path}\n${digest}`));
     const keyed = key === undefined ? {} : { key: `upload ${key}`, sha256: named };
     const params = { path, upload: data, ...keyed };

@@ -167,7 +167,8 @@ const decisionFields: Readonly<Record<string, readonly string[]>> = {
 const refuseMisplaced = ({ kind }: Ask, { decision, ...given }: GivenAnswer): void => {
   const taken = decisionFields[`${kind} ${decision}`] ?? [];
   for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || taken.includes(name) || value === "once") continue;
+    const isDefault = name === "remember" && value === "once";
+    if (value === undefined || isDefault || taken.includes(name)) continue;
     const others = taken.length === 0 ? "nothing" : taken.join(" or ");
     refuseAnswer(`/${name}`, `${decision} takes ${others} here; leave ${name} out`);
   }

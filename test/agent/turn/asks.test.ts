@@ -290,6 +290,7 @@ describe("SE-30: approvals", () => {
     [{ decision: "maybe" }, "invalid_request"],
     [{ decision: "approve", remember: "forever" }, "invalid_request"],
     [{ decision: "deny", text: "Say please." }, "answer_invalid"],
+    [{ decision: "deny", text: "once" }, "answer_invalid"],
     [{ decision: "deny", remember: "session" }, "answer_invalid"],
     [{ decision: "approve", message: "Only if it is short." }, "answer_invalid"],
     [{ decision: "cancel", text: "No." }, "answer_invalid"],
