@@ -1,6 +1,6 @@
 import type { ChangeArguments, ChangeOperation, Sandbox } from "./contract.ts";
 import { SandboxError } from "./contract.ts";
-import { pathFrom, workspaceRoot } from "./paths.ts";
+import { pathFrom, workspacePath, workspaceRoot } from "./paths.ts";
 
 /** This file is the view of a sandbox from a folder of the workspace, which an agent's `working_dir` names. */
 
@@ -40,8 +40,11 @@ const askFrom = async <T>(
   const asked = new Set<string>();
   const at: Resolve = (path) => {
     const resolved = pathFrom(directory, path);
-    asked.add(resolved.startsWith(`${workspaceRoot}/`) ? resolved.slice(workspaceRoot.length + 1) : resolved);
-    return resolved;
+    // What leads out is named as it was written, all else as it was understood.
+    if (!path.startsWith("/")) asked.add(resolved);
+    const understood = workspacePath(resolved);
+    asked.add(understood);
+    return understood;
   };
   const tell = (text: string): string =>
     [...asked].reduce((told, path) => told.replace(path, () => toldFrom(directory, path)), text);
@@ -56,41 +59,45 @@ const askFrom = async <T>(
 /** A view whose relative paths count from a folder, in what it is asked and what it tells; `.` is the sandbox itself. */
 export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
   if (directory === ".") return sandbox;
-  const at: Resolve = (path) => pathFrom(directory, path);
   const told: Resolve = (path) => toldFrom(directory, path);
+  const from = <T>(ask: (at: Resolve, tell: (text: string) => string) => Promise<T>): Promise<T> =>
+    askFrom(directory, ask);
+  const started = (cwd = "."): string => pathFrom(directory, cwd);
   return {
     ...sandbox,
     directory,
     as: (actor) => viewFrom(sandbox.as(actor), directory),
     closing: (paths) => viewFrom(sandbox.closing(paths), directory),
-    exec: (request, signal) => sandbox.exec({ ...request, cwd: at(request.cwd ?? ".") }, signal),
-    start: (request, signal) => sandbox.start({ ...request, cwd: at(request.cwd ?? ".") }, signal),
-    read: (path, range) => askFrom(directory, (noted) => sandbox.read(noted(path), range)),
-    write: (path, content, options) =>
-      askFrom(directory, (noted) => sandbox.write(noted(path), content, options)),
+    exec: (request, signal) => sandbox.exec({ ...request, cwd: started(request.cwd) }, signal),
+    start: (request, signal) => sandbox.start({ ...request, cwd: started(request.cwd) }, signal),
+    read: (path, range) => from((at) => sandbox.read(at(path), range)),
+    write: (path, content, options) => from((at) => sandbox.write(at(path), content, options)),
     stat: async (path) => {
-      const stat = await askFrom(directory, (noted) => sandbox.stat(noted(path)));
+      const stat = await from((at) => sandbox.stat(at(path)));
       return { ...stat, path: told(stat.path) };
     },
     list: async (path) => {
-      const stats = await askFrom(directory, (noted) => sandbox.list(noted(path)));
+      const stats = await from((at) => sandbox.list(at(path)));
       return stats.map((stat) => ({ ...stat, path: told(stat.path) }));
     },
     change: (op, args, options) =>
-      askFrom(directory, async (noted, tell) => {
-        const outcome = await sandbox.change(op, resolvers[op](args, noted), options);
+      from(async (at, tell) => {
+        const outcome = await sandbox.change(op, resolvers[op](args, at), options);
         return outcome.message === undefined ? outcome : { ...outcome, message: tell(outcome.message) };
       }),
-    diff: (a, b) => sandbox.diff(at(a), at(b)),
+    diff: (a, b) => from((at) => sandbox.diff(at(a), at(b))),
     searchContent: async (query) => {
-      const hits = await sandbox.searchContent({ ...query, directory: at(query.directory ?? ".") });
+      const folder = query.directory ?? ".";
+      const hits = await from((at) => sandbox.searchContent({ ...query, directory: at(folder) }));
       return { ...hits, matches: hits.matches.map((match) => ({ ...match, path: told(match.path) })) };
     },
     searchFiles: async (query) => {
-      const paths = await sandbox.searchFiles({ ...query, directory: at(query.directory ?? ".") });
+      const folder = query.directory ?? ".";
+      const paths = await from((at) => sandbox.searchFiles({ ...query, directory: at(folder) }));
       return paths.map(told);
     },
-    git: (op, args, options) => sandbox.git(op, { ...args, directory: at(args.directory ?? ".") }, options),
-    localize: (query) => sandbox.localize({ ...query, directory: at(query.directory ?? ".") }),
+    git: (op, args, options) =>
+      from((at) => sandbox.git(op, { ...args, directory: at(args.directory ?? ".") }, options)),
+    localize: (query) => from((at) => sandbox.localize({ ...query, directory: at(query.directory ?? ".") })),
   };
 };

@@ -333,7 +333,12 @@ test("CF-11: a key in the query of an address is a secret that stands in the fil
     ),
   ]);
   expect(found.join()).not.toContain("SECRETVALUE");
-  for (const query of ["?api_key=${KEY}", "?token=Bearer%20${KEY}", "?version=2", "?key="])
+  for (const query of ["accessToken=S1", "v=2&clientSecret=S1", "sig=S1", "X-Amz-Signature=S1", "API_KEY=S1"])
+    expect(
+      (await said(team({ provider: `    base_url: https://gate.example.com/v1?${query}` }))).join(),
+      query,
+    ).toContain("in the query is a secret");
+  for (const query of ["?api_key=${KEY}", "?token=Bearer%20${KEY}", "?version=2", "?key=", "?monkey=1"])
     expect(
       await said(team({ provider: `    base_url: https://gate.example.com/v1${query}` })),
       query,

@@ -70,6 +70,16 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
   expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
 });
 
+test("TB-14: a hunk keeps the ends of the lines around it, and a byte order mark", () => {
+  expect(apply("1\r\n2\n3\n", "@@\n 1\n-2\n+two\n 3")).toBe("1\r\ntwo\r\n3\n");
+  expect(apply("1\n2\r\n3\n", "@@\n-2\n+two")).toBe("1\ntwo\r\n3\n");
+  expect(apply("1\r\n2", "@@\n-2\n+two\n+three")).toBe("1\r\ntwo\r\nthree");
+  expect(apply("1\r\n", "@@\n+2")).toBe("1\r\n2\r\n");
+  expect(apply("\uFEFFusing A;\nusing B;\n", "@@\n-using A;\n using B;")).toBe("\uFEFFusing B;\n");
+  expect(apply("\uFEFFa\n", "@@\n-a")).toBe("\uFEFF");
+  expect(apply("a\n", "@@\n-a")).toBe("");
+});
+
 test("TB-29: of each stream the first and last part are kept, in order, whatever the pieces", () => {
   fc.assert(
     fc.property(

@@ -83,12 +83,23 @@ test("CF-14: what tools say of a path names it as the agent has to", async () =>
     ["fs_edit", { path: "b.ts", old_text: "three", new_text: "x" }],
     ["fs_list", { path: "nope" }],
     ["fs_read", { path: "/workspace/nope.txt" }],
+    ["fs_read", { path: "./nope.txt" }],
+    ["fs_read", { path: "src/../nope.txt" }],
+    ["fs_diff", { file_a: "b.ts", file_b: "nope.txt" }],
+    ["search_content", { pattern: "x", directory: "nope" }],
+    ["search_files", { pattern: "x", directory: "nope" }],
+    ["fs_read", { path: "../../x" }],
   ]);
   expect(results[0]).toMatch(/^ok: [^]*\bA p\.ts\nM b\.ts/);
   for (const [at, name] of [
     [1, "nope.txt"],
     [2, "b.ts"],
     [3, "nope"],
+    [5, "nope.txt"],
+    [6, "nope.txt"],
+    [7, "nope.txt"],
+    [8, "nope"],
+    [9, "nope"],
   ] as const)
     expect(results[at]).toMatch(new RegExp(`^error: [^/]*\\b${name}`));
   expect(results[4]).toContain("/workspace/nope.txt");

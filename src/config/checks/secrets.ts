@@ -81,13 +81,22 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
   return found;
 };
 
-/** A part of an address's query that is a key, and not a reference to one. */
-const literalParameter = /[?&]((?:[\w-]*[_-])?(?:api-?key|key|token|secret|password))=(?![^&#]*\$\{)[^&#]/i;
+/** A part of an address's query whose value is written out. */
+const literalParameters = /[?&]([\w.-]+)=(?![^&#]*\$\{)[^&#]/g;
+
+const secretParameter =
+  /^(?:.*[_.-])?(?:api-?key|key|token|secret|password|sig|signature)$|(?:Key|Token|Secret|Password|Signature)$/;
+
+/** The name of a key that stands in the query of an address. */
+const secretInQuery = (text: string): string | undefined =>
+  [...text.matchAll(literalParameters)]
+    .map(([, name = ""]) => name)
+    .find((name) => secretParameter.test(name) || secretParameter.test(name.toLowerCase()));
 
 /** Checks that no address has a key in its query. */
 const checkQueries = (draft: TeamDraft): void =>
   visitTexts(draft.written, (path, text) => {
-    const [, name] = isReferenceField(path) ? (literalParameter.exec(text) ?? []) : [];
+    const name = isReferenceField(path) ? secretInQuery(text) : undefined;
     if (name === undefined || mayBeLiteral(draft.written, path)) return;
     const reference = nameOf(draft.written, [...path.slice(0, -1), name]);
     draft.reportWritten(

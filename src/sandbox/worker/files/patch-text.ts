@@ -1,12 +1,17 @@
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
-import { isCrlf } from "./edit-text.ts";
 
-/** One hunk of an update: adjacent lines that must occur, and their replacement. */
+interface HunkLine {
+  readonly mark: " " | "-" | "+";
+  readonly text: string;
+}
+
+/** One hunk of an update: adjacent lines, of which those that stay and go must occur. */
 interface Hunk {
   readonly headers: readonly string[];
+  readonly lines: readonly HunkLine[];
+  /** The texts of the lines that must occur. */
   readonly before: readonly string[];
-  readonly after: readonly string[];
   readonly atEnd: boolean;
 }
 
@@ -29,6 +34,8 @@ interface Cursor {
 function bad(cursor: Cursor, what: string): never {
   return fail("invalid_request", `patch line ${cursor.at + 1}: ${what}`);
 }
+
+const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
 const here = (cursor: Cursor): string => cursor.lines[cursor.at] ?? "";
 
@@ -64,22 +71,28 @@ function readHeaders(cursor: Cursor): string[] {
   return headers;
 }
 
+function readHunkLine(cursor: Cursor): HunkLine {
+  const line = here(cursor);
+  const mark = line.slice(0, 1) || " ";
+  if (mark !== " " && mark !== "-" && mark !== "+")
+    return bad(cursor, "lines of a hunk begin with a space, - or +");
+  return { mark, text: line.slice(1) };
+}
+
 function readHunk(cursor: Cursor): Hunk {
+  const start = cursor.at;
   const headers = readHeaders(cursor);
-  const before: string[] = [];
-  const after: string[] = [];
-  for (; open(cursor) && !here(cursor).startsWith("@@") && !isMarker(here(cursor)); cursor.at++) {
-    const line = here(cursor);
-    if (line === "*** End of File") {
-      cursor.at++;
-      return { headers, before, after, atEnd: true };
-    }
-    const mark = line.slice(0, 1) || " ";
-    if (!" -+".includes(mark)) bad(cursor, "lines of a hunk begin with a space, - or +");
-    if (mark !== "+") before.push(line.slice(1));
-    if (mark !== "-") after.push(line.slice(1));
-  }
-  return { headers, before, after, atEnd: false };
+  const lines: HunkLine[] = [];
+  const isOpen = (): boolean => open(cursor) && !here(cursor).startsWith("@@") && !isMarker(here(cursor));
+  for (; isOpen() && here(cursor) !== "*** End of File"; cursor.at++) lines.push(readHunkLine(cursor));
+  const atEnd = here(cursor) === "*** End of File";
+  if (atEnd) cursor.at++;
+  const textsOf = (other: "-" | "+"): string[] =>
+    lines.filter(({ mark }) => mark !== other).map(({ text }) => text);
+  const before = textsOf("+");
+  if (before.join("\n") === textsOf("-").join("\n"))
+    bad({ ...cursor, at: start }, "this hunk changes nothing; mark lines with - and +");
+  return { headers, lines, before, atEnd };
 }
 
 function readUpdate(cursor: Cursor): FilePatch {
@@ -87,24 +100,14 @@ function readUpdate(cursor: Cursor): FilePatch {
   const moves = here(cursor).startsWith("*** Move to: ");
   const moveTo = moves ? named(cursor, "*** Move to: ") : undefined;
   const hunks: Hunk[] = [];
-  while (open(cursor) && !isMarker(here(cursor))) {
-    const start = cursor.at;
-    const hunk = readHunk(cursor);
-    if (hunk.before.join("\n") === hunk.after.join("\n")) {
-      bad({ ...cursor, at: start }, "this hunk changes nothing; mark lines with - and +");
-    }
-    hunks.push(hunk);
-  }
+  while (open(cursor) && !isMarker(here(cursor))) hunks.push(readHunk(cursor));
   if (hunks.length === 0 && moveTo === undefined) bad(cursor, `the update of ${path} has no hunk`);
   return { kind: "update", path, hunks, ...(moveTo === undefined ? {} : { moveTo }) };
 }
 
 /** Parses a whole patch; any line that does not belong is an error that names it. */
 export function parsePatch(text: string): readonly FilePatch[] {
-  const lines = text
-    .trim()
-    .split("\n")
-    .map((line) => line.replace(/\r$/, ""));
+  const lines = text.trim().split("\n").map(withoutReturn);
   const cursor: Cursor = { lines, at: 0 };
   if (lines[0]?.trim() !== "*** Begin Patch") bad(cursor, "a patch begins with *** Begin Patch");
   if (lines.at(-1)?.trim() !== "*** End Patch") {
@@ -154,15 +157,26 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
   return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
 }
 
-/** Applies the hunks of one file in order; each must fit exactly once after the one before it. */
+/** The lines that a hunk leaves at a place: what stays is as it was, what is new ends as the lines there do. */
+function replaced(there: readonly string[], { lines }: Hunk, end: string): readonly string[] {
+  let at = 0;
+  return lines.flatMap(({ mark, text }) => {
+    if (mark === "+") return [text + end];
+    const line = there[at++] ?? text;
+    return mark === " " ? [line] : [];
+  });
+}
+
+/** Applies the hunks of one file in order; each must fit exactly once after the one before it. A byte order mark stays. */
 export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): string {
-  const newline = isCrlf(text) ? "\r\n" : "\n";
-  const lines = text.split(newline);
-  const endsWithNewline = lines.at(-1) === "";
-  if (endsWithNewline) lines.pop();
+  const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const lines = text.slice(bom.length).split("\n");
+  const last = lines.pop() ?? "";
+  const isWhole = last === "";
+  if (!isWhole) lines.push(lines.at(-1)?.endsWith("\r") ? `${last}\r` : last);
   let start = 0;
   hunks.forEach((hunk, index) => {
-    const [at, second] = candidates(lines, hunk, start);
+    const [at, second] = candidates(lines.map(withoutReturn), hunk, start);
     const name = `hunk ${index + 1} of ${path}`;
     if (at === undefined) return fail("no_match", `${name} does not fit the file; read it again`);
     if (second !== undefined) {
@@ -171,9 +185,12 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
         `${name} fits at lines ${at + 1} and ${second + 1}; add context lines or an @@ line`,
       );
     }
-    lines.splice(at, hunk.before.length, ...hunk.after);
-    start = at + hunk.after.length;
+    const end = (lines[at] ?? lines.at(-1) ?? "").endsWith("\r") ? "\r" : "";
+    const next = replaced(lines.slice(at, at + hunk.before.length), hunk, end);
+    lines.splice(at, hunk.before.length, ...next);
+    start = at + next.length;
   });
-  const joint = lines.join(newline);
-  return joint !== "" && (endsWithNewline || text === "") ? joint + newline : joint;
+  const joint = lines.join("\n");
+  if (!isWhole) return bom + withoutReturn(joint);
+  return bom + (joint === "" ? "" : `${joint}\n`);
 }
