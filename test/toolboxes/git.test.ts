@@ -113,6 +113,15 @@ test("TB-17: a name is a name, whatever signs are in it", async () => {
   expect(await text("git_diff", { path: "s*" })).not.toContain("s/k");
   expect(await text("git_commit", { message: "page", files: [page, "s*"] })).toMatch(/^[0-9a-f]{40}$/);
   expect(await text("git_status", { short: true })).toBe(" M s/k\n");
+  await text("exec_shell", {
+    script: "mkdir 'app/[slug]/n'; echo z > 'app/[slug]/n/f'; echo z > 'app/[slug]/g'",
+  });
+  expect(await text("git_commit", { message: "folder", files: ["app/[slug]", "s"] })).toMatch(
+    /^[0-9a-f]{40}$/,
+  );
+  await text("exec_shell", { script: "rm -r s" });
+  expect(await text("git_commit", { message: "gone", files: ["s/k"] })).toMatch(/^[0-9a-f]{40}$/);
+  expect(await text("git_status")).toContain("nothing to commit");
 });
 
 test("TB-31: writable paths bind a commit", async () => {

@@ -1,6 +1,7 @@
 import type { GitArguments, GitOperation } from "../../contract.ts";
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
+import { locate } from "../files/locate.ts";
 import { gitBodies, parseBody } from "../requests.ts";
 import { keepPatches } from "./diff.ts";
 import { composeLog, isComposed } from "./log-formats.ts";
@@ -95,7 +96,12 @@ async function commit(
 ): Promise<string> {
   const run = (args: readonly string[]): Promise<string> =>
     runGit(repository, { args, directory, writablePaths });
-  await run(files === undefined ? ["add", "-A"] : ["add", "--", ...files.map(safePath)]);
+  const added = (file: string): string => {
+    const path = safePath(file);
+    const { entry } = locate(repository.disk, workspacePath(`${directory}/${file}`), false);
+    return entry?.type === "directory" ? (belowPath(path).at(-1) ?? path) : path;
+  };
+  await run(files === undefined ? ["add", "-A"] : ["add", "--", ...files.map(added)]);
   await run(["commit", "-m", message]);
   return (await run(["rev-parse", "HEAD"])).trim();
 }
