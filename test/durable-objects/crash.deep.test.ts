@@ -42,7 +42,7 @@ const limit = 120_000;
 test.each(scenarios)(
   "RE-P2 RE-C3 to RE-C14: $agent survives an abort at every moment",
   async (scenario) => {
-    await playPoints(tally, scenario, "abort", moments(8, 30, 2));
+    await playPoints(tally, scenario, "abort", moments(8, 30));
     expect(tally.failures).toEqual([]);
   },
   limit,
@@ -51,7 +51,7 @@ test.each(scenarios)(
 test.each(scenarios)(
   "RE-C39: $agent survives a storm of four aborts at every moment",
   async (scenario) => {
-    await playPoints(tally, scenario, "storm", moments(8, 20, 1));
+    await playPoints(tally, scenario, "storm", moments(8, 20));
     expect(tally.failures).toEqual([]);
   },
   limit,
@@ -60,8 +60,8 @@ test.each(scenarios)(
 test.each(scenarios)(
   "RE-V6: $agent goes on over an eviction at every moment, and its sockets with it",
   async (scenario) => {
-    await playPoints(tally, scenario, "evict", moments(8, 0, 1));
-    await playPoints(tally, scenario, "evict and close", moments(8, 0, 1));
+    await playPoints(tally, scenario, "evict", moments(8, 0));
+    await playPoints(tally, scenario, "evict and close", moments(8, 0));
     expect(tally.failures).toEqual([]);
   },
   limit,

@@ -99,7 +99,7 @@ const limit = 120_000;
 test.each(scenarios)(
   "RE-C15 RE-C16 RE-C17 RE-C28: $agent survives an abort at every moment",
   async (scenario) => {
-    await playPoints(tally, scenario, "abort", moments(12, 30, 2));
+    await playPoints(tally, scenario, "abort", moments(12, 30));
     expect(tally.failures).toEqual([]);
   },
   limit,
@@ -108,7 +108,7 @@ test.each(scenarios)(
 test.each(scenarios)(
   "RE-C39: $agent survives a storm of four aborts at every moment",
   async (scenario) => {
-    await playPoints(tally, scenario, "storm", moments(12, 20, 1));
+    await playPoints(tally, scenario, "storm", moments(12, 20));
     expect(tally.failures).toEqual([]);
   },
   limit,
@@ -117,8 +117,8 @@ test.each(scenarios)(
 test.each(scenarios)(
   "RE-V6: $agent goes on over an eviction at every moment",
   async (scenario) => {
-    await playPoints(tally, scenario, "evict", moments(12, 0, 1));
-    await playPoints(tally, scenario, "evict and close", moments(12, 0, 1));
+    await playPoints(tally, scenario, "evict", moments(12, 0));
+    await playPoints(tally, scenario, "evict and close", moments(12, 0));
     expect(tally.failures).toEqual([]);
   },
   limit,

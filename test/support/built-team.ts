@@ -1,4 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
@@ -81,21 +91,41 @@ const placeShared = async (folder: string): Promise<string> => {
 /** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
 const homes: Readonly<Record<string, string>> = { test: join(root, "test/e2e"), shipped: root };
 
-/** Compiles a team into a folder of its own in `.limpet/`: two files may need the same team at once. */
-const compile = async (team: string, place: string, edit: (text: string) => string): Promise<string> => {
+/** Compiles a team into its built files, by name. */
+const compile = async (
+  team: string,
+  place: string,
+  edit: (text: string) => string,
+): Promise<ReadonlyMap<string, string>> => {
   const result = await compileFolder(place, team, true);
   const isExtended = result.extensions !== undefined;
   const files = buildFiles(result, isExtended);
   if (files === null) throw new Error(JSON.stringify(result.diagnostics, null, 2));
-  mkdirSync(join(root, ".limpet"), { recursive: true });
   const folder = mkdtempSync(join(root, ".limpet", `e2e-${team}-`));
   const bundled = isExtended ? await bundleExtensions(place, team, folder) : { files: [] };
+  rmSync(folder, { recursive: true, force: true });
   if (!("files" in bundled)) throw new Error(JSON.stringify(bundled.diagnostics, null, 2));
-  for (const [name, content] of [...files, ...bundled.files]) {
-    writeFileSync(join(folder, name), edit(content));
+  return new Map([...files, ...bundled.files].map(([name, content]) => [name, edit(content)]));
+};
+
+/** Bundles built files in a folder of their own in `.limpet/`, since they name the product's files from there. */
+const bundleFiles = async (files: ReadonlyMap<string, string>, out: string): Promise<void> => {
+  const source = mkdtempSync(join(root, ".limpet", "e2e-"));
+  for (const [name, content] of files) writeFileSync(join(source, name), content);
+  writeFileSync(join(source, "wrangler.toml"), configFor("worker.js"));
+  await bundle(join(source, "wrangler.toml"), out);
+  rmSync(source, { recursive: true, force: true });
+};
+
+/** Bundles built files once for all files of a run; whoever comes second while the first still bundles does it, too. */
+const bundleOnce = async (files: ReadonlyMap<string, string>, shared: string, out: string): Promise<void> => {
+  const kept = join(shared, hash("sha256", JSON.stringify([...files])));
+  if (!existsSync(kept)) {
+    const fresh = mkdtempSync(join(shared, "fresh-"));
+    await bundleFiles(files, fresh);
+    if (!existsSync(kept)) renameSync(fresh, kept);
   }
-  writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js"));
-  return folder;
+  cpSync(kept, out, { recursive: true });
 };
 
 export interface BuiltTeam {
@@ -124,12 +154,9 @@ export const buildTestTeam = async (
   const place = homes[home] ?? home;
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const own = join(folder, "team");
-  const rebuild = async (): Promise<void> => {
-    const source = await compile(team, place, edit);
-    await bundle(join(source, "wrangler.toml"), own);
-    rmSync(source, { recursive: true, force: true });
-  };
-  const [shared] = await Promise.all([placeShared(join(folder, "shared")), rebuild()]);
+  const shared = await placeShared(join(folder, "shared"));
+  const rebuild = async (): Promise<void> => bundleOnce(await compile(team, place, edit), shared, own);
+  await rebuild();
   writeMain(own, "worker.js", configFor("main.js") + bindings);
   const [entry, sandbox] = JSON.parse(readFileSync(join(shared, optionsFile), "utf8")) as [
     WorkerOptions & { readonly bindings: object },

@@ -149,9 +149,8 @@ export const report = (tally: Tally): string => {
 
 export const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
-/** Every message up to `messages` and every turn up to `turns`, each `times`. */
-export const moments = (messages: number, turns: number, times: number): readonly Moment[] =>
-  range(times).flatMap(() => [
-    ...range(messages).map((each) => ({ messages: each + 1 })),
-    ...range(turns).map((each) => ({ turns: each })),
-  ]);
+/** Every message up to `messages` and every turn up to `turns`. */
+export const moments = (messages: number, turns: number): readonly Moment[] => [
+  ...range(messages).map((each) => ({ messages: each + 1 })),
+  ...range(turns).map((each) => ({ turns: each })),
+];
