@@ -43,7 +43,7 @@ function surroundings(text: string, oldText: string): string {
 }
 
 /** Whether every line of a text ends with CRLF. */
-export const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.test(text);
+const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.test(text);
 
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
