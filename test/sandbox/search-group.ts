@@ -132,6 +132,18 @@ export function searchGroup(connect: () => Fetcher): void {
     expect(JSON.stringify(wide).length).toBeLessThan(5 * 1024 * 1024);
   });
 
+  test("TB-15: a search that left out a file for its size says that it is not whole", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("small.txt", "needle\n");
+    await put("large.log", "needle\n".repeat(1_300_000));
+    const search = async (glob: string): Promise<readonly [number, boolean]> => {
+      const { total, truncated } = await sandbox.searchContent({ pattern: "needle", glob });
+      return [total, truncated];
+    };
+    expect(await search("*")).toEqual([1, true]);
+    expect(await search("*.txt")).toEqual([1, false]);
+  });
+
   test("TB-28, SE-38: a name or path that fits exactly comes before a part of one, and that before words", async () => {
     const { put, sandbox } = bench(connect);
     await put("src/parse/config.ts", "one\ntwo\nexport const parseConfig = 1;\nfour\nfive\nsix\n");

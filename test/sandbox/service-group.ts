@@ -112,15 +112,24 @@ export function serviceGroup(connect: () => Fetcher): void {
 
   test("TB-33: the wall limit ends a command whose own time-out is longer", async () => {
     const { raw, run } = bench(connect);
-    await raw("PUT", "", { body: JSON.stringify({ limits: { wall: 1000, processes: 1 } }) });
-    const [first, second] = await Promise.all([
-      run("sleep 30", { timeoutMs: 60_000 }),
-      run("true", { execId: freshKey() }).then(
-        () => "ran",
-        (error: { code: string }) => error.code,
-      ),
-    ]);
-    expect(first.reason).toBe("timeout");
-    expect(second).toBe("limit");
+    await raw("PUT", "", { body: JSON.stringify({ limits: { wall: 1000 } }) });
+    expect((await run("sleep 30", { timeoutMs: 60_000 })).reason).toBe("timeout");
+  });
+
+  test("TB-33: no more commands run at a time than are allowed", async () => {
+    const { raw, run, sandbox } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { processes: 1 } }) });
+    const first = run("touch on; sleep 30", { timeoutMs: 60_000 }).catch(() => null);
+    await expect
+      .poll(() =>
+        sandbox.stat("on").then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    await expect(run("true")).rejects.toMatchObject({ code: "limit" });
+    await raw("DELETE", "");
+    await first;
   });
 }

@@ -234,6 +234,11 @@ test("search: results are JSON for the model; nothing found is an empty list", a
   });
   expect(await text("search_files", { pattern: "**/*.ts" })).toBe('["src/ü.ts"]');
   expect(await text("search_files", { pattern: "*.none" })).toBe("[]");
+  await text("fs_write", { path: "src/later.ts", content: "" });
+  expect(await text("search_files", { pattern: "*.ts", max_results: 2 })).not.toContain("More");
+  expect(await text("search_files", { pattern: "*.ts", max_results: 1 })).toMatch(
+    /^\["src\/[^,]+"\]\n\[More files match; these are the newest\.\]$/,
+  );
   expect(await text("search_content", { pattern: "(" })).toMatch(/^ERROR invalid_arguments: .*literal: true/);
 });
 

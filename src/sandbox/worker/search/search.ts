@@ -87,7 +87,7 @@ async function searchFile(
 }
 
 /**
- * Finds lines that match a pattern, testing at most 16 KiB of each line. `total` counts all that were found before a
+ * Finds lines that match a pattern, testing at most 16 KiB of each line and no file over 8 MiB. `total` counts all that were found before a
  * limit; `truncated` says that a limit was hit.
  */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
@@ -97,12 +97,14 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   const matches: SearchMatch[] = [];
   const until = disk.now() + maxTime;
   const progress: Progress = { until, matches, total: 0, bytes: 0, shown: 0, characters: 0, steps: 0 };
+  let isWhole = true;
   for (const found of walkFiles(disk, start)) {
-    if (found.entry.size > maxFileBytes || (wanted !== null && !wanted(found.path))) continue;
-    if (!(await searchFile(disk, progress, query, test, found)))
+    if (wanted !== null && !wanted(found.path)) continue;
+    if (found.entry.size > maxFileBytes) isWhole = false;
+    else if (!(await searchFile(disk, progress, query, test, found)))
       return { matches, total: progress.total, truncated: true };
   }
-  return { matches, total: progress.total, truncated: progress.total > matches.length };
+  return { matches, total: progress.total, truncated: !isWhole || progress.total > matches.length };
 }
 
 /** Writes the innermost alternatives of a glob, which stand in braces, as one glob for each. */
