@@ -15,6 +15,7 @@ import type {
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
 import { signAssertion } from "./key-assertion.ts";
+import { tidyAnswer } from "./nulls.ts";
 import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
 
 /** This file obtains tokens for a server: from what is stored, by a refresh, with the client's own secret, or by a login. */
@@ -247,11 +248,11 @@ const fetchWith =
     const text =
       body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
     const request = { method, headers: new Headers(headers), ...(text === undefined ? {} : { body: text }) };
-    if (method !== "POST") return send(String(url), request);
+    if (method !== "POST") return tidyAnswer(await send(String(url), request));
     attempt.isDown = true;
     const response = await send(String(url), request);
     attempt.isDown = isOutage(response);
-    return response.status >= 400 ? readRefusal(response) : response;
+    return response.status >= 400 ? readRefusal(response) : tidyAnswer(response);
   };
 
 const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>

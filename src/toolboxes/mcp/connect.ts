@@ -10,6 +10,7 @@ import {
 import type { DiscoverResult, ReconnectionScheduler, Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
+import { tidyResult } from "./nulls.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
 
@@ -134,6 +135,18 @@ const renumber = (transport: Transport): void => {
   Object.assign(transport, renumbered);
 };
 
+/** Reads results without the fields that their server wrote as null. */
+const tidyResults = (transport: Transport): void => {
+  const { onmessage } = transport;
+  const tidying: Pick<Transport, "onmessage"> = {
+    onmessage: (message, extra) => {
+      const isResult = isJSONRPCResponse(message) && "result" in message;
+      onmessage?.(isResult ? { ...message, result: tidyResult(message.result as Json) } : message, extra);
+    },
+  };
+  Object.assign(transport, tidying);
+};
+
 /** Watches the answer to a tool call; its stream may end without one, of which the client does not tell. */
 const watchAnswers = (transport: Transport, lose: () => void): void => {
   const { onmessage } = transport;
@@ -166,6 +179,7 @@ const opened = (
   // Nobody may be waiting for an answer.
   lost.promise.catch(() => undefined);
   renumber(transport);
+  tidyResults(transport);
   watchAnswers(transport, lose);
   const onerror = (error: Error): void => {
     if (error instanceof SseError || wire.isTooLarge()) lose();

@@ -84,7 +84,7 @@ const joinTexts = (parts: readonly ContentPart[]): readonly ContentPart[] => {
 
 const contentOf = ({ content, structuredContent }: CallToolResult, shown: Shown): readonly ContentPart[] => {
   const parts = partsOf(content, shown);
-  const hasText = content.some(({ type }) => type === "text");
+  const hasText = content.some((part) => part.type === "text" && /\S/.test(part.text));
   if (structuredContent === undefined || hasText) return joinTexts(parts);
   return joinTexts([...parts, { type: "text", text: JSON.stringify(structuredContent) }]);
 };

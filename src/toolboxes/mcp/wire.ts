@@ -1,4 +1,6 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { fieldsOf, parseJson } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
 import type { AuthorizationError } from "./authorized-send.ts";
 import { createAuthorizedSend } from "./authorized-send.ts";
 import type { McpEndpoint } from "./port.ts";
@@ -68,6 +70,27 @@ const createCounter = () => {
   return { countAnswer, isTooLarge: () => large };
 };
 
+/** Returns the id of a request to call a tool. */
+const callIdOf = (init: RequestInit | undefined): Json | undefined => {
+  const { method, id } = typeof init?.body === "string" ? fieldsOf(parseJson(init.body) ?? null) : {};
+  return method === "tools/call" ? id : undefined;
+};
+
+/** Statuses of whoever stands before the tool: of credentials, and of sessions that are over. */
+const notOfTools: ReadonlySet<number> = new Set([401, 403, 404]);
+
+/** What a tool says of a call is its answer, whatever status the server gives it; the library would drop its words. */
+const takeAnswer = async (response: Response, id: Json | undefined): Promise<Response> => {
+  if (response.status < 400 || id === undefined || notOfTools.has(response.status)) return response;
+  const text = await response.text();
+  const said = fieldsOf(parseJson(text) ?? null);
+  const isAnswer = said["id"] === id && said["error"] !== undefined;
+  const { status, statusText, headers } = response;
+  return isAnswer
+    ? new Response(text, { headers: { "content-type": "application/json" } })
+    : new Response(text, { status, statusText, headers });
+};
+
 const unrefused = (): null => null;
 
 export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" | "authorize">): McpWire => {
@@ -91,7 +114,8 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     // The rest of an answer counts with its beginning.
     if (!isRest(init)) count = countAnswer();
     const capped = capStream(response.body, count);
-    return new Response(capped, { status, statusText: response.statusText, headers: response.headers });
+    const { statusText, headers } = response;
+    return takeAnswer(new Response(capped, { status, statusText, headers }), callIdOf(init));
   };
   return {
     fetch: (url, init) => {

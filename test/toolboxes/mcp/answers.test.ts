@@ -1,0 +1,73 @@
+import type { ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+import { eventsOf, say } from "../../engine/harness.ts";
+import { textResult, textTool } from "../../support/mcp-server.ts";
+import { serverOf, servedBench } from "./support.ts";
+
+/** Answers as servers of many makes give them: with fields that are null, and with errors under statuses of HTTP. */
+
+interface Answer {
+  readonly rpc: string;
+  readonly status?: number;
+  readonly body: object;
+}
+
+/** What two calls of a tool came to where a server answers one kind of request so; how often it was called. */
+const callTwice = async ({ rpc, status = 200, body }: Answer, protocol = "2025") => {
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: (seen, response: ServerResponse) => {
+      if (seen.rpc !== rpc) return false;
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, ...body }));
+      return true;
+    },
+  });
+  const call = ["sea__look", {}] as const;
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}", protocol: "${protocol}" }`],
+    toolboxes: "[sea]",
+    turns: [[call], [call], ["Done."]],
+    hosts: [server.host],
+  });
+  await say(bench);
+  return {
+    outputs: eventsOf(bench, "tool_call_end").map((event) => (event as { readonly output: unknown }).output),
+    calls: server.seen.filter((seen) => seen.rpc === "tools/call").length,
+  };
+};
+
+test("TB-22: a list whose cursor is null is whole", async () => {
+  const body = { result: { tools: [textTool("look")], nextCursor: null } };
+  expect(await callTwice({ rpc: "tools/list", body })).toEqual({ outputs: ["seen", "seen"], calls: 2 });
+});
+
+test("TB-26: fields that are null are fields that are not there", async () => {
+  const content = [{ type: "text", text: "hello", annotations: null, _meta: null }];
+  const body = { result: { content, isError: null, structuredContent: null } };
+  expect(await callTwice({ rpc: "tools/call", body })).toEqual({ outputs: ["hello", "hello"], calls: 2 });
+});
+
+test("TB-26: structured content is shown where the text beside it is blank, with its nulls", async () => {
+  const result = {
+    content: [{ type: "text", text: " " }],
+    structuredContent: { rows: [1, null], next: null },
+  };
+  const { outputs } = await callTwice({ rpc: "tools/call", body: { result } });
+  expect(outputs[0]).toContain('{"rows":[1,null],"next":null}');
+});
+
+test.each(["2025", "2026"])(
+  "TB-25 RE-P5: ★ in %s a tool's error under a status of HTTP is its answer, told in its words, and the call is made once",
+  async (protocol) => {
+    const error = { code: -32000, message: "mail sent to 2 of 3" };
+    for (const status of [400, 422, 500]) {
+      const told = await callTwice({ rpc: "tools/call", status, body: { error } }, protocol);
+      expect(told, String(status)).toEqual({
+        outputs: ["failed: mail sent to 2 of 3", "failed: mail sent to 2 of 3"],
+        calls: 2,
+      });
+    }
+  },
+);
