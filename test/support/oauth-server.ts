@@ -22,6 +22,8 @@ export interface OAuthFaults {
   scope?: null;
   /** Further fields of the metadata. */
   metadata?: object;
+  /** Further fields of registrations and tokens. */
+  fields?: object;
 }
 
 interface Grant {
@@ -126,7 +128,7 @@ export const startOAuthServer = async ({
     const client = `client-${secretOf(6)}`;
     clients.set(client, null);
     redirects.set(client, asked.redirect_uris);
-    sendJson(response, 201, { ...asked, client_id: client });
+    sendJson(response, 201, { ...asked, client_id: client, ...faults.fields });
   };
 
   const grantCode = (query: URLSearchParams, response: ServerResponse): void => {
@@ -160,6 +162,7 @@ export const startOAuthServer = async ({
       expires_in: lifetime,
       ...(faults.scope === null ? {} : { scope: grant.scope }),
       ...(canRefresh ? { refresh_token: refresh } : {}),
+      ...faults.fields,
     });
   };
 

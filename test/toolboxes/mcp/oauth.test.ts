@@ -401,3 +401,17 @@ test("TB-27: the power cut at every write around a login: the call is made once 
     expect(bench.types().at(-1)).toBe("run_end");
   }
 });
+
+test("TB-24: an authorization server may write what it does not set as null", async () => {
+  const auth = await oauthOf();
+  const sea = await protectedBy(auth);
+  auth.faults.metadata = { scopes_supported: null, revocation_endpoint: null };
+  auth.faults.fields = {
+    client_secret: null,
+    client_uri: null,
+    logo_uri: null,
+    refresh_token: null,
+    scope: null,
+  };
+  await signedIn({ auth, sea });
+});
