@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
 import { createOutputLog } from "../../src/sandbox/worker/shell/output-log.ts";
+import { editText } from "../../src/sandbox/worker/files/edit-text.ts";
 import { applyHunks, parsePatch } from "../../src/sandbox/worker/files/patch-text.ts";
 import { linesOf, unifiedDiff } from "../../src/sandbox/worker/files/unified-diff.ts";
 
@@ -65,7 +66,16 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
   ).toBe("class A\n  def f\n    x\nclass B\n  def f\n    y\n");
   expect(apply("1\r\n2\r\n", "@@\n 1\n-2\n+two")).toBe("1\r\ntwo\r\n");
   expect(apply("no end", "@@\n-no end\n+still none")).toBe("still none");
-  expect(() => apply("a\nb\n", "@@\n-b\n+c\n@@\n-a\n+d")).toThrow(/hunk 2 of f does not fit/);
+  expect(() => apply("a\nb\n", "@@\n-b\n+c\n@@\n-a\n+d")).toThrow(
+    /hunk 2 of f fits at line 1 alone, before the hunk above it/,
+  );
+  expect(() => apply("def f\n  x\n", "@@ def g\n-  x\n+  y")).toThrow(
+    /hunk 1 of f fits at line 2, but not below a line that reads "def g"/,
+  );
+  expect(() => apply("one\ntwo\n", "@@\n-  two\n+2")).toThrow(
+    /does not fit the file\. The closest line is 2:/,
+  );
+  expect(apply("one\ntwo\n", "@@\n-two\n+2\n")).toBe("one\n2\n");
   expect(() => apply("a\na\n", "@@\n-a\n+b")).toThrow(/fits at lines 1 and 2/);
   expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
 });
@@ -78,6 +88,14 @@ test("TB-14: a hunk keeps the ends of the lines around it, and a byte order mark
   expect(apply("\uFEFFusing A;\nusing B;\n", "@@\n-using A;\n using B;")).toBe("\uFEFFusing B;\n");
   expect(apply("\uFEFFa\n", "@@\n-a")).toBe("\uFEFF");
   expect(apply("a\n", "@@\n-a")).toBe("");
+});
+
+test("TB-13: a text is found whatever its lines end with, and what replaces it ends as they do", () => {
+  expect(editText("f", "a\r\nb\r\nc\n", "a\nb\n", "A\nB\n")).toBe("A\r\nB\r\nc\n");
+  expect(editText("f", "a\r\nb\nc\n", "b\nc", "B\nC")).toBe("a\r\nB\nC\n");
+  expect(editText("f", "a(\r\nb\n", "a(\nb", "[$&]")).toBe("[$&]\n");
+  expect(() => editText("f", "a\nb\na\r\nb\n", "a\r\nb\r\n", "")).toThrow(/does not occur/);
+  expect(() => editText("f", "a\n", "a", "a")).toThrow(/nothing would change/);
 });
 
 test("TB-29: of each stream the first and last part are kept, in order, whatever the pieces", () => {

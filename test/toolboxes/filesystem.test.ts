@@ -253,3 +253,19 @@ test("TB-7: every file of a patch is a subject, whatever line breaks its path co
     expect(tool?.subject({ patch })).toEqual(["infra/x"]);
   }
 });
+
+test("a file never replaces a folder, and a glob may count from /workspace", async () => {
+  const { text } = toolBench();
+  for (const path of ["src/x.ts", "src/y.ts", "util.ts"]) await text("fs_write", { path, content: path });
+  for (const tool of ["fs_move", "fs_copy"])
+    for (const overwrite of [false, true])
+      expect(await text(tool, { source: "util.ts", destination: "src/", overwrite })).toMatch(
+        /^ERROR conflict: src is a folder; to put it in there, name src\/util\.ts/,
+      );
+  expect(JSON.parse(await text("search_files", { pattern: "/workspace/src/*.ts" }))).toHaveLength(2);
+  expect(
+    JSON.parse(await text("search_content", { pattern: "x", glob: "/workspace/src/*.ts" })),
+  ).toMatchObject({
+    total: 1,
+  });
+});

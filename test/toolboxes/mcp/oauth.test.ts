@@ -402,7 +402,7 @@ test("TB-27: the power cut at every write around a login: the call is made once 
   }
 });
 
-test("TB-24: an authorization server may write what it does not set as null", async () => {
+test("TB-27: an authorization server may write what it does not set as null", async () => {
   const auth = await oauthOf();
   const sea = await protectedBy(auth);
   auth.faults.metadata = { scopes_supported: null, revocation_endpoint: null };

@@ -23,7 +23,7 @@ function likeness(line: string, wanted: string): number {
 }
 
 /** Quotes the file where the text was expected: five lines around the closest line, or the first twenty. */
-function surroundings(text: string, oldText: string): string {
+export function surroundings(text: string, oldText: string): string {
   const lines = text.split(/\r?\n/);
   const wanted =
     oldText
@@ -48,14 +48,28 @@ const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.te
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
+/** The places of a text as far as line ends may differ: as it stands in each. */
+function looseMatches(text: string, wanted: string): string[] {
+  const escaped = wanted.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+  return text.match(new RegExp(escaped.replaceAll(/\r?\n/g, String.raw`\r?\n`), "g")) ?? [];
+}
+
+/** The text as it stands in the file, whose lines may end in different ways; null if it does not occur. */
+function asItStands(text: string, oldText: string): string | null {
+  const wanted = withLineEnds(oldText, isCrlf(text));
+  if (text.includes(wanted)) return wanted;
+  const [only = null, ...more] = new Set(looseMatches(text, oldText));
+  return more.length === 0 ? only : null;
+}
+
 /** Replaces the only occurrence of `oldText`; the file's line ends are kept. */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
-  const crlf = isCrlf(text);
-  const wanted = withLineEnds(oldText, crlf);
-  const found = places(text, wanted);
-  if (found.length === 0) {
+  if (oldText === newText)
+    fail("invalid_request", "old_text and new_text are the same: nothing would change");
+  const wanted = asItStands(text, oldText);
+  if (wanted === null)
     return fail("no_match", `old_text does not occur in ${path}. ${surroundings(text, oldText)}`);
-  }
+  const found = places(text, wanted);
   if (found.length > 1) {
     const listed = found.slice(0, 20).join(", ");
     return fail(
@@ -64,7 +78,8 @@ export function editText(path: string, text: string, oldText: string, newText: s
     );
   }
   const at = text.indexOf(wanted);
-  return text.slice(0, at) + withLineEnds(newText, crlf) + text.slice(at + wanted.length);
+  const isReturned = wanted.includes("\n") ? wanted.includes("\r\n") : isCrlf(text);
+  return text.slice(0, at) + withLineEnds(newText, isReturned) + text.slice(at + wanted.length);
 }
 
 /** Decodes a file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */

@@ -1,5 +1,6 @@
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
+import { surroundings } from "./edit-text.ts";
 
 interface HunkLine {
   readonly mark: " " | "-" | "+";
@@ -86,6 +87,8 @@ function readHunk(cursor: Cursor): Hunk {
   const isOpen = (): boolean => open(cursor) && !here(cursor).startsWith("@@") && !isMarker(here(cursor));
   for (; isOpen() && here(cursor) !== "*** End of File"; cursor.at++) lines.push(readHunkLine(cursor));
   const atEnd = here(cursor) === "*** End of File";
+  // An empty line between two files of a patch is no line of the first.
+  while (!atEnd && lines.at(-1)?.mark === " " && lines.at(-1)?.text === "") lines.pop();
   if (atEnd) cursor.at++;
   const textsOf = (other: "-" | "+"): string[] =>
     lines.filter(({ mark }) => mark !== other).map(({ text }) => text);
@@ -157,6 +160,17 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
   return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
 }
 
+/** Says why a hunk does not fit, and what would: another order, another `@@` line, or the text that stands there. */
+function misfitOf(lines: readonly string[], hunk: Hunk, start: number): string {
+  const [earlier] = candidates(lines, hunk, 0);
+  if (earlier !== undefined)
+    return `fits at line ${earlier + 1} alone, before the hunk above it; order them as the file is`;
+  const [anywhere] = candidates(lines, { ...hunk, headers: [] }, start);
+  if (anywhere !== undefined && hunk.headers.length > 0)
+    return `fits at line ${anywhere + 1}, but not below a line that reads ${JSON.stringify(hunk.headers.join(" @@ "))}`;
+  return `does not fit the file. ${surroundings(lines.join("\n"), hunk.before.join("\n"))}`;
+}
+
 /** The lines that a hunk leaves at a place: what stays is as it was, what is new ends as the lines there do. */
 function replaced(there: readonly string[], { lines }: Hunk, end: string): readonly string[] {
   let at = 0;
@@ -176,9 +190,10 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
   if (!isWhole) lines.push(lines.at(-1)?.endsWith("\r") ? `${last}\r` : last);
   let start = 0;
   hunks.forEach((hunk, index) => {
-    const [at, second] = candidates(lines.map(withoutReturn), hunk, start);
+    const bare = lines.map(withoutReturn);
+    const [at, second] = candidates(bare, hunk, start);
     const name = `hunk ${index + 1} of ${path}`;
-    if (at === undefined) return fail("no_match", `${name} does not fit the file; read it again`);
+    if (at === undefined) return fail("no_match", `${name} ${misfitOf(bare, hunk, start)}`);
     if (second !== undefined) {
       return fail(
         "not_unique",

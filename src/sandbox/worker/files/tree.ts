@@ -97,10 +97,21 @@ export function makeFolder(disk: Disk, writer: Writer, path: string): void {
   addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
 }
 
-/** Prepares the target of a copy or move: it is missing or may be replaced. Missing parents are made. */
-function clearTarget(disk: Disk, writer: Writer, path: string, overwrite: boolean): Place {
+/** Prepares the target of a copy or move: it is missing or may be replaced, but never a folder by a file. */
+function clearTarget(
+  disk: Disk,
+  writer: Writer,
+  from: Existing,
+  { destination, overwrite }: Transfer,
+): Place {
+  const path = destination;
   const place = locate(disk, path, false);
   if (place.entry === null) return place;
+  if (place.entry.type === "directory" && from.entry.type !== "directory")
+    fail(
+      "conflict",
+      `${path} is a folder; to put it in there, name ${joinPath(place.path, nameOf(from.path))}`,
+    );
   if (!overwrite) fail("exists", `${path} exists already; pass overwrite: true to replace it`);
   removeTree(disk, writer, place.path, place.entry);
   return locate(disk, path, false);
@@ -135,7 +146,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
     checkClosed(disk, path, "write");
     checkWritable(writer, path);
   }
-  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const to = clearTarget(disk, writer, from, transfer);
   const folder = makeParents(disk, to, writer.name);
   dropRow(disk, from.entry);
   const changed = { version: createId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
@@ -181,7 +192,7 @@ export function copyTree(
   const from = checkedTransfer(disk, transfer);
   const found = [...walk(disk, from.path, from.entry)];
   for (const item of found) checkClosed(disk, item.path, "read");
-  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const to = clearTarget(disk, writer, from, transfer);
   const skipped: string[] = [];
   for (const item of found) {
     if (item.entry.type === "symlink" && !staysInside(disk, item.path)) skipped.push(item.path);

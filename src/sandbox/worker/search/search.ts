@@ -1,6 +1,6 @@
 import type { ContentHits, SearchMatch } from "../../contract.ts";
 import { createGlobMatcher } from "../../glob.ts";
-import { folderOf, workspacePath } from "../../paths.ts";
+import { folderOf, workspacePath, workspaceRoot } from "../../paths.ts";
 import type { Disk } from "../files/files.ts";
 import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
@@ -125,16 +125,16 @@ function expandBraces(glob: string): readonly string[] {
   }
 }
 
-/** A glob without a slash matches names at any depth; one with a slash is relative to the searched or file's folder. */
+/** A glob without a slash matches names at any depth; one with a slash is relative to the searched or file's folder, or to the root below `/workspace/`. */
 function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
   const folder = entry.type === "file" ? folderOf(start) : start;
-  const tests = expandBraces(glob).map((each) =>
-    createGlobMatcher(each.includes("/") ? each.replace(/^\.?\//, "") : `**/${each}`),
-  );
-  return (path) => {
-    const name = folder === "." ? path : path.slice(folder.length + 1);
-    return tests.some((matches) => matches(name));
-  };
+  const tests = expandBraces(glob).map((each) => {
+    const fromRoot = `${workspaceRoot}/`;
+    if (each.startsWith(fromRoot)) return createGlobMatcher(each.slice(fromRoot.length));
+    const matches = createGlobMatcher(each.includes("/") ? each.replace(/^\.?\//, "") : `**/${each}`);
+    return (path: string): boolean => matches(folder === "." ? path : path.slice(folder.length + 1));
+  });
+  return (path) => tests.some((matches) => matches(path));
 }
 
 /** Finds the paths of files that match a glob, newest first. */
