@@ -124,6 +124,37 @@ test("TB-17: a name is a name, whatever signs are in it", async () => {
   expect(await text("git_status")).toContain("nothing to commit");
 });
 
+test("TB-17: ★ a commit of some files has no others, whoever staged them, and two at a time have one each", async () => {
+  const { text } = await repository();
+  const sh = async (script: string): Promise<string> =>
+    (await text("exec_shell", { script })).replace(/\[exit 0\]$/, "");
+  await sh(
+    "echo 1 > b; echo 1 > c; git add -A; git commit -qm more; echo 2 > a; echo 2 > b; echo 2 > c; git add c",
+  );
+  expect(await text("git_commit", { message: "only b", files: ["b"] })).toMatch(
+    /^ERROR conflict: staged as well: c; name them too, or unstage them/,
+  );
+  await sh("git reset -q");
+  const made = await Promise.all(
+    ["a", "b"].map((file) => text("git_commit", { message: `only ${file}`, files: [file] })),
+  );
+  for (const [at, file] of ["a", "b"].entries())
+    expect(await sh(`git show --name-only --format=%s ${made[at]}`)).toBe(`only ${file}\n\n${file}\n`);
+});
+
+test("TB-17: git in the shell knows -q wherever it stands, and refuses paths that it would leave out of a commit", async () => {
+  const { text } = await repository();
+  const sh = async (script: string): Promise<string> =>
+    (await text("exec_shell", { script })).replace(/\[exit 0\]$/, "");
+  expect(await sh("git checkout -q -b next; git branch --show-current")).toBe("next\n");
+  expect(await sh("echo 2 > a; git add a; git commit -qm '-q'; echo 3 > a; git commit -m z -a -q")).toBe("");
+  expect(await sh("echo 4 > a; git commit -qam x; git log --format=%s -n 3")).toBe("x\nz\n-q\n");
+  expect(await sh("git diff --quiet; echo $?; echo 5 > a; git diff --quiet; echo $?")).toBe("0\n1\n");
+  expect(await sh("echo 1 > b; git add a; git commit -m 'only b' -- b")).toContain(
+    "git add the files, then commit",
+  );
+});
+
 test("TB-31: writable paths bind a commit", async () => {
   const { text } = await repository();
   await text("exec_shell", { script: "echo two >> a" });

@@ -150,7 +150,12 @@ async function showMergeBase(repository: WorkTree, { args, context }: GitCommand
 /** The package tells of a changed mode as of a file that goes and one that comes. */
 const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
 
+const unknownPaths = "fatal: this git commits what is staged: git add the files, then commit without paths\n";
+
 async function commit(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
+  const separator = command.args.indexOf("--");
+  if (separator >= 0 && separator < command.args.length - 1)
+    return { stdout: "", stderr: unknownPaths, exitCode: 129 };
   const isAll = command.args.some((arg) => arg === "--all" || /^-[qvsn]*a/.test(arg));
   const modes = isAll ? await readModes(repository) : new Map<string, number>();
   const unstage = modes.size === 0 ? null : await editIndex(repository, modes);

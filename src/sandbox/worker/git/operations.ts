@@ -8,6 +8,7 @@ import { composeLog, isComposed } from "./log-formats.ts";
 import { readNames } from "./names.ts";
 import type { Repository } from "./run-git.ts";
 import { runGit } from "./run-git.ts";
+import { createTurns } from "./turns.ts";
 
 /** A path from the folder that git runs in, as one that git cannot take for a pattern or an option. */
 function safePath(raw: string): string {
@@ -85,6 +86,31 @@ async function log(
   return isComposed(format) ? composeLog(format, show) : show(format);
 }
 
+/** A commit stages its files first: another must not come between. */
+const takeTurn = createTurns();
+
+/** Refuses to commit with these files others that somebody staged. */
+async function refuseOthers(
+  repository: Repository,
+  directory: string,
+  files: readonly string[],
+): Promise<void> {
+  const top = await topOf(repository, directory);
+  const named = files.map((file) => workspacePath(`${directory}/${file}`));
+  const isNamed = (path: string): boolean =>
+    named.some((each) => each === "." || path === each || path.startsWith(`${each}/`));
+  const output = await runGit(repository, { args: [...plainNames, "status", "--porcelain"], directory });
+  const others = linesOf(output)
+    .filter((line) => /^[MADRCT]/.test(line))
+    .map((line) => pathsInStatus(line).at(-1) ?? "")
+    .filter((path) => !isNamed(workspacePath(`${top}/${path}`)));
+  if (others.length > 0)
+    fail(
+      "conflict",
+      `staged as well: ${others.slice(0, 10).join(", ")}; name them too, or unstage them with git reset`,
+    );
+}
+
 async function commit(
   repository: Repository,
   {
@@ -101,9 +127,15 @@ async function commit(
     const { entry } = locate(repository.disk, workspacePath(`${directory}/${file}`), false);
     return entry?.type === "directory" ? (belowPath(path).at(-1) ?? path) : path;
   };
-  await run(files === undefined ? ["add", "-A"] : ["add", "--", ...files.map(added)]);
-  await run(["commit", "-m", message]);
-  return (await run(["rev-parse", "HEAD"])).trim();
+  return takeTurn(repository.disk.database, async () => {
+    if (files !== undefined) {
+      const paths = files.map(added);
+      await refuseOthers(repository, directory, files);
+      await run(["add", "--", ...paths]);
+    } else await run(["add", "-A"]);
+    await run(["commit", "-m", message]);
+    return (await run(["rev-parse", "HEAD"])).trim();
+  });
 }
 
 /** What requests on git do, by their bodies. */

@@ -1,14 +1,22 @@
 import type { Bash } from "just-bash/browser";
 import type { Database } from "../files/database.ts";
 import { runGitCommand } from "../git/commands.ts";
+import { createTurns } from "../git/turns.ts";
 
 type CustomCommand = NonNullable<
   NonNullable<ConstructorParameters<typeof Bash>[0]>["customCommands"]
 >[number];
 type ShellCommand = Exclude<CustomCommand, { load: unknown }>;
 
-/** Commands that may be told to be quiet; the package does not know the option. */
-const quietable = ["init", "commit"];
+/** Commands that say nothing more than what they did if they are told to be quiet; the package does not know the option. */
+const quietable = new Set(
+  "init clone add commit checkout switch restore reset stash merge rebase pull fetch push branch rm diff grep".split(
+    " ",
+  ),
+);
+
+/** An option whose value is the next argument, whatever that looks like. */
+const takesText = /^(?:-[a-zA-Z]*[mF]|--message|--file)$/;
 
 const failure = (message: string) => ({ stdout: "", stderr: `fatal: ${message}\n`, exitCode: 129 });
 
@@ -39,42 +47,43 @@ function readSettings(given: readonly string[]): Pick<GitCall, "folders" | "asci
   return { folders, asciiOnly, args: given.slice(at) };
 }
 
+/** Takes the option to be quiet out of the arguments, alone or among the letters of a commit's others. */
+function withoutQuiet(command: string, args: readonly string[]): Pick<GitCall, "args" | "isQuiet"> {
+  if (!quietable.has(command)) return { args, isQuiet: false };
+  const end = args.includes("--") ? args.indexOf("--") : args.length;
+  const kept = args.flatMap((arg, at) => {
+    if (at >= end || takesText.test(args[at - 1] ?? "")) return [arg];
+    if (arg === "-q" || arg === "--quiet") return [];
+    return [command === "commit" && /^-[a-z]+$/.test(arg) ? arg.replace("q", "") : arg];
+  });
+  return { args: kept, isQuiet: kept.length < args.length || kept.join(" ") !== args.join(" ") };
+}
+
 function readGitCall(given: readonly string[]): GitCall {
   const settings = readSettings(given);
-  const [command = "", ...args] = settings.args;
-  const isQuiet = quietable.includes(command) && (args[0] === "-q" || args[0] === "--quiet");
+  const [command = "", ...rest] = settings.args;
+  const { args, isQuiet } = withoutQuiet(command, rest);
   const separator = command === "add" ? args.indexOf("--") : -1;
-  const kept = args.filter((_, index) => index !== separator && !(isQuiet && index === 0));
+  const kept = args.filter((_, index) => index !== separator);
   return { ...settings, args: command === "" ? kept : [command, ...kept], isQuiet };
 }
 
-/** The last git command of each workspace: one runs at a time, since two would overwrite each other's index. */
-const queues = new WeakMap<Database, Promise<unknown>>();
-
-async function inTurn<Result>(database: Database, run: () => Promise<Result>): Promise<Result> {
-  const before = queues.get(database);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  queues.set(database, promise);
-  await before;
-  try {
-    return await run();
-  } finally {
-    resolve();
-  }
-}
+/** Two commands at a time would overwrite each other's index. */
+const takeTurn = createTurns();
 
 /** `git` as a command of the shell. */
 export function createGitCommand(database: Database): ShellCommand {
   return {
     name: "git",
     execute: (given, context) =>
-      inTurn(database, async () => {
+      takeTurn(database, async () => {
         const { folders, asciiOnly, args, isQuiet } = readGitCall(given);
         if (/^-(?!-version$|-help$|h$)/.test(args[0] ?? ""))
           return failure(`this git has no option ${args[0]} before its command`);
         const cwd = folders.reduce((at, folder) => context.fs.resolvePath(at, folder), context.cwd);
         const result = await runGitCommand({ args, context: { ...context, cwd }, asciiOnly });
-        return isQuiet && result.exitCode === 0 ? { ...result, stdout: "" } : result;
+        if (!isQuiet || result.exitCode !== 0) return result;
+        return { stdout: "", stderr: "", exitCode: args[0] === "diff" && result.stdout !== "" ? 1 : 0 };
       }),
   };
 }

@@ -1,0 +1,20 @@
+import type { Database } from "../files/database.ts";
+
+/** Runs what belongs to one workspace one after the other. */
+export type TakeTurn = <Result>(database: Database, run: () => Promise<Result>) => Promise<Result>;
+
+/** Creates a queue for each workspace. */
+export const createTurns = (): TakeTurn => {
+  const queues = new WeakMap<Database, Promise<unknown>>();
+  return async (database, run) => {
+    const before = queues.get(database);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    queues.set(database, promise);
+    await before;
+    try {
+      return await run();
+    } finally {
+      resolve();
+    }
+  };
+};
