@@ -52,3 +52,23 @@ for (const [name, at] of [
     checkInvariants(bench, []);
   });
 }
+
+test("AP-16: pinning, editing and withdrawing are use: the list and the days of retention count from them", async () => {
+  const { bench } = await play("", { yaml: scripted("replies: [{ reply: [{ text: Done. }] }]") });
+  bench.send("Go");
+  await bench.idle();
+  const ticks: Promise<void>[] = [];
+  const isMoved = (run: () => void): boolean => {
+    const { updatedAt } = bench.state();
+    ticks.push(bench.tick(1_000));
+    run();
+    return bench.state().updatedAt > updatedAt;
+  };
+  const message = bench.chat()[0]?.id;
+  expect(isMoved(() => bench.ok("pin", { message, pinned: true }))).toBe(true);
+  bench.send("Wait");
+  const { input } = bench.ok("send", { content: "Later", on_busy: "queue" });
+  expect(isMoved(() => bench.ok("edit_input", { input, content: "Or now" }))).toBe(true);
+  expect(isMoved(() => bench.ok("withdraw", { input }))).toBe(true);
+  await Promise.all(ticks);
+});

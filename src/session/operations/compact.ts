@@ -81,6 +81,7 @@ export const pinOperation = defineWrite({
       chat: thread.chat.toSpliced(from, before.length, ...after),
       tokens: thread.tokens + sizeOf(after) - sizeOf(before),
     });
+    draft.state.updatedAt = draft.context.now;
     emit(draft, id, "session_updated", { message: messageId, pinned });
     return acceptedAnswer(draft, { message: messageId, pinned });
   },

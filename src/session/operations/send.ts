@@ -249,6 +249,7 @@ export const withdrawOperation = defineWrite({
     if (waiting !== undefined) {
       requireUnchanged(context.ifMatch, "input", waiting.version);
       withdrawInput(draft, waiting);
+      draft.state.updatedAt = draft.context.now;
     } else if (archive.input(input) !== null) refuseAppliedInput();
     else {
       requireStorage(context);
@@ -296,6 +297,7 @@ export const editInputOperation = defineWrite({
     };
     if (change.content !== undefined) requireInboxRoom(context.draft, { ...input, content: change.content });
     const changed = changeInput(context.draft, input, change);
+    context.draft.state.updatedAt = context.draft.context.now;
     if (on_busy !== undefined) advanceSession(context.draft, "input");
     return acceptedAnswer(context.draft, changed);
   },

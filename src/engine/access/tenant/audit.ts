@@ -31,6 +31,10 @@ export const listAuditSchema = z.strictObject({
 /** Describes a decision with the session in which it was made; its id is that of its event. */
 type ListedDecision = Decision & { readonly id: string; readonly session: string };
 
+const forgetOld = (all: RunQuery, at: number): void => {
+  all("DELETE FROM audit WHERE at < ?", at - auditLifeMs);
+};
+
 /** Stores the decisions that a summary tells of beyond the event up to which they are known, under the time of the last. */
 export function keepDecisions(all: RunQuery, { id, head_seq, ledger }: SessionSummary, known: number): void {
   const fresh = (ledger.decisions ?? []).filter(({ seq }) => seq > known && seq <= head_seq);
@@ -44,7 +48,7 @@ export function keepDecisions(all: RunQuery, { id, head_seq, ledger }: SessionSu
       decisions[0]?.seq ?? 0,
       JSON.stringify(decisions),
     );
-  all("DELETE FROM audit WHERE at < ?", at - auditLifeMs);
+  forgetOld(all, at);
 }
 
 /** Says what somebody did to a tenant's keys, tokens, grants, approvals or logins, and to which. */
@@ -67,6 +71,7 @@ export const recordAction = (tables: Tables, { who, action, subject }: AuditedAc
       seq,
       JSON.stringify([decision]),
     );
+    forgetOld(all, at);
   });
 
 /** Holds a decision with its place in the list: under the time of the last of its report, those of a session by number. */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { openTables } from "../../../../src/engine/access/database.ts";
 import type { TableDatabase } from "../../../../src/engine/access/database.ts";
 import { keepDelete } from "../../../../src/engine/access/once.ts";
+import { recordAction } from "../../../../src/engine/access/tenant/audit.ts";
 import { tenantMigrations } from "../../../../src/engine/access/tenant/tables.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import { memoryTables } from "../tables.ts";
@@ -35,4 +36,13 @@ test("AP-6 RE-P12: keys and tombstones that are over are found by their time: no
     expect(database.all(`EXPLAIN QUERY PLAN ${query}`, 0)).toMatchObject([
       { detail: expect.stringMatching(/^SEARCH \w+ USING .*INDEX/) },
     ]);
+});
+
+test("TB-11: what was done outside sessions leaves the audit after its 90 days, though no session reports", () => {
+  const { database } = memoryTables();
+  const tables = openTables(database, tenantMigrations);
+  const day = 24 * 3_600_000;
+  for (let at = 0; at < 200 * day; at += day)
+    recordAction(tables, { who: "key", action: "mint_token", subject: "s" }, at);
+  expect(tables.read("SELECT count(*) AS rows FROM audit")).toEqual([{ rows: 91 }]);
 });
