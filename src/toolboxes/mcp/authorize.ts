@@ -245,12 +245,11 @@ const isOutage = ({ status }: Response): boolean => status >= 500 || status === 
 const fetchWith =
   ({ send }: Authorizer, attempt: Attempt): FetchLike =>
   async (url, { method = "GET", headers, body } = {}) => {
-    const text =
-      body instanceof URLSearchParams ? body.toString() : typeof body === "string" ? body : undefined;
+    const text = typeof body === "string" || body instanceof URLSearchParams ? String(body) : undefined;
     const request = { method, headers: new Headers(headers), ...(text === undefined ? {} : { body: text }) };
-    if (method !== "POST") return tidyAnswer(await send(String(url), request));
-    attempt.isDown = true;
+    if (method === "POST") attempt.isDown = true;
     const response = await send(String(url), request);
+    if (method !== "POST") return tidyAnswer(response);
     attempt.isDown = isOutage(response);
     return response.status >= 400 ? readRefusal(response) : tidyAnswer(response);
   };

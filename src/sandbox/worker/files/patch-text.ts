@@ -87,9 +87,9 @@ function readHunk(cursor: Cursor): Hunk {
   const isOpen = (): boolean => open(cursor) && !here(cursor).startsWith("@@") && !isMarker(here(cursor));
   for (; isOpen() && here(cursor) !== "*** End of File"; cursor.at++) lines.push(readHunkLine(cursor));
   const atEnd = here(cursor) === "*** End of File";
-  // An empty line between two files of a patch is no line of the first.
-  while (!atEnd && lines.at(-1)?.mark === " " && lines.at(-1)?.text === "") lines.pop();
   if (atEnd) cursor.at++;
+  // An empty line between two files of a patch is no line of the first.
+  else while (lines.at(-1)?.mark === " " && lines.at(-1)?.text === "") lines.pop();
   const textsOf = (other: "-" | "+"): string[] =>
     lines.filter(({ mark }) => mark !== other).map(({ text }) => text);
   const before = textsOf("+");
