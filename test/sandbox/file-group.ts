@@ -136,11 +136,12 @@ export function fileGroup(connect: () => Fetcher): void {
     await one.write("mine", "m", { key: freshKey() });
     await one.write("dir/f", "1", { key: freshKey() });
     await two.write("dir/f", "theirs", { key: freshKey() });
+    await one.write("own/f", "o", { key: freshKey() });
     const onto = { source: "mine", destination: "dir/f", overwrite: true };
     const attempts = [
       () => one.change("copy", onto, { key: freshKey() }),
       () => one.change("move", onto, { key: freshKey() }),
-      () => one.change("copy", { ...onto, destination: "dir" }, { key: freshKey() }),
+      () => one.change("copy", { source: "own", destination: "dir", overwrite: true }, { key: freshKey() }),
       () => one.change("move", { source: "dir", destination: "away" }, { key: freshKey() }),
       () => one.change("delete", { path: "dir/f" }, { key: freshKey() }),
       () => one.change("delete", { path: "dir", recursive: true }, { key: freshKey() }),
