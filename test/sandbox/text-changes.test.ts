@@ -76,6 +76,8 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
     /does not fit the file\. The closest line is 2:/,
   );
   expect(apply("one\ntwo\n", "@@\n-two\n+2\n")).toBe("one\n2\n");
+  expect(apply("a\n\nb\na\nb\n", "@@\n a\n+x\n")).toBe("a\nx\n\nb\na\nb\n");
+  expect(apply("a\n\nb\n", "@@\n+x\n")).toBe("a\nx\n\nb\n");
   expect(() => apply("a\na\n", "@@\n-a\n+b")).toThrow(/fits at lines 1 and 2/);
   expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
 });

@@ -149,6 +149,9 @@ test("TB-17: git in the shell knows -q wherever it stands, and refuses paths tha
   expect(await sh("git checkout -q -b next; git branch --show-current")).toBe("next\n");
   expect(await sh("echo 2 > a; git add a; git commit -qm '-q'; echo 3 > a; git commit -m z -a -q")).toBe("");
   expect(await sh("echo 4 > a; git commit -qam x; git log --format=%s -n 3")).toBe("x\nz\n-q\n");
+  expect(
+    await sh("echo 5 > a; git commit -aq -mq; git log --format=%s -n 1; echo 4 > a; git commit -qam x"),
+  ).toBe("q\n");
   expect(await sh("git diff --quiet; echo $?; echo 5 > a; git diff --quiet; echo $?")).toBe("0\n1\n");
   expect(await sh("echo 1 > b; git add a; git commit -m 'only b' -- b")).toContain(
     "git add the files, then commit",

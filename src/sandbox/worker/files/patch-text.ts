@@ -80,6 +80,9 @@ function readHunkLine(cursor: Cursor): HunkLine {
   return { mark, text: line.slice(1) };
 }
 
+const textsWithout = (left: "-" | "+", lines: readonly HunkLine[]): readonly string[] =>
+  lines.filter(({ mark }) => mark !== left).map(({ text }) => text);
+
 function readHunk(cursor: Cursor): Hunk {
   const start = cursor.at;
   const headers = readHeaders(cursor);
@@ -88,12 +91,8 @@ function readHunk(cursor: Cursor): Hunk {
   for (; isOpen() && here(cursor) !== "*** End of File"; cursor.at++) lines.push(readHunkLine(cursor));
   const atEnd = here(cursor) === "*** End of File";
   if (atEnd) cursor.at++;
-  // An empty line between two files of a patch is no line of the first.
-  else while (lines.at(-1)?.mark === " " && lines.at(-1)?.text === "") lines.pop();
-  const textsOf = (other: "-" | "+"): string[] =>
-    lines.filter(({ mark }) => mark !== other).map(({ text }) => text);
-  const before = textsOf("+");
-  if (before.join("\n") === textsOf("-").join("\n"))
+  const before = textsWithout("+", lines);
+  if (before.join("\n") === textsWithout("-", lines).join("\n"))
     bad({ ...cursor, at: start }, "this hunk changes nothing; mark lines with - and +");
   return { headers, lines, before, atEnd };
 }
@@ -160,6 +159,26 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
   return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
 }
 
+/** The hunk without the empty lines at its end, which may only part it from the next file of the patch. */
+function withoutEmptyEnd(hunk: Hunk): Hunk {
+  const end = hunk.lines.findLastIndex(({ mark, text }) => mark !== " " || text !== "") + 1;
+  const lines = hunk.lines.slice(0, end);
+  return { ...hunk, lines, before: textsWithout("+", lines) };
+}
+
+/** The hunk as it fits from `start` on, and where. */
+function fitted(
+  lines: readonly string[],
+  hunk: Hunk,
+  start: number,
+): { used: Hunk; found: readonly number[] } {
+  const found = candidates(lines, hunk, start);
+  const shorter = found.length > 0 ? hunk : withoutEmptyEnd(hunk);
+  if (shorter.before.length === hunk.before.length || shorter.before.length === 0)
+    return { used: hunk, found };
+  return { used: shorter, found: candidates(lines, shorter, start) };
+}
+
 /** Says why a hunk does not fit, and what would: another order, another `@@` line, or the text that stands there. */
 function misfitOf(lines: readonly string[], hunk: Hunk, start: number): string {
   const [earlier] = candidates(lines, hunk, 0);
@@ -191,7 +210,8 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
   let start = 0;
   hunks.forEach((hunk, index) => {
     const bare = lines.map(withoutReturn);
-    const [at, second] = candidates(bare, hunk, start);
+    const { used, found } = fitted(bare, hunk, start);
+    const [at, second] = found;
     const name = `hunk ${index + 1} of ${path}`;
     if (at === undefined) return fail("no_match", `${name} ${misfitOf(bare, hunk, start)}`);
     if (second !== undefined) {
@@ -201,8 +221,8 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
       );
     }
     const end = (lines[at] ?? lines.at(-1) ?? "").endsWith("\r") ? "\r" : "";
-    const next = replaced(lines.slice(at, at + hunk.before.length), hunk, end);
-    lines.splice(at, hunk.before.length, ...next);
+    const next = replaced(lines.slice(at, at + used.before.length), used, end);
+    lines.splice(at, used.before.length, ...next);
     start = at + next.length;
   });
   const joint = lines.join("\n");

@@ -96,6 +96,8 @@ async function refuseOthers(
   files: readonly string[],
 ): Promise<void> {
   const top = await topOf(repository, directory);
+  // A merge is committed whole.
+  if (locate(repository.disk, workspacePath(`${top}/.git/MERGE_HEAD`)).entry !== null) return;
   const named = files.map((file) => workspacePath(`${directory}/${file}`));
   const isNamed = (path: string): boolean =>
     named.some((each) => each === "." || path === each || path.startsWith(`${each}/`));

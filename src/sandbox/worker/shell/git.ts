@@ -54,7 +54,7 @@ function withoutQuiet(command: string, args: readonly string[]): Pick<GitCall, "
   const kept = args.flatMap((arg, at) => {
     if (at >= end || takesText.test(args[at - 1] ?? "")) return [arg];
     if (arg === "-q" || arg === "--quiet") return [];
-    return [command === "commit" && /^-[a-z]+$/.test(arg) ? arg.replace("q", "") : arg];
+    return [command === "commit" ? arg.replace(/^(-[a-eg-ln-z]*?)q/, "$1") : arg];
   });
   return { args: kept, isQuiet: kept.length < args.length || kept.join(" ") !== args.join(" ") };
 }
