@@ -9,7 +9,7 @@ import * as logins from "./logins.ts";
 
 /** A tenant's login at an MCP server that somebody forgets on purpose. */
 
-const forget = (tables: Tables, name: string, scope: Scope = "admin"): Promise<DirectoryReply> =>
+const forget = (tables: Tables, name: string, at: number, scope: Scope = "admin"): Promise<DirectoryReply> =>
   performTenantCall(
     tables,
     {
@@ -17,7 +17,7 @@ const forget = (tables: Tables, name: string, scope: Scope = "admin"): Promise<D
       op: "forget_mcp_login",
       params: { name },
     },
-    Date.now(),
+    at,
   );
 
 test("TB-27 AP-11: a forgotten login is asked for again by the next call; only an administrator forgets, and it is audited", async () => {
@@ -25,15 +25,16 @@ test("TB-27 AP-11: a forgotten login is asked for again by the next call; only a
   const auth = await logins.oauthOf();
   const sea = await logins.protectedBy(auth);
   const bench = await logins.signedIn({ auth, sea, tables });
-  expect(await forget(tables, "sea", "approvals:decide")).toMatchObject({
+  const { updatedAt: at } = bench.state();
+  expect(await forget(tables, "sea", at, "approvals:decide")).toMatchObject({
     ok: false,
     problem: { code: "scope_missing" },
   });
-  expect(await forget(tables, "lake")).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  expect(await forget(tables, "lake", at)).toMatchObject({ ok: false, problem: { code: "not_found" } });
   await say(bench, "Again");
   expect(eventsOf(bench, "ask_user")).toHaveLength(1);
 
-  expect(await forget(tables, "sea")).toMatchObject({ ok: true, status: 204 });
+  expect(await forget(tables, "sea", at)).toMatchObject({ ok: true, status: 204 });
   const audited = tables.read("SELECT decisions FROM audit ORDER BY first");
   expect(audited.map(({ decisions }) => JSON.parse(String(decisions)) as unknown)).toMatchObject([
     [{ action: "sign_in", subject: "sea" }],
