@@ -80,8 +80,10 @@ const callIdOf = (init: RequestInit | undefined): Json | undefined => {
 const notOfTools: ReadonlySet<number> = new Set([401, 403, 404]);
 
 /** What a tool says of a call is its answer, whatever status the server gives it; the library would drop its words. */
-const takeAnswer = async (response: Response, id: Json | undefined): Promise<Response> => {
-  if (response.status < 400 || id === undefined || notOfTools.has(response.status)) return response;
+const takeAnswer = async (response: Response, init: RequestInit | undefined): Promise<Response> => {
+  if (response.status < 400 || notOfTools.has(response.status)) return response;
+  const id = callIdOf(init);
+  if (id === undefined) return response;
   const text = await response.text();
   const said = fieldsOf(parseJson(text) ?? null);
   const isAnswer = said["id"] === id && said["error"] !== undefined;
@@ -115,7 +117,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     if (!isRest(init)) count = countAnswer();
     const capped = capStream(response.body, count);
     const { statusText, headers } = response;
-    return takeAnswer(new Response(capped, { status, statusText, headers }), callIdOf(init));
+    return takeAnswer(new Response(capped, { status, statusText, headers }), init);
   };
   return {
     fetch: (url, init) => {
