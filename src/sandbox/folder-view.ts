@@ -32,6 +32,8 @@ const resolvers: Resolvers = {
 const toldFrom = (directory: string, path: string): string =>
   path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : `${workspaceRoot}/${path}`;
 
+const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+
 /** Asks a sandbox about paths, and has what it says of them, refusals too, name them as its caller does. */
 const askFrom = async <T>(
   directory: string,
@@ -46,8 +48,13 @@ const askFrom = async <T>(
     asked.add(understood);
     return understood;
   };
-  const tell = (text: string): string =>
-    [...asked].reduce((told, path) => told.replace(path, () => toldFrom(directory, path)), text);
+  const tell = (text: string): string => {
+    const paths = [...asked].filter((path) => path !== "." && path !== directory).map(escapePattern);
+    if (paths.length === 0) return text;
+    // Only a whole path is one: a name may be a part of a word, too.
+    const pattern = new RegExp(`(?<![\\w./-])(?:${paths.join("|")})(?![\\w-])`, "g");
+    return text.replace(pattern, (path) => toldFrom(directory, path));
+  };
   try {
     return await ask(at, tell);
   } catch (error) {
