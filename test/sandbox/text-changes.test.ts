@@ -67,7 +67,10 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
   expect(apply("1\r\n2\r\n", "@@\n 1\n-2\n+two")).toBe("1\r\ntwo\r\n");
   expect(apply("no end", "@@\n-no end\n+still none")).toBe("still none");
   expect(() => apply("a\nb\n", "@@\n-b\n+c\n@@\n-a\n+d")).toThrow(
-    /hunk 2 of f fits at line 1 alone, before the hunk above it/,
+    /hunk 2 of f fits at line 1, above the end of the hunk before it/,
+  );
+  expect(() => apply("A\nx\ny\n", "@@ A\n-x\n+X\n@@ A\n-y\n+Y")).toThrow(
+    /hunk 2 of f fits at line 3, but its @@ line stands above the hunk before it/,
   );
   expect(() => apply("def f\n  x\n", "@@ def g\n-  x\n+  y")).toThrow(
     /hunk 1 of f fits at line 2, but not below a line that reads "def g"/,
@@ -96,6 +99,8 @@ test("TB-13: a text is found whatever its lines end with, and what replaces it e
   expect(editText("f", "a\r\nb\r\nc\n", "a\nb\n", "A\nB\n")).toBe("A\r\nB\r\nc\n");
   expect(editText("f", "a\r\nb\nc\n", "b\nc", "B\nC")).toBe("a\r\nB\nC\n");
   expect(editText("f", "a(\r\nb\n", "a(\nb", "[$&]")).toBe("[$&]\n");
+  expect(editText("f", "x\na\r\nb\n", "a\r\nb", "a\nb")).toBe("x\na\nb\n");
+  expect(editText("f", "a\nb\n", "a\r\nb", "a\r\nc")).toBe("a\nc\n");
   expect(() => editText("f", "a\nb\na\r\nb\n", "a\r\nb\r\n", "")).toThrow(/does not occur/);
   expect(() => editText("f", "a\n", "a", "a")).toThrow(/nothing would change/);
 });

@@ -123,7 +123,11 @@ const bundleOnce = async (files: ReadonlyMap<string, string>, shared: string, ou
   if (!existsSync(kept)) {
     const fresh = mkdtempSync(join(shared, "fresh-"));
     await bundleFiles(files, fresh);
-    if (!existsSync(kept)) renameSync(fresh, kept);
+    try {
+      renameSync(fresh, kept);
+    } catch (error) {
+      if (!existsSync(kept)) throw error;
+    }
   }
   cpSync(kept, out, { recursive: true });
 };

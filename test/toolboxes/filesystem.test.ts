@@ -260,7 +260,7 @@ test("a file never replaces a folder, and a glob may count from /workspace", asy
   for (const tool of ["fs_move", "fs_copy"])
     for (const overwrite of [false, true])
       expect(await text(tool, { source: "util.ts", destination: "src/", overwrite })).toMatch(
-        /^ERROR conflict: src is a folder; to put it in there, name src\/util\.ts/,
+        /^ERROR conflict: src is a folder; to put it in there, write its name behind/,
       );
   expect(JSON.parse(await text("search_files", { pattern: "/workspace/src/*.ts" }))).toHaveLength(2);
   expect(

@@ -86,7 +86,10 @@ const takeAnswer = async (response: Response, init: RequestInit | undefined): Pr
   if (id === undefined) return response;
   const text = await response.text();
   const said = fieldsOf(parseJson(text) ?? null);
-  const isAnswer = said["id"] === id && said["error"] !== undefined;
+  // A server that says so of a session that is over is asked again with a new one.
+  const isOver =
+    headersOf(init).has("mcp-session-id") && /session/i.test(JSON.stringify(said["error"] ?? null));
+  const isAnswer = said["id"] === id && said["error"] !== undefined && !(response.status === 400 && isOver);
   const { status, statusText, headers } = response;
   return isAnswer
     ? new Response(text, { headers: { "content-type": "application/json" } })

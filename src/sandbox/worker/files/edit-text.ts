@@ -78,8 +78,10 @@ export function editText(path: string, text: string, oldText: string, newText: s
     );
   }
   const at = text.indexOf(wanted);
-  const isReturned = wanted.includes("\n") ? wanted.includes("\r\n") : isCrlf(text);
-  return text.slice(0, at) + withLineEnds(newText, isReturned) + text.slice(at + wanted.length);
+  const isReturned = wanted === oldText ? isCrlf(text) : wanted.includes("\r\n");
+  const isBare = wanted !== oldText && wanted.includes("\n") && !isReturned;
+  const next = isBare ? newText.replaceAll("\r\n", "\n") : withLineEnds(newText, isReturned);
+  return text.slice(0, at) + next + text.slice(at + wanted.length);
 }
 
 /** Decodes a file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */

@@ -182,8 +182,10 @@ function fitted(
 /** Says why a hunk does not fit, and what would: another order, another `@@` line, or the text that stands there. */
 function misfitOf(lines: readonly string[], hunk: Hunk, start: number): string {
   const [earlier] = candidates(lines, hunk, 0);
+  if (earlier !== undefined && earlier >= start)
+    return `fits at line ${earlier + 1}, but its @@ line stands above the hunk before it; leave that line out`;
   if (earlier !== undefined)
-    return `fits at line ${earlier + 1} alone, before the hunk above it; order them as the file is`;
+    return `fits at line ${earlier + 1}, above the end of the hunk before it; order hunks as the file is, and join those that share lines`;
   const [anywhere] = candidates(lines, { ...hunk, headers: [] }, start);
   if (anywhere !== undefined && hunk.headers.length > 0)
     return `fits at line ${anywhere + 1}, but not below a line that reads ${JSON.stringify(hunk.headers.join(" @@ "))}`;

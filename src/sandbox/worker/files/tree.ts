@@ -108,10 +108,7 @@ function clearTarget(
   const place = locate(disk, path, false);
   if (place.entry === null) return place;
   if (place.entry.type === "directory" && from.entry.type !== "directory")
-    fail(
-      "conflict",
-      `${path} is a folder; to put it in there, name ${joinPath(place.path, nameOf(from.path))}`,
-    );
+    fail("conflict", `${path} is a folder; to put it in there, write its name behind that of the folder`);
   if (!overwrite) fail("exists", `${path} exists already; pass overwrite: true to replace it`);
   removeTree(disk, writer, place.path, place.entry);
   return locate(disk, path, false);

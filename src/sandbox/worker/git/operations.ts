@@ -104,7 +104,7 @@ async function refuseOthers(
   const output = await runGit(repository, { args: [...plainNames, "status", "--porcelain"], directory });
   const others = linesOf(output)
     .filter((line) => /^[MADRCT]/.test(line))
-    .map((line) => pathsInStatus(line).at(-1) ?? "")
+    .flatMap((line) => (line.startsWith("C") ? pathsInStatus(line).slice(-1) : pathsInStatus(line)))
     .filter((path) => !isNamed(workspacePath(`${top}/${path}`)));
   if (others.length > 0)
     fail(
