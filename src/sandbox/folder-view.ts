@@ -1,5 +1,6 @@
 import type { ChangeArguments, ChangeOperation, Sandbox } from "./contract.ts";
 import { SandboxError } from "./contract.ts";
+import { escapePattern } from "./glob.ts";
 import { pathFrom, workspacePath, workspaceRoot } from "./paths.ts";
 
 /** This file is the view of a sandbox from a folder of the workspace, which an agent's `working_dir` names. */
@@ -31,8 +32,6 @@ const resolvers: Resolvers = {
 /** A path of the workspace as it is written from a folder. */
 const toldFrom = (directory: string, path: string): string =>
   path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : `${workspaceRoot}/${path}`;
-
-const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
 
 /** Asks a sandbox about paths, and has what it says of them, refusals too, name them as its caller does. */
 const askFrom = async <T>(

@@ -136,3 +136,7 @@ export const globCoversBelow = (pattern: string, path: string): boolean =>
 /** Escapes a text to a pattern that matches exactly this text. */
 export const escapeGlob = (text: string): string =>
   text.replaceAll(/[\\*?[]/g, (character) => `\\${character}`);
+
+/** Escapes a text for a regular expression, in which it stands for itself. */
+export const escapePattern = (text: string): string =>
+  text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);

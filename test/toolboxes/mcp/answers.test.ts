@@ -71,3 +71,33 @@ test.each(["2025", "2026"])(
     }
   },
 );
+
+test("TB-25: a session that is over, told under 400 with the call's id, is begun anew once", async () => {
+  let calls = 0;
+  const server = await serverOf({
+    session: "one",
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: (seen, response: ServerResponse) => {
+      if (seen.rpc !== "tools/call") return false;
+      calls += 1;
+      if (calls !== 2) return false;
+      const error = { code: -32000, message: "Bad Request: session not found" };
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, error }));
+      return true;
+    },
+  });
+  const call = ["sea__look", {}] as const;
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
+    toolboxes: "[sea]",
+    turns: [[call], [call], ["Done."]],
+    hosts: [server.host],
+  });
+  await say(bench);
+  const outputs = eventsOf(bench, "tool_call_end").map(
+    (event) => (event as { readonly output: unknown }).output,
+  );
+  expect([outputs, calls]).toEqual([["seen", "seen"], 3]);
+});

@@ -1,3 +1,4 @@
+import { escapePattern } from "../../glob.ts";
 import { fail } from "../errors.ts";
 
 /** The line numbers (from 1) at which `needle` begins in `text`; overlapping matches count separately. */
@@ -50,8 +51,8 @@ const withLineEnds = (text: string, crlf: boolean): string =>
 
 /** The places of a text as far as line ends may differ: as it stands in each. */
 function looseMatches(text: string, wanted: string): string[] {
-  const escaped = wanted.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
-  return text.match(new RegExp(escaped.replaceAll(/\r?\n/g, String.raw`\r?\n`), "g")) ?? [];
+  const pattern = escapePattern(wanted).replaceAll(/\r?\n/g, String.raw`\r?\n`);
+  return text.match(new RegExp(pattern, "g")) ?? [];
 }
 
 /** The text as it stands in the file, whose lines may end in different ways; null if it does not occur. */
