@@ -15,7 +15,7 @@ import type {
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
 import { signAssertion } from "./key-assertion.ts";
-import { tidyAnswer } from "./nulls.ts";
+import { tidyAnswer } from "./tidy.ts";
 import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
 
 /** This file obtains tokens for a server: from what is stored, by a refresh, with the client's own secret, or by a login. */

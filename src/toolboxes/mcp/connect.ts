@@ -10,7 +10,7 @@ import {
 import type { DiscoverResult, ReconnectionScheduler, Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { tidyResult } from "./nulls.ts";
+import { tidyResult } from "./tidy.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
 
@@ -83,25 +83,41 @@ const waitToReconnect: ReconnectionScheduler = (reconnect, pauseMs) => {
 /** How often in a row the rest of an answer is asked for that a 2025 server cut off; later revisions have no such request. */
 const mostReconnections = { legacy: 3, modern: 0 };
 
+/** Makes results readable for whoever listens to a transport, the handshake included. */
+const tidyResults = <T extends Transport>(transport: T): T => {
+  let listener: Transport["onmessage"];
+  return Object.defineProperty(transport, "onmessage", {
+    get: () => listener,
+    set: (given: Transport["onmessage"]) => {
+      listener = (message, extra) => {
+        const isResult = isJSONRPCResponse(message) && "result" in message;
+        given?.(isResult ? { ...message, result: tidyResult(message.result as Json) } : message, extra);
+      };
+    },
+  });
+};
+
 const streamableTo = (
   { url }: McpEndpoint,
   wire: McpWire,
   era: keyof typeof mostReconnections,
   resumed?: { readonly session: string; readonly version?: string | undefined },
 ): StreamableHTTPClientTransport =>
-  new StreamableHTTPClientTransport(new URL(url), {
-    fetch: wire.fetch,
-    redirectPolicy: "follow",
-    reconnectionOptions: {
-      maxRetries: mostReconnections[era],
-      initialReconnectionDelay: 1_000,
-      maxReconnectionDelay: 30_000,
-      reconnectionDelayGrowFactor: 2,
-    },
-    reconnectionScheduler: waitToReconnect,
-    ...(resumed === undefined ? {} : { sessionId: resumed.session }),
-    ...(resumed?.version === undefined ? {} : { protocolVersion: resumed.version }),
-  });
+  tidyResults(
+    new StreamableHTTPClientTransport(new URL(url), {
+      fetch: wire.fetch,
+      redirectPolicy: "follow",
+      reconnectionOptions: {
+        maxRetries: mostReconnections[era],
+        initialReconnectionDelay: 1_000,
+        maxReconnectionDelay: 30_000,
+        reconnectionDelayGrowFactor: 2,
+      },
+      reconnectionScheduler: waitToReconnect,
+      ...(resumed === undefined ? {} : { sessionId: resumed.session }),
+      ...(resumed?.version === undefined ? {} : { protocolVersion: resumed.version }),
+    }),
+  );
 
 const readConnection = (value: Json): Connection | null => connectionSchema.safeParse(value).data ?? null;
 
@@ -133,18 +149,6 @@ const renumber = (transport: Transport): void => {
     send: (message, options) => send(numbered(message), options),
   };
   Object.assign(transport, renumbered);
-};
-
-/** Reads results without the fields that their server wrote as null. */
-const tidyResults = (transport: Transport): void => {
-  const { onmessage } = transport;
-  const tidying: Pick<Transport, "onmessage"> = {
-    onmessage: (message, extra) => {
-      const isResult = isJSONRPCResponse(message) && "result" in message;
-      onmessage?.(isResult ? { ...message, result: tidyResult(message.result as Json) } : message, extra);
-    },
-  };
-  Object.assign(transport, tidying);
 };
 
 /** Watches the answer to a tool call; its stream may end without one, of which the client does not tell. */
@@ -179,7 +183,6 @@ const opened = (
   // Nobody may be waiting for an answer.
   lost.promise.catch(() => undefined);
   renumber(transport);
-  tidyResults(transport);
   watchAnswers(transport, lose);
   const onerror = (error: Error): void => {
     if (error instanceof SseError || wire.isTooLarge()) lose();
@@ -240,10 +243,9 @@ const connectModern = async (
 const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSignal): Promise<OpenClient> => {
   const client = createLegacyClient();
   wire.allowStream();
-  const transport = new SSEClientTransport(new URL(endpoint.url), {
-    fetch: wire.fetch,
-    redirectPolicy: "follow",
-  });
+  const transport = tidyResults(
+    new SSEClientTransport(new URL(endpoint.url), { fetch: wire.fetch, redirectPolicy: "follow" }),
+  );
   await client.connect(transport, { signal });
   return opened(client, transport, () => ({ transport: "sse", era: "sse" }), false, wire);
 };

@@ -39,6 +39,7 @@ export const reasonOf = (error: unknown, redact: Redact): string => {
     return `the server answered with an error: ${firstWords(error, redact)}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
     return "no answer came in time";
+  if (error instanceof Error && error.name === "ZodError") return "the server's answer is no message of MCP";
   return firstWords(error, redact);
 };
 

@@ -49,6 +49,23 @@ test("TB-26: fields that are null are fields that are not there", async () => {
   expect(await callTwice({ rpc: "tools/call", body })).toEqual({ outputs: ["hello", "hello"], calls: 2 });
 });
 
+test("TB-22: nulls in the handshake are fields that are not there", async () => {
+  const serverInfo = { name: "sea", version: "1", title: null, websiteUrl: null };
+  const capabilities = { tools: { listChanged: null }, prompts: null };
+  const body = { result: { protocolVersion: "2025-06-18", capabilities, serverInfo, instructions: null } };
+  expect(await callTwice({ rpc: "initialize", body })).toEqual({ outputs: ["seen", "seen"], calls: 2 });
+});
+
+test("TB-26: content of an unknown kind is named beside the rest", async () => {
+  const content = [
+    { type: "text", text: "hello" },
+    { type: "hologram", data: "x" },
+  ];
+  const body = { result: { content } };
+  const text = "hello\n[content of the unknown kind hologram was left out]";
+  expect(await callTwice({ rpc: "tools/call", body })).toEqual({ outputs: [text, text], calls: 2 });
+});
+
 test("TB-26: structured content is shown where the text beside it is blank, with its nulls", async () => {
   const result = {
     content: [{ type: "text", text: " " }],

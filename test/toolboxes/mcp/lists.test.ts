@@ -189,3 +189,31 @@ test("TB-23: the hash of a tool is of its name, description, schemas and annotat
     ]);
   }
 });
+
+test("TB-22: ★ tools named in another alphabet are told apart", async () => {
+  const names = ["検索", "取得", "read.file"];
+  const bench = await benchOn(await listing(names.map((name) => textTool(name))), "read_file");
+  await say(bench);
+  const tools = declared(bench);
+  expect(tools).toEqual([
+    expect.stringMatching(/^sea____[0-9a-f_]{9}$/),
+    expect.stringMatching(/^sea____[0-9a-f_]{9}$/),
+    "sea__read_file",
+  ]);
+  expect(new Set(tools).size).toBe(3);
+});
+
+test("TB-22: a server whose answer is no message of the protocol is told of in a sentence", async () => {
+  const server = await serverOf({
+    tools: () => [],
+    call: () => textResult("done"),
+    before: (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32700, message: "no" } }));
+      return true;
+    },
+  });
+  const bench = await benchOn(server, "look");
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")["error"]).toBe("the server's answer is no message of MCP");
+});

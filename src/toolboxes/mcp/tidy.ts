@@ -1,7 +1,8 @@
 import { fieldsOf, isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
-/** Servers in many languages write a field that is not set as null, which the library refuses; this file leaves such fields out. */
+/** This file reads what the library refuses: fields that are not set and written as null, and kinds of content to come. */
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
@@ -17,10 +18,35 @@ const withoutAnyNulls = (value: Json): Json => {
   );
 };
 
+const knownKinds: ReadonlySet<Json | undefined> = new Set([
+  "text",
+  "image",
+  "audio",
+  "resource",
+  "resource_link",
+]);
+
+/** Names a block of a kind that is not known, and keeps the others. */
+const readableBlock = (block: Json): Json => {
+  const { type } = fieldsOf(block);
+  if (typeof type !== "string" || knownKinds.has(type)) return block;
+  return { type: "text", text: `[content of the unknown kind ${firstCharacters(type, 40)} was left out]` };
+};
+
+/** What the library reads field by field; a null within a schema or a structured content means something. */
+const readFields: ReadonlySet<string> = new Set(["content", "capabilities", "serverInfo"]);
+
 /** Tidies a result of a request; what a tool gives as its structured content stays as it is. */
 export const tidyResult = (result: Json): Readonly<Record<string, Json>> => {
-  const { content, ...rest } = withoutNulls(result);
-  return content === undefined ? rest : { ...rest, content: withoutAnyNulls(content) };
+  const fields = Object.entries(withoutNulls(result)).map(([name, value]): [string, Json] => [
+    name,
+    readFields.has(name) ? withoutAnyNulls(value) : value,
+  ]);
+  const tidied: Readonly<Record<string, Json>> = Object.fromEntries(fields);
+  const { content } = tidied;
+  return content !== undefined && isList(content)
+    ? { ...tidied, content: content.map(readableBlock) }
+    : tidied;
 };
 
 /** Tidies the answer of an authorization server, if it is an object in JSON. */
