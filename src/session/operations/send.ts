@@ -137,13 +137,12 @@ const requireInboxRoom = (draft: Draft, input: Input): void => {
 const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): Thread => {
   const { draft, rules, archive } = context;
   const thread = findAddressedThread(draft, archive, params.thread, mode);
+  if (params.id !== undefined && archive.input(params.id) !== null)
+    return refuseField("idempotency_key_reused", "/id", "an input has this id");
   requireStorage(context);
   if (thread.run !== null && mode === "reject") return refuseBusy(draft, thread);
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (problem !== null) return refuseField("output_schema_invalid", "/output_schema", problem);
-  const waits = thread.inbox.some(({ id }) => id === params.id);
-  if (params.id !== undefined && (waits || archive.input(params.id) !== null))
-    return refuseField("idempotency_key_reused", "/id", "an input has this id");
   return thread;
 };
 

@@ -67,6 +67,9 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
     expect(refused(bench, "send", { content: "x", id: "first", on_busy: "queue" })).toBe(
       "idempotency_key_reused",
     );
+    expect(refused(bench, "send", { content: "x", id: "first", on_busy: "reject" })).toBe(
+      "idempotency_key_reused",
+    );
   });
 
   test("SE-23 RE-P1: an id that a caller chose is no other input's: both are applied", async () => {
