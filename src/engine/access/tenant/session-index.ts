@@ -67,6 +67,9 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   last_end: JSON.parse(String(row["last_end"])) as ListedSession["last_end"],
 });
 
+/** Folds what a search does not tell apart: cases, and the ways in which Unicode writes one character. */
+const foldText = (text: string): string => text.normalize("NFKC").toLowerCase();
+
 /** Returns the WHERE terms of a list query. */
 function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly DatabaseValue[] } {
   const states = query.status === undefined ? [] : [query.status].flat();
@@ -75,11 +78,7 @@ function filtersOf(query: ListSessions): { where: readonly string[]; values: rea
     [query.agent !== undefined, "agent = ?", [query.agent ?? null]],
     [query.created_after !== undefined, "created_at > ?", [query.created_after ?? null]],
     [query.updated_before !== undefined, "updated_at < ?", [query.updated_before ?? null]],
-    [
-      query.q !== undefined,
-      "instr(lower(coalesce(title, '') || char(10) || coalesce(ref, '') || char(10) || id), lower(?)) > 0",
-      [query.q ?? null],
-    ],
+    [query.q !== undefined, "instr(search, ?) > 0", [foldText(query.q ?? "")]],
     ...Object.entries(query.metadata ?? {}).map(
       ([key, value]) =>
         [
@@ -138,19 +137,20 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
     summary.updated_at,
     JSON.stringify(summary.usage),
     JSON.stringify(summary.last_end ?? null),
+    foldText([summary.title ?? "", summary.ref ?? "", summary.id].join("\n")),
     summary.created_at,
     summary.id,
   ];
   if (isKnown)
     all(
       `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, revision = ?, next_revision = ?,
-         head_seq = ?, updated_at = ?, usage = ?, last_end = ? WHERE created_at = ? AND id = ?`,
+         head_seq = ?, updated_at = ?, usage = ?, last_end = ?, search = ? WHERE created_at = ? AND id = ?`,
       ...values,
     );
   else
     all(
       `INSERT INTO sessions (ref, agent, title, metadata, status, revision, next_revision, head_seq, updated_at, usage,
-         last_end, created_at, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         last_end, search, created_at, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...values,
     );
 }

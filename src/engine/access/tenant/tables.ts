@@ -5,12 +5,12 @@ export const tenantMigrations: Migrations = [
   `
   -- One row per undeleted session, as the list shows it and in the order of its creation, since the first key costs
   -- no index of its own. next_revision = what the session goes over to before its next run, pinned like the one that it
-  -- has; last_end = how the newest run of the person's thread ended, as JSON.
+  -- has; last_end = how the newest run of the person's thread ended, as JSON; search = what \`q\` looks at, without case.
   CREATE TABLE sessions (
     id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
     status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, usage TEXT NOT NULL,
-    next_revision TEXT, last_end TEXT,
+    next_revision TEXT, last_end TEXT, search TEXT NOT NULL,
     PRIMARY KEY (created_at, id)
   ) WITHOUT ROWID;
   CREATE INDEX sessions_by_update ON sessions (updated_at, id);

@@ -88,7 +88,10 @@ test("AP-7: every filter narrows the list", () => {
     tables,
     summary("a", { status: "running", agent: "lead", metadata: { team: "x", "od'd.$": "1" } }),
   );
-  indexSession(tables, summary("b", { title: "Fix the 100% BUG", created_at: 2000, updated_at: 3000 }));
+  indexSession(
+    tables,
+    summary("b", { title: "Fix the 100% BUG über A\u030Arhus", created_at: 2000, updated_at: 3000 }),
+  );
   indexSession(
     tables,
     summary("c", { status: "waiting", ref: "ticket-7", created_at: 3000, updated_at: 4000 }),
@@ -103,6 +106,7 @@ test("AP-7: every filter narrows the list", () => {
     [{ metadata: { team: "x", "od'd.$": "1" } }, ["a"]],
     [{ metadata: { team: "y" } }, []],
     [{ q: "100% bug" }, ["b"]],
+    [{ q: "ÜBER Århus" }, ["b"]],
     [{ q: "ticket-7" }, ["c"]],
     [{ q: "'; DROP TABLE sessions; --" }, []],
     [{ created_after: 1000 }, ["c", "b"]],
