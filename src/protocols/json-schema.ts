@@ -1,6 +1,7 @@
 import { isJsonObject } from "../chat/json.ts";
 import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
+import { resolveReference } from "../tools/schema/keywords.ts";
 
 /**
  * How much JSON Schema a server accepts: `full` all of it, `closed` all but `additionalProperties`, `minimal`
@@ -18,17 +19,6 @@ const structuredKeys = new Set(
     " ",
   ),
 );
-
-/** The schema that a local `$ref` names, or null. */
-const lookUp = (ref: string, root: Json): Json | null => {
-  if (!ref.startsWith("#/")) return null;
-  let value: Json | undefined = root;
-  for (const part of ref.slice(2).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    value = Array.isArray(value) ? value[Number(key)] : isJsonObject(value) ? value[key] : undefined;
-  }
-  return value ?? null;
-};
 
 /** Rewrites keywords of newer drafts in older ones that the common subset knows. */
 const rephrase = (schema: JsonObject): JsonObject => {
@@ -110,8 +100,8 @@ const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
   if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
   if (typeof ref === "string") {
-    const target = open.includes(ref) ? null : lookUp(ref, root);
-    return target === null ? { type: "object" } : toMinimal(target, root, [...open, ref]);
+    const target = open.includes(ref) ? undefined : resolveReference(root, ref);
+    return target === undefined ? { type: "object" } : toMinimal(target, root, [...open, ref]);
   }
   const kept = dropRefused(pickKeywords(rephrase(schema), minimalKeys));
   return mapInner(kept, (inner) => toMinimal(inner, root, open));
@@ -138,7 +128,7 @@ const inlineRefused = (schema: Json, root: Json, open: readonly string[] = []): 
   const ref = schema["$ref"];
   if (typeof ref !== "string" || !refusedAtRoot.has(ref.split("/")[1] ?? ""))
     return mapInner(schema, (inner) => inlineRefused(inner, root, open));
-  return open.includes(ref) ? {} : inlineRefused(lookUp(ref, root) ?? {}, root, [...open, ref]);
+  return open.includes(ref) ? {} : inlineRefused(resolveReference(root, ref) ?? {}, root, [...open, ref]);
 };
 
 /** The schemas in a list at the root, with what they name; one that names itself adds nothing. */
@@ -146,7 +136,7 @@ const branchesOf = (list: Json | undefined, root: Json, open: readonly string[])
   (Array.isArray(list) ? list : []).flatMap((branch: Json) => {
     const ref = isJsonObject(branch) ? branch["$ref"] : undefined;
     if (typeof ref !== "string") return [foldBranches(branch, root, open)];
-    return open.includes(ref) ? [] : [foldBranches(lookUp(ref, root) ?? {}, root, [...open, ref])];
+    return open.includes(ref) ? [] : [foldBranches(resolveReference(root, ref) ?? {}, root, [...open, ref])];
   });
 
 /** Gathers the properties of several schemas; one that differs between them may be as in any. */

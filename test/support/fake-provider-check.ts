@@ -167,6 +167,8 @@ const checkThinking = (body: Fields): string | null => {
   );
 };
 
+const keyPattern = /^[a-zA-Z0-9_.-]{1,64}$/;
+
 const checkAnthropic = (body: Fields): string | null => {
   const messages = list(body["messages"]);
   const extra = keysBeside(body, anthropicKeys);
@@ -203,6 +205,11 @@ const checkAnthropic = (body: Fields): string | null => {
     () =>
       tools.some((tool) => !isFields(tool["input_schema"]) || tool["input_schema"]["type"] !== "object") &&
       "tools.input_schema.type: must be object",
+    () =>
+      tools.some((tool) => {
+        const { properties } = tool["input_schema"] as Fields;
+        return isFields(properties) && !Object.keys(properties).every((key) => keyPattern.test(key));
+      }) && "tools.custom.input_schema.properties: Property keys should match pattern",
     () =>
       "tool_choice" in body &&
       tools.length === 0 &&

@@ -6,6 +6,7 @@ import type { Decoder, Faults } from "../protocol.ts";
 import { parseFrame } from "../protocol.ts";
 import type { SseFrame } from "../sse.ts";
 import { toolNamesByWire } from "../tool-names.ts";
+import { argumentNamesByWire, readArguments } from "./argument-names.ts";
 
 type StreamEvent = Anthropic.Messages.RawMessageStreamEvent;
 
@@ -26,6 +27,10 @@ interface StreamBlock {
   signature: string;
   /** Input that was sent whole at the start, for a call whose deltas stay empty. */
   readonly input: string;
+  /** Names of arguments by what was sent; null if the input can be passed on as it comes. */
+  readonly names: ReadonlyMap<string, string> | null;
+  /** Input that waits for its end, since its names are to be changed. */
+  held: string;
   anyInput: boolean;
   ended: boolean;
 }
@@ -33,6 +38,7 @@ interface StreamBlock {
 interface AnthropicState {
   readonly faults: Faults;
   readonly names: ReadonlyMap<string, string>;
+  readonly argumentNames: ReturnType<typeof argumentNamesByWire>;
   readonly requestId: string | undefined;
   readonly blocks: Map<number, StreamBlock>;
   started: boolean;
@@ -101,8 +107,9 @@ const startBlock = (
   const kind = (blockKinds.has(content.type) ? content.type : "unknown") as StreamBlock["kind"];
   const input =
     content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
-  state.blocks.set(index, { kind, signature: "", input, anyInput: false, ended: false });
   const event = readBlockStart(state, index, content);
+  const names = event?.type === "call" ? (state.argumentNames.get(event.name) ?? null) : null;
+  state.blocks.set(index, { kind, signature: "", input, names, held: "", anyInput: false, ended: false });
   if (event !== null) events.push(event);
 };
 
@@ -129,7 +136,8 @@ const applyBlockDelta = (
   else if (delta.type === "input_json_delta") {
     const json = readFrameText(state, delta.partial_json);
     if (json !== "") block.anyInput = true;
-    events.push({ type: "call_input", item: index, json });
+    if (block.names === null) events.push({ type: "call_input", item: index, json });
+    else block.held += json;
   }
 };
 
@@ -142,8 +150,13 @@ const stopBlock = (
   block.ended = true;
   if (block.signature !== "")
     events.push({ type: "opaque", item: index, data: { signature: block.signature } });
-  if (block.kind === "tool_use" && !block.anyInput && block.input !== "")
-    events.push({ type: "call_input", item: index, json: block.input });
+  const left = block.anyInput ? block.held : block.input;
+  if (block.kind === "tool_use" && left !== "")
+    events.push({
+      type: "call_input",
+      item: index,
+      json: block.names === null ? left : readArguments(left, block.names),
+    });
   events.push({ type: "item_end", item: index });
 };
 
@@ -206,6 +219,7 @@ export const createAnthropicDecoder = (
   const state: AnthropicState = {
     faults,
     names: toolNamesByWire(request.tools),
+    argumentNames: argumentNamesByWire(request.tools),
     requestId,
     blocks: new Map(),
     started: false,

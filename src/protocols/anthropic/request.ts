@@ -2,12 +2,13 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { digestBody } from "../body-digest.ts";
-import { adaptSchema, foldRoot } from "../json-schema.ts";
+import { adaptSchema } from "../json-schema.ts";
 import { isVisible, joinElements, quoteJson } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "../reasoning.ts";
 import { wireName } from "../tool-names.ts";
+import { wireSchema } from "./argument-names.ts";
 import type { AnthropicFragment } from "./blocks.ts";
 import { createAnthropicFragmenter } from "./blocks.ts";
 
@@ -40,7 +41,7 @@ const toolText = (tool: ToolSpec): string => {
   const built = JSON.stringify({
     name: wireName(name),
     description,
-    input_schema: foldRoot(schema) as unknown as Anthropic.Messages.Tool.InputSchema,
+    input_schema: wireSchema(schema) as unknown as Anthropic.Messages.Tool.InputSchema,
   } satisfies Anthropic.Messages.Tool);
   toolTexts.set(tool, built);
   return built;
