@@ -1,4 +1,4 @@
-import { recordEndTry } from "../agent/calls/background-commands.ts";
+import { dueCommands, recordEndTries } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
 import type { DeliveryResult } from "../agent/memory/outbox.ts";
 import { firstPause, longestPause, mostEmbeddings, mostMemories, outboxOf } from "../agent/memory/outbox.ts";
@@ -24,10 +24,10 @@ const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
 
 /** Ends the commands that have to end in the sandbox; a failure is retried later and holds up no run. */
 export const endCommands = async ({ host, settle }: WorkContext): Promise<void> => {
-  const ending = host.read().commands?.ending ?? [];
+  const due = dueCommands(host.read(), host.now()).map(({ exec }) => exec);
   const sandbox = host.sandbox();
-  const ended = await Promise.all(ending.map((exec) => isEnded(sandbox, exec)));
-  settle((draft) => recordEndTry(draft, new Set(ending.filter((_, index) => ended[index] === true))));
+  const ended = await Promise.all(due.map((exec) => isEnded(sandbox, exec)));
+  settle((draft) => recordEndTries(draft, new Map(due.map((exec, index) => [exec, ended[index] === true]))));
 };
 
 /** Closes the browser of a session without a run. One that cannot be told to close ends by itself when it is idle. */
@@ -41,19 +41,14 @@ export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promis
   });
 
 const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
-  const { rows, memories = 0, tries } = outboxOf(draft);
-  const left = rows.filter(({ id }) => !taken.has(id));
-  const gone = draft.context.entries.heads("outbox").filter(({ key }) => taken.has(key));
-  for (const { key } of gone) writeEntry(draft, "outbox", key, undefined);
-  const count = memories - gone.length;
+  const { rows, tries } = outboxOf(draft);
+  const lessons = rows.filter(({ id }) => !taken.has(id));
+  const memories = draft.context.entries.heads("outbox");
+  const stored = memories.filter(({ key }) => taken.has(key));
+  for (const { key } of stored) writeEntry(draft, "outbox", key, undefined);
   const pause = whole ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
-  const outbox = {
-    rows: left,
-    memories: count,
-    tries: whole ? 0 : tries + 1,
-    until: draft.context.now + pause,
-  };
-  draft.state.outbox = left.length + count === 0 ? null : outbox;
+  const outbox = { rows: lessons, tries: whole ? 0 : tries + 1, until: draft.context.now + pause };
+  draft.state.outbox = lessons.length + memories.length === stored.length ? null : outbox;
 };
 
 /** Returns the key of the delivery that is due, or null if none is due. */
@@ -106,9 +101,9 @@ const waitingMemories = ({ entries }: Host): readonly (readonly [string, MemoryR
 /** Sends what the outbox holds; a failure is retried later and changes no run. */
 export const deliverOutbox = async (work: WorkContext): Promise<void> => {
   const { host, settle } = work;
-  const { rows = [], memories: count = 0, tries = 0 } = host.read().outbox ?? {};
+  const { rows = [], tries = 0 } = host.read().outbox ?? {};
   const ttlMs = host.briefing.reflections?.ttlMs ?? 0;
-  const memories = count === 0 ? [] : waitingMemories(host);
+  const memories = waitingMemories(host);
   const ids = rows.map(({ id }) => id);
   const keys = memories.map(([key]) => key);
   const all = await Promise.all([

@@ -104,6 +104,7 @@ const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): P
   const found = isNew ? "not_started" : await locateCommand(sandbox, { execId, noted }, signal);
   if (found === "unknown") return lostOutcome;
   const request = requestOf(check, command);
+  // A command is followed by the clock of this isolate, whatever clock the session has.
   const deadline = Date.now() + (request.timeoutMs ?? 0) + commandMargin;
   const known = found === "known";
   const end = await followCommand(sandbox, { request, known, deadline, signal, show: () => undefined });

@@ -8,6 +8,7 @@ const forgetfulHost = (failures: unknown[]): Partial<Host> => ({
   update: (change) => change as never,
   now: () => 0,
   rest: () => undefined,
+  entries: { heads: () => [] } as never,
   briefing: { reflections: null } as never,
   migration: { follows: null } as never,
   failed: (error) => void failures.push(error),

@@ -1,6 +1,6 @@
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import type { Call } from "../state/call.ts";
-import type { BackgroundCommands } from "../state/records.ts";
+import type { BackgroundCommands, EndingCommand } from "../state/records.ts";
 import { noBackgroundCommands } from "../state/records.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
@@ -54,26 +54,20 @@ export const stopCommand = (draft: Draft, call: Call): void => stopExecs(draft, 
 
 /** These commands are ended. */
 export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
-  if (cut.length === 0) return;
-  const { ending, at } = draft.state.commands ?? noBackgroundCommands;
-  changeCommands(draft, {
-    ending: [...new Set([...ending, ...cut])],
-    at: ending.length === 0 ? draft.context.now : at,
-  });
+  const { ending } = draft.state.commands ?? noBackgroundCommands;
+  const added = new Set(cut).difference(new Set(ending.map(({ exec }) => exec)));
+  if (added.size === 0) return;
+  const at = draft.context.now;
+  changeCommands(draft, { ending: [...ending, ...[...added].map((exec) => ({ exec, tries: 0, at }))] });
 };
 
 /** An ending run ends the commands of cut-off calls; if it is cancelled, also those in the background. */
 export const stopCommands = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const { running, ending, at } = draft.state.commands ?? noBackgroundCommands;
+  const { running } = draft.state.commands ?? noBackgroundCommands;
   const own = running.filter((command) => run.cancel !== null && command.run === run.id);
-  const cut = callsOfRun(run).filter(isCutOff).flatMap(execOf);
-  if (own.length + cut.length === 0) return;
-  changeCommands(draft, {
-    running: running.filter((command) => !own.includes(command)),
-    ending: [...new Set([...ending, ...cut, ...own.map(({ exec }) => exec)])],
-    at: ending.length === 0 ? draft.context.now : at,
-  });
+  stopExecs(draft, [...callsOfRun(run).filter(isCutOff).flatMap(execOf), ...own.map(({ exec }) => exec)]);
+  if (own.length > 0) changeCommands(draft, { running: running.filter((command) => !own.includes(command)) });
 };
 
 /** A called agent's run has ended by itself: its background commands now belong to its caller. */
@@ -87,30 +81,38 @@ export const inheritCommands = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** The next try to end commands is due then; null if there are none. */
+/** Returns when the next try to end a command is due; null if there is none to end. */
 export const commandsEndDueAt = ({ commands = null }: Session): number | null =>
-  commands === null || commands.ending.length === 0 ? null : commands.at;
+  commands === null || commands.ending.length === 0 ? null : Math.min(...commands.ending.map(({ at }) => at));
 
-/** The key names the try that is due; null if there is none. */
+/** Returns the commands that are to be ended now. */
+export const dueCommands = ({ commands = null }: Session, now: number): readonly EndingCommand[] =>
+  (commands?.ending ?? []).filter(({ at }) => at <= now);
+
+/** Returns a key that names the tries that are due; null if there are none. */
 export const commandsEndKey = (session: Session, now: number): string | null => {
-  const at = commandsEndDueAt(session);
-  return at === null || at > now ? null : `commands:${session.commands?.tries}`;
+  const due = dueCommands(session, now).map(({ exec, tries }) => `${exec}.${tries}`);
+  return due.length === 0 ? null : `commands:${due.join()}`;
 };
 
 /** Commands that could not be ended are reported at the first failure and when they are given up. */
-const reportLiveCommands = (draft: Draft, alive: readonly string[], tries: number): void => {
-  const last = tries >= mostTries;
-  if (tries > 1 && !last) return;
+const reportLiveCommands = (draft: Draft, alive: readonly EndingCommand[], last: boolean): void => {
+  if (alive.length === 0) return;
+  const execs = alive.map(({ exec }) => exec).join(", ");
   const further = last ? "they end by their own time-outs" : "it is tried again";
-  const message = `the sandbox could not be told to end commands, which may still run: ${alive.join(", ")}; ${further}`;
+  const message = `the sandbox could not be told to end commands, which may still run: ${execs}; ${further}`;
   emit(draft, "main", "error", { code: "kill_failed", message, retryable: !last });
 };
 
-export const recordEndTry = (draft: Draft, ended: ReadonlySet<string>): void => {
-  const { ending, tries: before } = draft.state.commands ?? noBackgroundCommands;
-  const alive = ending.filter((exec) => !ended.has(exec));
-  const tries = alive.length === 0 ? 0 : before + 1;
-  if (tries > 0) reportLiveCommands(draft, alive, tries);
-  const at = draft.context.now + firstPause * 2 ** before;
-  changeCommands(draft, tries >= mostTries ? { ending: [], tries: 0 } : { ending: alive, tries, at });
+/** Records for each command of a try whether it has ended; one that has not is tried again later. */
+export const recordEndTries = (draft: Draft, tried: ReadonlyMap<string, boolean>): void => {
+  const { ending } = draft.state.commands ?? noBackgroundCommands;
+  const untried = ending.filter(({ exec }) => !tried.has(exec));
+  const failed = ending
+    .filter(({ exec }) => tried.get(exec) === false)
+    .map(({ exec, tries }) => ({ exec, tries: tries + 1, at: draft.context.now + firstPause * 2 ** tries }));
+  const after = (count: number): readonly EndingCommand[] => failed.filter(({ tries }) => tries === count);
+  reportLiveCommands(draft, after(1), false);
+  reportLiveCommands(draft, after(mostTries), true);
+  changeCommands(draft, { ending: [...untried, ...failed.filter(({ tries }) => tries < mostTries)] });
 };

@@ -83,34 +83,36 @@ const liveChildView = (draft: Draft, thread: Thread): object => {
   };
 };
 
-const endedChildView = ({ id, agent, label, task, end }: ChildRecord): object => {
-  const { state, turns, usage, last_text } = end ?? {
-    state: "running",
-    turns: 0,
-    usage: noSpending,
-    last_text: "",
-  };
+const endedChildView = ({ id, agent, label, task, end }: ChildRecord): readonly object[] => {
+  if (end === null) return [];
+  const { state, turns, usage, last_text, successor } = end;
   const view = { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };
-  return end?.successor === undefined ? view : { ...view, handed_over_to: end.successor };
+  return [successor === undefined ? view : { ...view, handed_over_to: successor }];
 };
 
 /** The newest children of a thread are reported, those at work first. */
-export const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
-  const only = named === null ? null : currentChildOf(draft, named);
+const reportAllChildren = (draft: Draft, threadId: string, call: Call): void => {
   const live = Object.values(draft.state.threads).filter(
     ({ parent, run }) => parent?.thread === threadId && run !== null,
   );
+  const changed = new Map(draft.children.map((record) => [record.id, record]));
   const ended = draft.context.children
     .of(threadId)
-    .map(({ id }) => findChildRecord(draft, id))
-    .filter((record): record is ChildRecord => record !== null)
-    .filter(({ id, end }) => end !== null && !live.some((thread) => thread.id === id));
-  const views = [
-    ...live.filter(({ id }) => only === null || id === only).map((thread) => liveChildView(draft, thread)),
-    ...ended.filter(({ id }) => only === null || id === only).map(endedChildView),
-  ];
-  if (named === null || views.length > 0) answerCall(draft, threadId, call, JSON.stringify(views));
-  else refuseUnknownChild(draft, threadId, call, named);
+    .filter(({ id }) => !live.some((thread) => thread.id === id))
+    .map((record) => changed.get(record.id) ?? record);
+  const views = [...live.map((thread) => liveChildView(draft, thread)), ...ended.flatMap(endedChildView)];
+  answerCall(draft, threadId, call, JSON.stringify(views));
+};
+
+/** The children of a thread are reported, or the one that is named, however old it is. */
+export const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
+  if (named === null) return reportAllChildren(draft, threadId, call);
+  const child = currentChildOf(draft, named);
+  const thread = findOwnThread(draft, threadId, child);
+  const record = findOwnRecord(draft, threadId, child);
+  if (thread !== null) answerCall(draft, threadId, call, JSON.stringify([liveChildView(draft, thread)]));
+  else if (record === null) refuseUnknownChild(draft, threadId, call, named);
+  else answerCall(draft, threadId, call, JSON.stringify(endedChildView(record)));
 };
 
 const inboxLimitTexts = {

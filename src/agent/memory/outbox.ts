@@ -29,8 +29,7 @@ export const postReflection = (draft: Draft, row: Reflection): void => {
 
 /** A memory has a row of its own until it is taken, so that none is given up. */
 export const postMemory = (draft: Draft, row: MemoryRow): void => {
-  const outbox = outboxOf(draft);
-  draft.state.outbox = { ...outbox, memories: (outbox.memories ?? 0) + 1 };
+  draft.state.outbox = outboxOf(draft);
   writeEntry(draft, "outbox", `${String(row.at).padStart(16, "0")}.${row.id}`, row as unknown as Json);
 };
 

@@ -142,15 +142,19 @@ export interface CallRecord {
 export interface BackgroundCommands {
   /** They run in the background until `until` at most; those of an ended called run count to its caller's run. */
   readonly running: readonly { readonly exec: string; readonly run: string; readonly until: number }[];
-  /** These have to be ended and are kept until the sandbox has answered. */
-  readonly ending: readonly string[];
-  /** So many tries failed in a row. */
+  /** Commands that have to end; each is kept until the sandbox has answered. */
+  readonly ending: readonly EndingCommand[];
+}
+
+export interface EndingCommand {
+  readonly exec: string;
+  /** Number of tries that failed. */
   readonly tries: number;
-  /** The next try may begin then. */
+  /** When the next try may begin, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [], tries: 0, at: 0 };
+export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [] };
 
 export interface Reflection {
   /** It is made of the session and the run, so that two failures at the same time are two rows. */
@@ -164,10 +168,9 @@ export interface Reflection {
   readonly files: readonly string[];
 }
 
+/** What waits for the tenant's object: lessons, and the memories in the store `outbox`. */
 export interface Outbox {
   readonly rows: readonly Reflection[];
-  /** These entries of the store `outbox` are to be remembered; absent if there are none. */
-  readonly memories?: number;
   /** So many deliveries failed in a row. */
   readonly tries: number;
   /** The next delivery may begin then. */

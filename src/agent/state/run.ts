@@ -152,8 +152,10 @@ export interface RunCounters {
   readonly withheld: boolean;
   /** Each guardrail, by its position, sent back this many answers. */
   readonly rejected: Readonly<Record<string, number>>;
-  /** They count the attempts since the last committed content. */
+  /** Number of attempts since the last committed content whose isolate died. */
   readonly deadAttempts: number;
+  /** Number of times since the last reply that the tenant's object gave no lease for want of an answer. */
+  readonly unansweredLeases: number;
   readonly toolRan: boolean;
   /** A call or a child is known to have changed a file. */
   readonly hasEdited: boolean;
@@ -181,6 +183,7 @@ export const newCounters = (): RunCounters => ({
   repairs: 0,
   schemaRejections: 0,
   deadAttempts: 0,
+  unansweredLeases: 0,
   toolRan: false,
   hasEdited: false,
   truncated: false,

@@ -182,11 +182,13 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
 
 /** A savepoint marks the draft; the returned function undoes what changes of stores did: the session's own fields and rows. */
 const createSavepoint = (draft: Draft): (() => void) => {
-  const state = { ...draft.state };
+  const state: object = { ...draft.state };
   const kinds = Object.values(draft)
     .filter((rows): rows is unknown[] => Array.isArray(rows))
     .map((rows) => ({ rows, count: rows.length }));
   return () => {
+    for (const name of Object.keys(draft.state))
+      if (!(name in state)) Reflect.deleteProperty(draft.state, name);
     Object.assign(draft.state, state);
     for (const { rows, count } of kinds) rows.splice(count);
   };

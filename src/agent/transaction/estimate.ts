@@ -43,7 +43,8 @@ export const requestSizes = (
   { hidden, plan }: Pick<Run, "hidden" | "plan">,
 ): { readonly messages: number; readonly tools: number } => {
   const { length } = chat;
-  if (!isPlanning(plan)) return { messages: length, tools: specs.length - hidden.length };
+  if (!isPlanning(plan))
+    return { messages: length, tools: specs.filter(({ name }) => !hidden.includes(name)).length };
   return { messages: length + 1, tools: declaresTools(chat) ? specs.length : 0 };
 };
 

@@ -160,10 +160,10 @@ export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: Leas
     handleReachedLimit(draft, how);
     return;
   }
-  const dead = run.counters.deadAttempts + (how === "unreachable" ? 1 : 0);
-  run.counters.deadAttempts = dead;
-  const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
+  const unanswered = run.counters.unansweredLeases + (how === "unreachable" ? 1 : 0);
+  run.counters.unansweredLeases = unanswered;
+  const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (unanswered - 1));
   pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause });
-  if (dead >= mostUnanswered)
+  if (unanswered >= mostUnanswered)
     run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
 };

@@ -51,6 +51,7 @@ const countReply = (
   thread.previousNewest = newest?.id ?? null;
   run.reply = { provider, model, usage, cost, estimated };
   run.counters.deadAttempts = 0;
+  run.counters.unansweredLeases = 0;
 };
 
 const warnOfWindow = (draft: Draft, threadId: string): void => {

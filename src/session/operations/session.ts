@@ -248,16 +248,21 @@ const patchSchema = z.strictObject({
   title: wellFormedText(256).nullable().optional(),
   metadata: metadataSchema.optional(),
   model: z.string().max(200).nullable().optional(),
-  scope: z.enum(["main", "tree"]).default("main"),
+  scope: z.enum(["main", "tree"]).optional(),
   budget: budgetChangeSchema.optional(),
   retention_days: retentionDaysSchema.nullable().optional(),
 });
 
-/** Changes the session's model from the next call on. */
-const changeModel = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
-  const { model: from, agent } = draft.state;
+/** Changes the session's model, or whose calls it is for, from the next call on; a model is for `main` unless it says more. */
+const changeModel = (
+  { draft, rules }: WriteContext,
+  given: Pick<z.output<typeof patchSchema>, "model" | "scope">,
+): void => {
+  const { model: from, modelScope, agent } = draft.state;
+  const { model = from, scope = given.model === undefined ? modelScope : "main" } = given;
   if (model !== null) refuseIfProblem(rules.modelProblem(model, agent));
-  if (model !== from) emit(draft, "main", "model_changed", { from, to: model, scope });
+  if (model !== from || scope !== modelScope)
+    emit(draft, "main", "model_changed", { from, to: model, scope });
   draft.state.model = model;
   draft.state.modelScope = scope;
 };
@@ -271,7 +276,7 @@ const patchSession = (context: WriteContext, params: z.output<typeof patchSchema
   const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft, rules } = context;
   const metadata = given && changeMetadata(draft.state.metadata, given);
-  if (model !== undefined) changeModel(context, model, scope);
+  if (model !== undefined || scope !== undefined) changeModel(context, { model, scope });
   if (budget !== undefined) changeSessionBudget(context, budget);
   const shown = budget === undefined ? undefined : budgetView(draft.state, rules);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });

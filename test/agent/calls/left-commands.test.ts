@@ -215,3 +215,28 @@ test("SE-20: nothing is cached while a command in the background may write; once
   ]);
   expect(bench.state().commands).toBeNull();
 });
+
+test("RE-P8: a command that is cut off while another cannot be ended has its own first try, at once", async () => {
+  const stage = await staged([background, question, background, question]);
+  const { bench, until, killed } = stage;
+  const cancel = async (): Promise<void> => {
+    bench.ok("cancel", { mode: "now" });
+    await bench.idle();
+  };
+  bench.send("Go");
+  await until(1);
+  await bench.idle();
+  stage.cut = true;
+  await cancel();
+  for (let tries = 1; tries < 9; tries++) await bench.pass((bench.alarm() ?? 0) - bench.now());
+  stage.cut = false;
+  bench.send("Again");
+  await until(2);
+  await bench.idle();
+  await cancel();
+  expect(new Set(killed).size).toBe(1);
+  expect(bench.state().commands?.ending.map(({ tries }) => tries)).toEqual([9]);
+  await bench.pass((bench.alarm() ?? 0) - bench.now());
+  await until(0);
+  expect(bench.state().commands).toBeNull();
+});

@@ -270,6 +270,24 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     }
   });
 
+  test("MO-38: the scope of a chosen model can be changed alone, and a change is told", async () => {
+    const made = await crew([
+      member("lead", [done]),
+      member("coder", [said("By the coder.")]),
+      member("writer", [said(delegate("coder")), done]),
+    ]);
+    const { bench } = made;
+    bench.ok("patch", { model: "p_writer" });
+    bench.ok("patch", { scope: "tree" });
+    bench.ok("patch", { scope: "tree" });
+    bench.send("Go");
+    await bench.idle();
+    const changes = eventsAs(made, "model_changed").map(({ data }) => data);
+    expect(changes).toMatchObject([{ to: "p_writer", scope: "main" }, { scope: "tree" }]);
+    const child = eventsAs(made, "llm_request_start").find(({ thread }) => thread !== "main");
+    expect(child?.data.provider).toBe("p_writer");
+  });
+
   test("AG-19 TB-38: the tools of the session's caller go to a child only where every caller lends its tools", async () => {
     const client = [{ name: "beep", description: "Beeps.", params: { type: "object" } }];
     const offered = async (inherit: string): Promise<boolean> => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Crew } from "../../support/crew.ts";
-import { childIds, crewOf, itemsOf, spawn, task } from "../../support/crew.ts";
+import { childIds, crewOf, delegate, itemsOf, resultsOf, spawn, task } from "../../support/crew.ts";
 import { replies, said } from "../../support/scripts.ts";
 
 /** Many children cost as much per turn as few, and leave nothing behind in the live state. */
@@ -56,4 +56,30 @@ test("AG-8: 64 children of a run all end, and nothing of them stays in the live 
   made.bench.crash();
   expect(Object.keys(made.bench.state().threads)).toEqual(["main"]);
   expect(made.bench.state()).toMatchObject({ queue: [], trees: {}, labels: { coder: 192 } });
+});
+
+test("AG-26: a child that is older than those which are listed can be asked for by its id", async () => {
+  const spawning = said(spawn(Array.from({ length: 64 }, () => task("coder"))));
+  const oldest = "{{results.delegate_to_agent.child}}";
+  const made = (
+    await crewOf([
+      {
+        name: "lead",
+        script: replies(
+          ...[said(delegate("coder", { async: true })), said("Begun."), said("I see."), spawning],
+          ...[said(["check_children", { child: oldest }], ["check_children", {}]), said("Done.")],
+        ),
+        yaml: "delegation: { max_children_per_call: 64, async: true }",
+      },
+      { name: "coder", script: replies(said("Coded.")) },
+    ])
+  )();
+  for (const text of ["Go", "Go on"]) {
+    made.bench.send(text);
+    await made.bench.idle();
+  }
+  const [one = "", all = ""] = resultsOf(made).slice(-2);
+  expect(one).toContain('"state":"completed"');
+  expect(one).toContain(childIds(made)[0]);
+  expect(all.match(/"child":/g)).toHaveLength(64);
 });

@@ -360,9 +360,10 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
   });
 
   test("EF-7 ★: a hidden tool is not declared, and refused when it is called all the same", async () => {
-    const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["look"] } }));
+    const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["look", "never_was"] } }));
     const { bench, probe } = await run(`replies: [${look}, ${done}]`, { effects: { effects: [hide] } });
     expect(bench.requests[0]?.tools.map(({ name }) => name)).not.toContain("look");
+    expect(dataOf(bench, "llm_request_start")[0]?.tools).toBe(bench.requests[0]?.tools.length);
     expect(results(bench)).toEqual(["denied: not_permitted: look is not available in this turn"]);
     expect(probe.calls).toEqual([]);
     const other = await run(`replies: [${look}, ${done}]`, { effects: { effects: [noteEach] } });

@@ -37,6 +37,33 @@ test("RE-4 SE-27: a lease that is never answered is asked for again, and its run
   expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
 
+test("RE-4: an isolate that dies after leases that were not answered is counted by itself, and its run goes on", async () => {
+  const yaml = scripted(
+    `replies: [${done}]`,
+    "max_tokens: 500",
+    "budgets: { tenant: { max_tokens: 640000 } }",
+  );
+  const { tables } = memoryTables();
+  let asked = 0;
+  const bench = openBench({
+    engine: await engineOf(yaml, { toolboxes: [createProbe().toolbox] }),
+    lease: async (request) => {
+      asked += 1;
+      if (asked < 10) throw new Error("no answer");
+      return drawLease(tables, request, bench.now());
+    },
+  });
+  bench.ok("create");
+  bench.hold = true;
+  bench.send("Go");
+  await bench.steps();
+  for (let tries = 0; asked < 10 && tries < 20; tries++) await bench.pass((bench.alarm() ?? 0) - bench.now());
+  bench.crash();
+  bench.hold = false;
+  await bench.idle();
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+});
+
 test("AG-39: lessons whose delivery gets no answer are delivered again, and nothing stays under way meanwhile", async () => {
   const failing = said([
     "task_complete",

@@ -66,3 +66,35 @@ test("TB-37: a refused list that would have stopped a called agent leaves its op
   expect(endings(made)).toEqual(["digger completed:end_turn", "lead completed:end_turn"]);
   checkInvariants(bench, ["in_1"]);
 });
+
+test("TB-37 AG-39: ★ a refused list that would have remembered something leaves nothing to deliver", async () => {
+  const change = defineTool({
+    name: "change",
+    description: "Remembers and claims.",
+    params: z.strictObject({}),
+    safety: "read",
+    workspace: "none",
+    run: () => ({
+      content: "Never said.",
+      stores: [
+        { store: "memory", op: "append", text: "It was here.", tags: [] },
+        { store: "tasks", op: "claim", id: "task_9" },
+      ],
+    }),
+  });
+  const made = await crew(
+    [
+      {
+        name: "lead",
+        script: replies(said(["change", {}]), said("Done.")),
+        yaml: "toolboxes: [probe, tasks]",
+      },
+    ],
+    { tools: [change] },
+  );
+  made.bench.send("Go");
+  await made.bench.idle();
+  expect(endings(made)).toEqual(["lead completed:end_turn"]);
+  expect(made.bench.state().outbox ?? null).toBeNull();
+  expect(made.bench.alarm()).toBeNull();
+});
