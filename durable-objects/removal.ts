@@ -1,3 +1,4 @@
+import { pauseAfter } from "../src/agent/state/wait.ts";
 import { ProblemError } from "../src/session/problems.ts";
 import type { Decision } from "../src/session/decisions.ts";
 import { chunkDecisions } from "../src/session/decisions.ts";
@@ -11,7 +12,7 @@ import { createAuthorizer } from "../src/engine/tools/pinned-servers.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import { limitTime } from "../src/sandbox/time-limit.ts";
 import type { Clock } from "./alarms/clock.ts";
-import { shareInFlight } from "./serialize.ts";
+import { shareInFlight } from "./share-in-flight.ts";
 import { logFailure } from "./log.ts";
 import { fieldsOf } from "../src/chat/json.ts";
 import { sendSummary } from "./rows/index-report.ts";
@@ -207,7 +208,7 @@ export const createRemoval = (
   const tried = shareInFlight(async () => {
     const rest = left();
     if (rest === null) return true;
-    const pause = Math.min(longestPause, firstPause * 2 ** Math.min(rest.tries, 20));
+    const pause = pauseAfter(rest.tries, firstPause, longestPause);
     clock.reset(rest.tries < maxTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
     const [done] = await Promise.all([

@@ -1,3 +1,4 @@
+import { createLock } from "../src/driver/work.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
@@ -24,7 +25,7 @@ import type { IndexReport } from "./rows/index-report.ts";
 import { loadSession } from "./rows/load.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { createTables, hasTables, migrate } from "./rows/tables.ts";
-import { serialize, shareInFlight } from "./serialize.ts";
+import { shareInFlight } from "./share-in-flight.ts";
 import { snapshotItems } from "./sockets/frames.ts";
 import { createGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
@@ -227,6 +228,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
   const cell: SessionSlot = { live: null };
   const stored = createSizeMeter(sql, Date.now);
   const grants = createGrants(parts.tenant, Date.now);
+  const inTurn = createLock();
 
   const drop = (removed: boolean): void => {
     cell.live?.stop(removed);
@@ -269,15 +271,15 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     drop: () => drop(true),
     hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
     handleFailure: failed,
-    contextFor: serialize(async (call: SessionCall, remove: OperationContext["remove"]) => {
-      const [deleted, { engine, ...fetched }] = await Promise.all([
-        parts.removal.did(call),
-        fetchForCall(parts, cell, { wake, refresh }, call),
-      ]);
-      const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
-      const context = operationContextOf(parts, cell, create, engine, call, start);
-      const { full, giveBack } = start;
-      return { ...context, full, giveBack, ...fetched, stored, deleted, remove };
-    }),
+    contextFor: (call, remove) =>
+      inTurn(async () => {
+        const [deleted, { engine, ...fetched }] = await Promise.all([
+          parts.removal.did(call),
+          fetchForCall(parts, cell, { wake, refresh }, call),
+        ]);
+        const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
+        const context = operationContextOf(parts, cell, create, engine, call, start);
+        return { ...start, ...context, ...fetched, stored, deleted, remove };
+      }),
   };
 };

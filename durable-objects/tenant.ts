@@ -1,3 +1,4 @@
+import { createLock } from "../src/driver/work.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { AuthorizationAnswer } from "../src/tools/egress/server-authorization.ts";
 import type {
@@ -50,7 +51,6 @@ import { recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import type { ServerSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./batch-window.ts";
-import { serialize } from "./serialize.ts";
 import { databaseOf } from "./table-database.ts";
 
 /** Sets how long a session's report waits for others, since the index may be seconds behind. */
@@ -201,7 +201,7 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
   }
 
   /** Runs what changes the pins one after the other, since each asks the team in between. */
-  readonly #inTurn = serialize((work: () => Promise<void>) => work());
+  readonly #inTurn = createLock();
 
   #pin(revision: string, json: string): Promise<void> {
     return this.#inTurn(async () => {

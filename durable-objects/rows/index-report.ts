@@ -1,3 +1,4 @@
+import { pauseAfter } from "../../src/agent/state/wait.ts";
 import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
@@ -146,7 +147,7 @@ export const createIndexReport = (
   const repeat = (error: unknown): void => {
     failures += 1;
     known = heard;
-    due = usageDue = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
+    due = usageDue = now() + pauseAfter(failures, reportDelayMs, longestReportDelayMs);
     clock.alsoWakeAt(due);
     logFailure(engine().logLine, "session_index_failed", error);
   };

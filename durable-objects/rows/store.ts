@@ -4,7 +4,7 @@ import { taskNumber } from "../../src/agent/state/board.ts";
 import type { Input } from "../../src/agent/state/input.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
-import type { Transition } from "../../src/agent/transaction/draft.ts";
+import type { Draft } from "../../src/agent/transaction/draft.ts";
 import type { Message } from "../../src/chat/message.ts";
 import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
 import { isSameRun } from "./changes.ts";
@@ -30,7 +30,7 @@ import { writeSums } from "./ledger.ts";
 import { writeOutcomes } from "./call-outcomes.ts";
 import { messageKey } from "./results.ts";
 
-/** This file writes a session's rows, and only those that a transition changed. */
+/** This file writes a session's rows, and only those that a commit changed. */
 
 /** Omits from calls what is stored elsewhere: outcomes have rows, and arguments are in the reply's message. */
 const omitOutcomes = ({ run }: Thread): Thread["run"] => {
@@ -207,11 +207,7 @@ const writeChat = (
  * Brings messages back into the view; their edit keeps when they were out of it. Events may refer to the rows of those
  * that have the marks they were written with.
  */
-const writeRestored = (
-  { sql, written }: CommitTarget,
-  { threads }: Session,
-  { restored }: Transition,
-): void => {
+const writeRestored = ({ sql, written }: CommitTarget, { threads }: Session, { restored }: Draft): void => {
   for (const { edit, ...back } of restored) {
     sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify({ restored: back }));
     const chat = new Map(threads[back.thread]?.chat.map((message) => [message.pos, message]));
@@ -225,7 +221,7 @@ const writeRestored = (
 };
 
 /** Writes who retired messages; their rows stay, and a message that came and went in one commit gets its row now. */
-const writeRetired = (to: CommitTarget, before: Session | null, { retired }: Transition): void => {
+const writeRetired = (to: CommitTarget, before: Session | null, { retired }: Draft): void => {
   if (retired.length === 0) return;
   const stored = new Map(
     Object.values(before?.threads ?? {}).map(({ id, chat }) => [
@@ -257,17 +253,16 @@ const writeAsk = (sql: SqlStorage, ask: Ask): void => {
   sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", id, status, json);
 };
 
-const writeRows = (sql: SqlStorage, transition: Transition, after: Session): void => {
-  for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
-    writeInput(sql, input);
-  for (const ask of transition.asks) writeAsk(sql, ask);
-  for (const run of transition.runs) {
+const writeRows = (sql: SqlStorage, draft: Draft, after: Session): void => {
+  for (const input of new Map(draft.inputs.map((each) => [each.id, each])).values()) writeInput(sql, input);
+  for (const ask of draft.asks) writeAsk(sql, ask);
+  for (const run of draft.runs) {
     const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
     sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
   }
-  writeSums(sql, transition.ledger, after);
-  for (const { id, text } of transition.blobs) writeBlob(sql, id, text);
-  for (const { key, fingerprint, status, json, at } of transition.answers) {
+  writeSums(sql, draft.ledger, after);
+  for (const { id, text } of draft.blobs) writeBlob(sql, id, text);
+  for (const { key, fingerprint, status, json, at } of draft.answers) {
     const row = rowJson(sql, blobOf.answer(key), json);
     sql.exec("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, row, at);
   }
@@ -292,19 +287,19 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
 };
 
 /**
- * Writes one transition in the caller's transaction. `after.head` already counts its events; `place` is where the
+ * Writes one commit in the caller's transaction. `after.head` already counts its events; `place` is where the
  * log goes on, which is returned for the next commit.
  */
 export const writeTransition = (
   sql: SqlStorage,
   before: Session | null,
   after: Session,
-  transition: Transition,
+  draft: Draft,
   told: EventTexts,
   place: LogPlace,
 ): LogPlace => {
   const restored = new Set(
-    transition.restored.flatMap(({ thread, messages }) => messages.map(([pos]) => messageKey(thread, pos))),
+    draft.restored.flatMap(({ thread, messages }) => messages.map(([pos]) => messageKey(thread, pos))),
   );
   const to = { sql, messages: told.messages, written: new Map<string, Message>(), restored };
   const threads = Object.values(after.threads).map((thread) => {
@@ -313,18 +308,18 @@ export const writeTransition = (
     return { from, to: { thread, session: after } };
   });
   for (const thread of threads) writeThread(to, thread.from, thread.to);
-  for (const thread of transition.left) writeLeftThread(to, before?.threads[thread.id], thread);
-  writeChildren(sql, transition.children);
+  for (const thread of draft.left) writeLeftThread(to, before?.threads[thread.id], thread);
+  writeChildren(sql, draft.children);
   writeAsks(sql, before, after);
   writeTasks(sql, before, after);
-  writeEntries(sql, transition.entries);
-  writeRetired(to, before, transition);
-  writeRestored(to, after, transition);
+  writeEntries(sql, draft.entries);
+  writeRetired(to, before, draft);
+  writeRestored(to, after, draft);
   writeExternal(sql, before, after);
   writeServerTools(sql, before, after);
   forgetKeys(sql, before, after);
-  writeRows(sql, transition, after);
-  const log = addEvents(to, after, transition, told, place);
+  writeRows(sql, draft, after);
+  const log = addEvents(to, after, draft, told, place);
   for (const { from, to } of threads) writeTurn(sql, from, to, to.thread.id === "main" ? log : sameLog);
   return { rows: log.rows, length: log.length };
 };
@@ -333,7 +328,7 @@ export const writeTransition = (
 const addEvents = (
   { sql, written, messages }: CommitTarget,
   { head, threads }: Session,
-  { events, ledger, edits, context: { now: at } }: Transition,
+  { events, ledger, edits, context: { now: at } }: Draft,
   told: EventTexts,
   place: LogPlace,
 ): LogChange => {

@@ -1,3 +1,5 @@
+import type { Lock } from "../../src/driver/work.ts";
+import { createLock } from "../../src/driver/work.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
 import { parseParams } from "../../src/session/command.ts";
@@ -58,14 +60,11 @@ const isCounted = (frame: unknown): boolean => {
 
 /** Runs the work of each socket in the order of its messages, one by one, since a frame may wait for the team. */
 const createSocketQueue = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
-  const last = new WeakMap<WebSocket, Promise<unknown>>();
+  const locks = new WeakMap<WebSocket, Lock>();
   return (socket, work) => {
-    const result = (last.get(socket) ?? Promise.resolve()).then(work);
-    last.set(
-      socket,
-      result.catch(() => undefined),
-    );
-    return result;
+    const lock = locks.get(socket) ?? createLock();
+    locks.set(socket, lock);
+    return lock(work);
   };
 };
 

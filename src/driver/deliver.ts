@@ -1,3 +1,4 @@
+import { pauseAfter } from "../agent/state/wait.ts";
 import { dueCommands, recordEndTries } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
 import type { DeliveryResult } from "../agent/memory/outbox.ts";
@@ -46,7 +47,7 @@ const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void =>
   const memories = draft.context.entries.heads("outbox");
   const stored = memories.filter(({ key }) => taken.has(key));
   for (const { key } of stored) writeEntry(draft, "outbox", key, undefined);
-  const pause = whole ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
+  const pause = whole ? 0 : pauseAfter(tries, firstPause, longestPause);
   const outbox = { rows: lessons, tries: whole ? 0 : tries + 1, until: draft.context.now + pause };
   draft.state.outbox = lessons.length + memories.length === stored.length ? null : outbox;
 };

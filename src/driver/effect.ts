@@ -1,3 +1,4 @@
+import { createLock } from "./work.ts";
 import { loseModelCall } from "../agent/calls/model-call.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import { checkEffectResult } from "../agent/definition/checks.ts";
@@ -88,13 +89,8 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     end.resolve({ kind: "paused" });
     return new Promise<T>(() => {});
   };
-  let last: Promise<unknown> = Promise.resolve();
-  /** Calls run one at a time, because a call that has to wait pauses them all. */
-  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
-    const next = last.then(run);
-    last = next.catch(() => {});
-    return next;
-  };
+  // Calls run one at a time, because a call that has to wait pauses them all.
+  const inTurn = createLock();
   const completed = async (call: EffectCall): Promise<EffectReply> => {
     if (signal.aborted) return pausing<EffectReply>(null);
     watch.pause();

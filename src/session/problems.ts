@@ -2,54 +2,69 @@ import type { EndReason, FailureReason } from "../agent/state/events.ts";
 import type { RunProblem } from "../agent/state/run.ts";
 import type { Json } from "../chat/message.ts";
 
-/** Lists the codes of refused requests; `api/problems.ts` maps each to a status. */
-export type ProblemCode =
-  | "invalid_request"
-  | "invalid_json"
-  | "invalid_cursor"
-  | "token_in_url"
-  | "unauthenticated"
-  | "token_expired"
-  | "scope_missing"
-  | "origin_not_allowed"
-  | "not_found"
-  | "unknown_agent"
-  | "method_not_allowed"
-  | "session_busy"
-  | "conflict"
-  | "run_not_active"
-  | "ask_already_resolved"
-  | "input_already_applied"
-  | "cursor_ahead"
-  | "revision_conflict"
-  | "ask_expired"
-  | "history_truncated"
-  | "precondition_failed"
-  | "payload_too_large"
-  | "range_not_satisfiable"
-  | "unsupported_media_type"
-  | "idempotency_key_reused"
-  | "unknown_model"
-  | "context_window_too_small"
-  | "output_schema_invalid"
-  | "answer_invalid"
-  | "budget_not_raised"
-  | "no_file_snapshot"
-  | "version_unsupported"
-  | "rate_limited"
-  | "too_many_inputs"
-  | "too_many_connections"
-  | "budget_exceeded"
-  | "internal"
-  | "not_available"
-  | "provider_error"
-  | "mcp_error"
-  | "sandbox_error"
-  | "overloaded"
-  | "not_configured"
-  | "config_incomplete"
-  | "storage_error"
-  | "provider_timeout";
+/** How a problem is sent. */
+export interface ProblemKind {
+  readonly status: number;
+  readonly title: string;
+  /** Is true if the same request may succeed later. */
+  readonly retryable: boolean;
+}
+
+const finalKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: false });
+
+const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
+
+/** The kinds of refused requests by their codes. */
+export const problemKinds = {
+  invalid_request: finalKind(400, "Invalid request"),
+  invalid_json: finalKind(400, "Invalid JSON"),
+  invalid_cursor: finalKind(400, "Invalid cursor"),
+  token_in_url: finalKind(400, "Credential in the URL"),
+  unauthenticated: finalKind(401, "Unauthenticated"),
+  token_expired: finalKind(401, "Credential expired"),
+  scope_missing: finalKind(403, "Scope missing"),
+  origin_not_allowed: finalKind(403, "Origin not allowed"),
+  not_found: finalKind(404, "Not found"),
+  unknown_agent: finalKind(404, "Unknown agent"),
+  method_not_allowed: finalKind(405, "Method not allowed"),
+  session_busy: retryableKind(409, "Session busy"),
+  conflict: finalKind(409, "Conflict"),
+  run_not_active: finalKind(409, "Run not active"),
+  ask_already_resolved: finalKind(409, "Ask already resolved"),
+  input_already_applied: finalKind(409, "Input already applied"),
+  cursor_ahead: finalKind(409, "Cursor ahead of the log"),
+  revision_conflict: finalKind(409, "Revision conflict"),
+  ask_expired: finalKind(410, "Ask expired"),
+  history_truncated: finalKind(410, "History truncated"),
+  precondition_failed: finalKind(412, "Precondition failed"),
+  payload_too_large: finalKind(413, "Payload too large"),
+  unsupported_media_type: finalKind(415, "Unsupported media type"),
+  range_not_satisfiable: finalKind(416, "Range not satisfiable"),
+  idempotency_key_reused: finalKind(422, "Idempotency key reused"),
+  unknown_model: finalKind(422, "Unknown model"),
+  context_window_too_small: finalKind(422, "Context window too small"),
+  output_schema_invalid: finalKind(422, "Output schema invalid"),
+  answer_invalid: finalKind(422, "Answer invalid"),
+  budget_not_raised: finalKind(422, "Budget not raised"),
+  no_file_snapshot: finalKind(422, "No file snapshot"),
+  version_unsupported: finalKind(426, "Version unsupported"),
+  rate_limited: retryableKind(429, "Rate limited"),
+  too_many_inputs: retryableKind(429, "Too many inputs"),
+  too_many_connections: retryableKind(429, "Too many connections"),
+  budget_exceeded: finalKind(429, "Budget exceeded"),
+  internal: finalKind(500, "Internal error"),
+  not_available: finalKind(501, "Not available"),
+  provider_error: retryableKind(502, "Provider error"),
+  mcp_error: retryableKind(502, "MCP error"),
+  sandbox_error: retryableKind(502, "Sandbox error"),
+  overloaded: retryableKind(503, "Overloaded"),
+  not_configured: finalKind(503, "Not configured"),
+  config_incomplete: finalKind(503, "Config incomplete"),
+  storage_error: retryableKind(503, "Storage error"),
+  provider_timeout: retryableKind(504, "Provider timeout"),
+} satisfies Readonly<Record<string, ProblemKind>>;
+
+export type ProblemCode = keyof typeof problemKinds;
 
 /** Says why a request was refused: the field (`errors[].pointer`, RFC 6901) and the way out, without secrets. */
 export interface Problem {
@@ -117,68 +132,6 @@ export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T =
 
 /** Suggests when a busy session is asked again, in milliseconds: nobody knows when its run will end. */
 export const busyRetryMs = 2_000;
-
-/** Describes problems as they are sent. */
-
-export interface ProblemKind {
-  readonly status: number;
-  readonly title: string;
-  /** Is true if the same request may succeed later. */
-  readonly retryable: boolean;
-}
-
-const finalKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: false });
-
-const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
-
-export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
-  invalid_request: finalKind(400, "Invalid request"),
-  invalid_json: finalKind(400, "Invalid JSON"),
-  invalid_cursor: finalKind(400, "Invalid cursor"),
-  token_in_url: finalKind(400, "Credential in the URL"),
-  unauthenticated: finalKind(401, "Unauthenticated"),
-  token_expired: finalKind(401, "Credential expired"),
-  scope_missing: finalKind(403, "Scope missing"),
-  origin_not_allowed: finalKind(403, "Origin not allowed"),
-  not_found: finalKind(404, "Not found"),
-  unknown_agent: finalKind(404, "Unknown agent"),
-  method_not_allowed: finalKind(405, "Method not allowed"),
-  session_busy: retryableKind(409, "Session busy"),
-  conflict: finalKind(409, "Conflict"),
-  run_not_active: finalKind(409, "Run not active"),
-  ask_already_resolved: finalKind(409, "Ask already resolved"),
-  input_already_applied: finalKind(409, "Input already applied"),
-  cursor_ahead: finalKind(409, "Cursor ahead of the log"),
-  revision_conflict: finalKind(409, "Revision conflict"),
-  ask_expired: finalKind(410, "Ask expired"),
-  history_truncated: finalKind(410, "History truncated"),
-  precondition_failed: finalKind(412, "Precondition failed"),
-  payload_too_large: finalKind(413, "Payload too large"),
-  unsupported_media_type: finalKind(415, "Unsupported media type"),
-  range_not_satisfiable: finalKind(416, "Range not satisfiable"),
-  idempotency_key_reused: finalKind(422, "Idempotency key reused"),
-  unknown_model: finalKind(422, "Unknown model"),
-  context_window_too_small: finalKind(422, "Context window too small"),
-  output_schema_invalid: finalKind(422, "Output schema invalid"),
-  answer_invalid: finalKind(422, "Answer invalid"),
-  budget_not_raised: finalKind(422, "Budget not raised"),
-  no_file_snapshot: finalKind(422, "No file snapshot"),
-  version_unsupported: finalKind(426, "Version unsupported"),
-  rate_limited: retryableKind(429, "Rate limited"),
-  too_many_inputs: retryableKind(429, "Too many inputs"),
-  too_many_connections: retryableKind(429, "Too many connections"),
-  budget_exceeded: finalKind(429, "Budget exceeded"),
-  internal: finalKind(500, "Internal error"),
-  not_available: finalKind(501, "Not available"),
-  provider_error: retryableKind(502, "Provider error"),
-  mcp_error: retryableKind(502, "MCP error"),
-  sandbox_error: retryableKind(502, "Sandbox error"),
-  overloaded: retryableKind(503, "Overloaded"),
-  not_configured: finalKind(503, "Not configured"),
-  config_incomplete: finalKind(503, "Config incomplete"),
-  storage_error: retryableKind(503, "Storage error"),
-  provider_timeout: retryableKind(504, "Provider timeout"),
-};
 
 /** What is unknown, deleted or another tenant's looks the same, whoever found it missing; an address without a route has `meta`. */
 const missingProblem: Problem = {

@@ -202,13 +202,6 @@ const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate
   changeReservation(draft, threadId, markLeased(draft, threadId, lowered));
 };
 
-const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
-  tokens: a.tokens - b.tokens,
-  cost: a.cost - b.cost,
-  time: a.time - b.time,
-  calls: a.calls - b.calls,
-});
-
 const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
   draft.state.funds = { ...draft.state.funds, tenant };
 };
@@ -251,7 +244,7 @@ const adoptLease = (draft: Draft, request: LeaseRequest, { granted, until }: Giv
   const since =
     share.lease === null || request.settles === null
       ? zeroAmounts
-      : subtractAmounts(share.lease.used, request.settles.used);
+      : addAmounts(share.lease.used, request.settles.used, -1);
   const lease: Lease = { id: request.id, until, granted, used: addAmounts(since, share.owed), closed: false };
   changeTenantShare(draft, { lease, next: share.next + 1, owed: zeroAmounts, out: null });
   return lease;

@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import type { Call } from "../state/call.ts";
 import type { BackgroundCommands, EndingCommand } from "../state/records.ts";
@@ -110,7 +111,11 @@ export const recordEndTries = (draft: Draft, tried: ReadonlyMap<string, boolean>
   const untried = ending.filter(({ exec }) => !tried.has(exec));
   const failed = ending
     .filter(({ exec }) => tried.get(exec) === false)
-    .map(({ exec, tries }) => ({ exec, tries: tries + 1, at: draft.context.now + firstPause * 2 ** tries }));
+    .map(({ exec, tries }) => ({
+      exec,
+      tries: tries + 1,
+      at: draft.context.now + pauseAfter(tries, firstPause),
+    }));
   const after = (count: number): readonly EndingCommand[] => failed.filter(({ tries }) => tries === count);
   reportLiveCommands(draft, after(1), false);
   reportLiveCommands(draft, after(mostTries), true);

@@ -102,46 +102,28 @@ export const recordCall = (
   return record;
 };
 
-/** Packed histories are cached: the row is written with every commit, and most commits change no history. */
-const packedHistories = new WeakMap<readonly CallRecord[], string>();
+/** Lines of records are cached: the row is written with every commit, and most commits change no history. */
+const recordLines = new WeakMap<CallRecord, string>();
 
-const recordLine = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
-  `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
+const recordLine = (record: CallRecord): string => {
+  const { n, args, outcome, status, run, turn, changed, poll, tool } = record;
+  const line =
+    recordLines.get(record) ??
+    `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
+  recordLines.set(record, line);
+  return line;
+};
 
 /** A history is stored as a short line for each record. */
-export const packHistory = (history: readonly CallRecord[]): string => {
-  const known = packedHistories.get(history) ?? history.map(recordLine).join("\n");
-  packedHistories.set(history, known);
-  return known;
-};
+export const packHistory = (history: readonly CallRecord[]): string => history.map(recordLine).join("\n");
 
 /** The record is inserted by its number among the newest ones. */
 const insertRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
   size: number,
-): readonly CallRecord[] => {
-  const at = history.findLastIndex(({ n }) => n < record.n) + 1;
-  if (at === history.length) return appendRecord(history, record, size);
-  return [...history.slice(0, at), record, ...history.slice(at)].slice(-size);
-};
-
-/** The record is added at the end, as most are: the stored form is extended from the one before. */
-const appendRecord = (
-  history: readonly CallRecord[],
-  record: CallRecord,
-  size: number,
-): readonly CallRecord[] => {
-  const gone = Math.max(0, history.length - size + 1);
-  const longer = [...history.slice(gone), record];
-  let text = packHistory(history);
-  for (let count = 0; count < gone; count++) {
-    const end = text.indexOf("\n");
-    text = end < 0 ? "" : text.slice(end + 1);
-  }
-  packedHistories.set(longer, text === "" ? recordLine(record) : `${text}\n${recordLine(record)}`);
-  return longer;
-};
+): readonly CallRecord[] =>
+  history.toSpliced(history.findLastIndex(({ n }) => n < record.n) + 1, 0, record).slice(-size);
 
 /** The history is read back from its stored text. */
 export const unpackHistory = (text: string): readonly CallRecord[] => {

@@ -1,10 +1,10 @@
+import { createInput } from "../inputs/inputs.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import { startCalledRun } from "../run/runs.ts";
+import { startRun } from "../run/runs.ts";
 import type { Child, ChildRecord, CallerConstraints } from "../state/child.ts";
-import type { Input } from "../state/input.ts";
 import type { Thread } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
@@ -97,20 +97,16 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
   };
   draft.children.push(record);
   if (start.taskId != null) assignTask(draft, start.parent.thread, start.taskId, thread.id);
-  const input: Input = {
+  const input = createInput(draft, {
     id: `in_${thread.id}_${draft.state.nextRun}`,
     thread: thread.id,
     content: [{ type: "text", text: escapeTags(task) }],
     on_busy: "queue",
-    sender: null,
     origin: "agent",
-    status: "accepted",
-    at: now,
-    version: 1,
-  };
+  });
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
-  startCalledRun(draft, input, [...(start.told ?? []), ...given]);
+  startRun(draft, input, [...(start.told ?? []), ...given]);
   narrowDeadline(draft, thread.id);
 };
 

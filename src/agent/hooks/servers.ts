@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import type { ServerReport } from "../../tools/define-tool.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { ownEntry } from "../../chat/json.ts";
@@ -44,7 +45,7 @@ const isListDue = (
 const failedLink = (link: ServerLink, now: number): ServerLink => ({
   ...link,
   failures: link.failures + 1,
-  retryAt: now + Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(link.failures, 20)),
+  retryAt: now + pauseAfter(link.failures, firstPauseMs, longestPauseMs),
 });
 
 /** A tool is not what was approved; `pinned` is null if nothing was. */

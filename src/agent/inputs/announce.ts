@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import { textOf } from "../../chat/text.ts";
 import { isUnanswered } from "../context/answer.ts";
 import type { EndReason, RunState } from "../state/events.ts";
@@ -85,6 +86,6 @@ export const settleAnnouncement = (
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
     return appendUndelivered(draft, threadId, inputs);
-  const until = draft.context.now + backoff * 2 ** (tries.length - 1);
+  const until = draft.context.now + pauseAfter(tries.length - 1, backoff);
   thread.announce = { runs: counted, inputs, wait: { on: "retry", until } };
 };

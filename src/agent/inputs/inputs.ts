@@ -100,19 +100,21 @@ export const withdrawInput = (draft: Draft, input: Input): void => {
   emit(draft, input.thread, "input_withdrawn", { input: input.id });
 };
 
+type GivenInput = Omit<Input, "sender" | "status" | "at" | "version"> & Partial<Pick<Input, "sender">>;
+
+/** Creates an input that nobody has seen yet. */
+export const createInput = (draft: Draft, given: GivenInput): Input => ({
+  sender: null,
+  status: "accepted",
+  at: draft.context.now,
+  version: 1,
+  ...given,
+});
+
 /** A withdrawal may overtake its input, whose request is still on its way: the id is taken, so that it is refused. */
 export const closeInputId = (draft: Draft, id: string): void => {
-  draft.inputs.push({
-    id,
-    thread: "main",
-    content: [],
-    on_busy: "reject",
-    sender: null,
-    origin: "human",
-    status: "withdrawn",
-    at: draft.context.now,
-    version: 1,
-  });
+  const input = createInput(draft, { id, thread: "main", content: [], on_busy: "reject", origin: "human" });
+  draft.inputs.push({ ...input, status: "withdrawn" });
   emit(draft, "main", "input_withdrawn", { input: id });
 };
 

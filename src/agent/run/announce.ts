@@ -1,6 +1,6 @@
 import { escapeTags } from "../../chat/render.ts";
 import { childItemOf } from "../context/reports.ts";
-import { acceptInput } from "../inputs/inputs.ts";
+import { acceptInput, createInput } from "../inputs/inputs.ts";
 import type { ChildEnd, ChildRecord } from "../state/child.ts";
 import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -16,19 +16,9 @@ export const notifyThread = (
   text: string,
   more: Pick<Input, "question"> = {},
 ): void => {
-  const input: Input = {
-    id,
-    thread: threadId,
-    content: [{ type: "text", text }],
-    on_busy: "steer",
-    sender: null,
-    origin: "agent",
-    status: "accepted",
-    at: draft.context.now,
-    version: 1,
-    ...more,
-  };
-  acceptInput(draft, input);
+  const content = [{ type: "text", text } as const];
+  const given = { id, thread: threadId, content, on_busy: "steer", origin: "agent", ...more } as const;
+  acceptInput(draft, createInput(draft, given));
   startNextRun(draft, threadId);
 };
 

@@ -55,8 +55,8 @@ import { isAgentMessage } from "../state/input.ts";
 
 const longestSummary = 2_000;
 
-/** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person. */
-const startRun = (draft: Draft, input: Input): void => {
+/** A run begins with an input, and with the `before` texts ahead of it; a message of the runtime is announced to the person. */
+export const startRun = (draft: Draft, input: Input, before: readonly string[] = []): void => {
   const { light = false, output_schema: schema = null } = input;
   openRun(draft, input.thread, {
     inputs: [input.id],
@@ -64,6 +64,8 @@ const startRun = (draft: Draft, input: Input): void => {
     outputSchema: schema,
     announces: isAgentMessage(input),
   });
+  for (const text of before)
+    appendMessage(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
   applyInput(draft, input, false);
   recordRunTask(draft, input.thread);
   guardContextWindow(draft, input.thread);
@@ -77,16 +79,6 @@ const retryAnnouncement = (draft: Draft, threadId: string): void => {
     const input = findInput(draft, id);
     if (input !== undefined) rememberInput(draft, input);
   }
-};
-
-/** The run of a called agent starts with the `before` texts ahead of its task. */
-export const startCalledRun = (draft: Draft, input: Input, before: readonly string[]): void => {
-  openRun(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
-  for (const text of before)
-    appendMessage(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
-  applyInput(draft, input, false);
-  recordRunTask(draft, input.thread);
-  guardContextWindow(draft, input.thread);
 };
 
 type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;

@@ -9,12 +9,12 @@ export const budgetKinds: readonly BudgetKind[] = ["tokens", "cost", "time", "ca
 
 export const zeroAmounts: Amounts = { tokens: 0, cost: 0, time: 0, calls: 0 };
 
-/** Both amounts are added up; what `b` leaves out counts as 0. */
-export const addAmounts = (a: Amounts, b: Partial<Amounts>): Amounts => ({
-  tokens: a.tokens + (b.tokens ?? 0),
-  cost: a.cost + (b.cost ?? 0),
-  time: a.time + (b.time ?? 0),
-  calls: a.calls + (b.calls ?? 0),
+/** Adds up amounts, or subtracts them; what `b` leaves out counts as 0. */
+export const addAmounts = (a: Amounts, b: Partial<Amounts>, sign: 1 | -1 = 1): Amounts => ({
+  tokens: a.tokens + sign * (b.tokens ?? 0),
+  cost: a.cost + sign * (b.cost ?? 0),
+  time: a.time + sign * (b.time ?? 0),
+  calls: a.calls + sign * (b.calls ?? 0),
 });
 
 /** A limit bounds a kind of budget or the turns of a run. */

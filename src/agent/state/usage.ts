@@ -30,45 +30,35 @@ export const noSpending: Spending = {
   toolCalls: 0,
 };
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input: a.input + b.input,
-  output: a.output + b.output,
-  cacheRead: a.cacheRead + b.cacheRead,
-  cacheWrite: a.cacheWrite + b.cacheWrite,
-  total: a.total + b.total,
+const combineUsage = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
+  input: a.input + sign * b.input,
+  output: a.output + sign * b.output,
+  cacheRead: a.cacheRead + sign * b.cacheRead,
+  cacheWrite: a.cacheWrite + sign * b.cacheWrite,
+  total: a.total + sign * b.total,
 });
+
+export const addUsage = (a: Usage, b: Usage): Usage => combineUsage(a, b, 1);
 
 /** The last call of a thread saw a context of this many tokens. */
 export const contextTokens = (usage: Usage | null): number =>
   usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
 
-/** What `b` leaves out counts as 0. */
-export const addSpending = (a: Spending, b: Partial<Spending>): Spending => ({
-  usage: b.usage === undefined ? a.usage : addUsage(a.usage, b.usage),
-  modelCalls: a.modelCalls + (b.modelCalls ?? 0),
-  unpriced: a.unpriced + (b.unpriced ?? 0),
-  estimated: a.estimated + (b.estimated ?? 0),
-  cost: a.cost + (b.cost ?? 0),
-  time: a.time + (b.time ?? 0),
-  toolCalls: a.toolCalls + (b.toolCalls ?? 0),
+const combineSpending = (a: Spending, b: Partial<Spending>, sign: 1 | -1): Spending => ({
+  usage: b.usage === undefined ? a.usage : combineUsage(a.usage, b.usage, sign),
+  modelCalls: a.modelCalls + sign * (b.modelCalls ?? 0),
+  unpriced: a.unpriced + sign * (b.unpriced ?? 0),
+  estimated: a.estimated + sign * (b.estimated ?? 0),
+  cost: a.cost + sign * (b.cost ?? 0),
+  time: a.time + sign * (b.time ?? 0),
+  toolCalls: a.toolCalls + sign * (b.toolCalls ?? 0),
 });
 
-/** It is what was spent since an earlier sum. */
-export const spendingSince = (now: Spending, then: Spending): Spending => ({
-  usage: {
-    input: now.usage.input - then.usage.input,
-    output: now.usage.output - then.usage.output,
-    cacheRead: now.usage.cacheRead - then.usage.cacheRead,
-    cacheWrite: now.usage.cacheWrite - then.usage.cacheWrite,
-    total: now.usage.total - then.usage.total,
-  },
-  modelCalls: now.modelCalls - then.modelCalls,
-  unpriced: now.unpriced - then.unpriced,
-  estimated: now.estimated - then.estimated,
-  cost: now.cost - then.cost,
-  time: now.time - then.time,
-  toolCalls: now.toolCalls - then.toolCalls,
-});
+/** What `b` leaves out counts as 0. */
+export const addSpending = (a: Spending, b: Partial<Spending>): Spending => combineSpending(a, b, 1);
+
+/** Returns what was spent since an earlier sum. */
+export const spendingSince = (now: Spending, then: Spending): Spending => combineSpending(now, then, -1);
 
 /** The cost is unknown once a call had no price. */
 export const costOf = ({ cost, unpriced }: Pick<Spending, "cost" | "unpriced">): number | null =>

@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import type { ChangeOutcome } from "../../sandbox/contract.ts";
 import type { PendingFileChange } from "../state/files.ts";
 import type { Session } from "../state/session.ts";
@@ -105,7 +106,7 @@ export const postponeFileChange = (draft: Draft, id: string, final: boolean): vo
   if (change === undefined) return;
   const tries = change.tries + 1;
   if (!final && tries < mostTries) {
-    const until = draft.context.now + firstPause * 2 ** change.tries;
+    const until = draft.context.now + pauseAfter(change.tries, firstPause);
     return replaceChange(draft, id, { ...change, tries, until });
   }
   replaceChange(draft, id, null);

@@ -94,30 +94,6 @@ export interface StoredAnswer {
   readonly at: number;
 }
 
-/** One commit stores the next state, its events, and rows that are not part of the live state. */
-export interface Transition {
-  readonly state: Session;
-  readonly context: Pick<TransactionContext, "now">;
-  readonly events: readonly SessionEvent[];
-  readonly ledger: readonly LedgerRow[];
-  readonly edits: readonly EditRow[];
-  readonly runs: readonly RunRecord[];
-  /** If a thread has several rows, the last one holds. */
-  readonly children: readonly ChildRecord[];
-  /** These inputs left the inbox or changed in it. */
-  readonly inputs: readonly Input[];
-  readonly asks: readonly Ask[];
-  readonly blobs: readonly StoredBlob[];
-  readonly answers: readonly StoredAnswer[];
-  /** These messages left the chat and may never have been stored: they stay readable. */
-  readonly retired: readonly RetiredMessage[];
-  readonly restored: readonly RestoredMessages[];
-  /** These threads leave the live state, in their last form. */
-  readonly left: readonly Thread[];
-  /** If a key has several entries, the last one holds. */
-  readonly entries: readonly EntryChange[];
-}
-
 /** A draft owns this copy of an entity; its fields change in place, and what they hold is replaced. */
 type Editable<T> = { -readonly [field in keyof T]: T[field] };
 
@@ -136,7 +112,7 @@ export interface DraftSession extends Editable<Omit<Session, "threads">> {
   readonly threads: Record<string, DraftThread>;
 }
 
-/** Transitions change `state` in place and push rows; nothing else sees the draft before the commit. */
+/** What one commit stores: transitions change `state` in place and push rows. Nothing else sees it before the commit. */
 export interface Draft {
   readonly state: DraftSession;
   /** A crash would redo it without loss: it may wait for the next commit, unless there are rows to store. */
@@ -146,14 +122,19 @@ export interface Draft {
   readonly ledger: LedgerRow[];
   readonly edits: EditRow[];
   readonly runs: RunRecord[];
+  /** If a thread has several rows, the last one holds. */
   readonly children: ChildRecord[];
+  /** Inputs that left the inbox or changed in it. */
   readonly inputs: Input[];
   readonly asks: Ask[];
   readonly blobs: StoredBlob[];
   readonly answers: StoredAnswer[];
+  /** Messages that left the chat and may never have been stored: they stay readable. */
   readonly retired: RetiredMessage[];
   readonly restored: RestoredMessages[];
+  /** Threads that leave the live state, in their last form. */
   readonly left: Thread[];
+  /** If a key has several entries, the last one holds. */
   readonly entries: EntryChange[];
 }
 

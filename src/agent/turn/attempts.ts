@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -162,7 +163,7 @@ export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: Leas
   }
   const unanswered = run.counters.unansweredLeases + (how === "unreachable" ? 1 : 0);
   run.counters.unansweredLeases = unanswered;
-  const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (unanswered - 1));
+  const pause = how === "wait" ? sharePause : pauseAfter(unanswered - 1, 1_000, 60_000);
   pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause });
   if (unanswered >= mostUnanswered)
     run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };

@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import type { CostEstimate } from "../budgets/bounds.ts";
@@ -89,7 +90,7 @@ const retryTime = (
   { target, call: { attempt } }: EffectTry,
   { retryable, retryAfterMs = 0 }: TryFailure,
 ): number | null => {
-  const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempt - 1)));
+  const wait = Math.max(retryAfterMs, pauseAfter(attempt - 1, firstPause, longestPause));
   const failed = !retryable || attempt >= mostTries || wait > target.retry.maxWait;
   return failed ? null : draft.context.now + wait;
 };

@@ -1,3 +1,4 @@
+import { pauseAfter } from "../state/wait.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { syntheticResults, textResult } from "../../chat/results.ts";
 import { endCallAtOnce } from "../calls/finish.ts";
@@ -43,7 +44,7 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
   if (phase.at === "acting") recoverCalls(draft, threadId);
   if (phase.at !== "thinking" && phase.at !== "preparing") return;
   const dead = counters.deadAttempts + 1;
-  const until = draft.context.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
+  const until = draft.context.now + (dead < 3 ? 0 : pauseAfter(dead - 3, 1_000, 60_000));
   loseModelCall(draft, threadId, "interrupted", until);
   const attempt = phase.at === "thinking" ? phase.call.attempt + 1 : phase.attempt;
   pauseStep(draft, threadId, { on: "retry", until }, { attempt });

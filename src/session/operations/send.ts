@@ -11,6 +11,7 @@ import {
   assignInputId,
   withdrawInput,
   inboxLimits,
+  createInput,
 } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { selectEpisodes } from "../../agent/memory/episodes.ts";
@@ -166,20 +167,17 @@ export const submitInput = (
   const { draft, rules } = context;
   const mode = params.on_busy ?? rules.onBusy;
   const thread = admitInput(context, params, mode);
-  const input: Input = {
+  const input = createInput(draft, {
     id: assignInputId(draft, params.id),
     thread: thread.id,
     content: takeContent(context, thread.id, params.content),
     on_busy: mode,
     sender: params.sender ?? null,
     origin: "human",
-    status: "accepted",
-    at: draft.context.now,
-    version: 1,
     ...(params.output_schema === undefined ? {} : { output_schema: params.output_schema }),
     ...(params.light === true ? { light: true } : {}),
     ...priorEpisodesOf(context, thread, params),
-  };
+  });
   requireInboxRoom(draft, input);
   draft.state.updatedAt = draft.context.now;
   acceptInput(draft, input);
