@@ -273,10 +273,8 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     handleFailure: failed,
     contextFor: (call, remove) =>
       inTurn(async () => {
-        const [deleted, { engine, ...fetched }] = await Promise.all([
-          parts.removal.did(call),
-          fetchForCall(parts, cell, { wake, refresh }, call),
-        ]);
+        const fetching = fetchForCall(parts, cell, { wake, refresh }, call);
+        const [deleted, { engine, ...fetched }] = await Promise.all([parts.removal.did(call), fetching]);
         const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
         const context = operationContextOf(parts, cell, create, engine, call, start);
         return { ...start, ...context, ...fetched, stored, deleted, remove };
