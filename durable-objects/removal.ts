@@ -63,10 +63,7 @@ const longestPause = 3_600_000;
 const maxTries = 100;
 
 /** Returns whether the sandbox may still be there; a refusal means that there is none to remove. */
-const isUnreachable = (error: unknown): boolean =>
-  !(error instanceof SandboxError) ||
-  error.code === "exec_transport_error" ||
-  error.code === "capacity_exceeded";
+const isUnreachable = (error: unknown): boolean => !(error instanceof SandboxError) || error.isUnavailable;
 
 const tablesOf = (sql: SqlStorage): readonly string[] =>
   sql

@@ -154,7 +154,7 @@ export const createConnections = (
     closeIfExpired: (socket, seen) => {
       const { principal } = viewer(socket);
       if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-      bye(socket, 4401, "token expired", seen);
+      bye(socket, closeCodes.unauthenticated, "token expired", seen);
       return true;
     },
     forget: (socket) => flowOf(socket).forget(),

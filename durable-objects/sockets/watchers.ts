@@ -39,13 +39,6 @@ const nobody = { scopes: [] };
 /** Limits one message of a replay. */
 const replayPage = { before: Number.MAX_SAFE_INTEGER, limit: streamLimits.page, bytes: 262_144 };
 
-const deltaKinds = {
-  text: "text_delta",
-  reasoning: "reasoning_delta",
-  tool_input: "tool_input_delta",
-  tool_output: "tool_output_delta",
-} as const;
-
 const isWanted = ({ deltas, threads }: StreamFilter, kind: Delta["kind"], thread: string): boolean =>
   (deltas === "all" || (deltas === "text" && kind === "text_delta")) &&
   (threads === null || threads.includes(thread));
@@ -56,7 +49,7 @@ const takesDeltas = ({ deltas, reader }: Viewer): boolean => deltas !== "none" &
 const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly string[] =>
   items
     .open()
-    .filter(({ kind, thread }) => isWanted(filter, deltaKinds[kind], thread))
+    .filter(({ kind, thread }) => isWanted(filter, `${kind}_delta`, thread))
     .map(({ id, kind, thread, attempt, text }) =>
       JSON.stringify({ type: "item_state", item: id, kind, thread, attempt, text }),
     );

@@ -18,8 +18,7 @@ const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
     await sandbox.kill(exec);
     return true;
   } catch (error) {
-    if (!(error instanceof SandboxError)) return false;
-    return error.code !== "exec_transport_error" && error.code !== "capacity_exceeded";
+    return error instanceof SandboxError && !error.isUnavailable;
   }
 };
 

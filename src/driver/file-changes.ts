@@ -24,8 +24,7 @@ const storeFound = (
   const { id } = change;
   if (found === null) return dropFileChange(draft, id);
   if (!(found instanceof SandboxError)) return void settleFileChange(draft, change, found);
-  const passes = found.code === "exec_transport_error" || found.code === "capacity_exceeded";
-  postponeFileChange(draft, id, !passes);
+  postponeFileChange(draft, id, !found.isUnavailable);
 };
 
 /** Finds out what became of a person's change whose maker has not said it; it is not made any more after that. */

@@ -18,7 +18,7 @@ const placeFile = async (
     return changes.map(({ path: placed, op }) => ({ path: placed, op }));
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
-    if (error.code === "exec_transport_error" || error.code === "capacity_exceeded") throw error;
+    if (error.isUnavailable) throw error;
     return { path, reason: error.message };
   }
 };

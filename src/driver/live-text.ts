@@ -1,4 +1,4 @@
-import type { Delta, DeltaKind } from "../agent/state/delta.ts";
+import type { Delta } from "../agent/state/delta.ts";
 import { attemptId } from "../agent/state/model-call.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { OpenedItem } from "../agent/turn/attempts.ts";
@@ -30,12 +30,6 @@ interface StreamItem {
  * them and a timer take, each is at the socket 16 ms after it came.
  */
 const frameMs = 14;
-
-const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
-  text: "text_delta",
-  reasoning: "reasoning_delta",
-  tool_input: "tool_input_delta",
-};
 
 /** Adds a piece to its item; returns true if it is the item's first. */
 const addPiece = (items: Map<number, StreamItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
@@ -95,7 +89,7 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
     item.sent = text.length;
     host.itemGrew({ id, thread: threadId, kind, attempt, text });
     const data = text.slice(sent);
-    return [{ type: "delta", kind: deltaKinds[kind], thread: threadId, item: id, attempt, off: sent, data }];
+    return [{ type: "delta", kind: `${kind}_delta`, thread: threadId, item: id, attempt, off: sent, data }];
   };
 
   const flush = (): void => {

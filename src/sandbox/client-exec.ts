@@ -87,9 +87,6 @@ const bodyOf = (request: ExecRequest): string =>
     writable_paths: request.writablePaths,
   });
 
-const isTransport = (error: SandboxError): boolean =>
-  error.code === "exec_transport_error" || error.code === "capacity_exceeded";
-
 const sleepUnlessAborted = async (ms: number, signal: AbortSignal): Promise<void> => {
   if (ms === 0) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -124,7 +121,7 @@ function nextConnection(
 ): StartConnection | null {
   if (!(error instanceof SandboxError)) return attach;
   if (error.code === "capacity_exceeded" && sent.first) throw error;
-  if (isTransport(error)) return attach;
+  if (error.isUnavailable) return attach;
   if (error.code !== "exec_unknown" || sent.first || sent.start === null) throw error;
   return sent.sameMemory ? sent.start : null;
 }

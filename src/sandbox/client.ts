@@ -95,8 +95,7 @@ async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
     if (digest !== skills.digest)
       await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) });
   } catch (error) {
-    const passes = ["exec_transport_error", "capacity_exceeded"];
-    if (!(error instanceof SandboxError) || passes.includes(error.code)) throw error;
+    if (!(error instanceof SandboxError) || error.isUnavailable) throw error;
   }
 }
 

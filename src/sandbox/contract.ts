@@ -114,6 +114,10 @@ export class SandboxError extends Error {
     this.code = code;
     this.status = status;
   }
+  /** Is true if the sandbox was not reached or has no room now, so that the same call may succeed later. */
+  get isUnavailable(): boolean {
+    return this.code === "exec_transport_error" || this.code === "capacity_exceeded";
+  }
 }
 
 /** Options of a changing call. `key` makes it happen at most once: outcomes are kept 24 h. */

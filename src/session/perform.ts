@@ -1,3 +1,4 @@
+import { headAfter } from "../agent/transaction/draft.ts";
 import type { MigrationTarget } from "../agent/run/migrate.ts";
 import type { Session } from "../agent/state/session.ts";
 import { answersKeptMs, keepAnswer } from "../agent/transaction/answers.ts";
@@ -108,7 +109,7 @@ const performWrite = (
     const json = answerJson(answer);
     const { status } = answer;
     if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.context.now });
-    return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
+    return { ok: true, status, json, seq: headAfter(draft), replayed: false };
   });
 };
 

@@ -9,7 +9,7 @@ import type {
   ReachedLimit,
   TeamBudgets,
 } from "../state/budget.ts";
-import { fromApiAmount, limitNames, budgetKinds } from "../state/budget.ts";
+import { fromApiAmount, limitNames, budgetKinds, budgetScopes } from "../state/budget.ts";
 import { modelCallOf } from "../state/model-call.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
@@ -282,7 +282,7 @@ export const findOverspentLimit = (budgets: BudgetState, threadId: string): Reac
 export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean => {
   const said = budgets.state.threads[threadId]?.run?.said ?? [];
   return (
-    said.some((notice) => notice.startsWith("reached ") && notice.endsWith(" cost")) ||
+    budgetScopes.some((scope) => said.includes(`reached ${scope} cost`)) ||
     ownAccounts(budgets, threadId).some(({ bounds, spent }) =>
       bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
     )

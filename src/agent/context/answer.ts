@@ -22,12 +22,14 @@ export const answerOf = (
 /** It tells whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */
 export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld;
 
+/** Returns the text of a run's answer so far, whatever became of it. */
+export const answerText = ({ chat }: Thread, run: Run): string =>
+  answerOf(chat, run)
+    .map(({ parts }) => textOf(parts))
+    .join("");
+
 export const finalText = (thread: Thread, run: Run): string =>
-  isUnanswered(run)
-    ? ""
-    : answerOf(thread.chat, run)
-        .map(({ parts }) => textOf(parts))
-        .join("");
+  isUnanswered(run) ? "" : answerText(thread, run);
 
 /** Something else was asked for: what was said so far, even if it was cut off, is no piece of the next answer. */
 export const beginAnswer = (draft: Draft, threadId: string): void => {

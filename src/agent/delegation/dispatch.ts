@@ -16,7 +16,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
 import { childId, stripIds } from "../transaction/ids.ts";
 import type { GraphOutcome, ResolveAgent } from "./graph.ts";
-import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph } from "./graph.ts";
+import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph, isOpenState } from "./graph.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./plan.ts";
 import { startChild, findChildRecord } from "./start.ts";
 import { parkCallOnChildren } from "./wait.ts";
@@ -70,8 +70,6 @@ const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphR
   nodes: { ...run.nodes, [id]: { ...(ownEntry(run.nodes, id) ?? pendingNode), ...change } },
 });
 
-const isNodeOpen = ({ state }: GraphNode): boolean => state === "pending" || state === "running";
-
 const nodeStateOf = (run: GraphRun, id: string): GraphState => ownEntry(run.nodes, id)?.state ?? "pending";
 
 /** A task has ended: the stream is notified and, if the team is configured so, the chat. */
@@ -83,7 +81,7 @@ const settleNode = (
 ): GraphRun => {
   const next = withNode(run, id, change);
   const all = Object.values(next.nodes);
-  const done = all.filter((node) => !isNodeOpen(node)).length;
+  const done = all.filter(({ state }) => !isOpenState(state)).length;
   const task = { id, agent, state: nodeStateOf(next, id) };
   emit(draft, run.thread, "dispatch_progress", { done, total: all.length, task }, { call: run.call });
   return addProgress(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
@@ -116,7 +114,7 @@ const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
 /** A settled task has this outcome; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
   const node = ownEntry(run.nodes, id);
-  if (node === undefined || isNodeOpen(node)) return null;
+  if (node === undefined || isOpenState(node.state)) return null;
   const record = node.child === null ? null : findChildRecord(draft, node.child);
   const { state, ms } = node;
   if (record?.end == null) return { state, ms, text: node.reason ?? "its record is lost" };

@@ -49,7 +49,7 @@ export const ancestorsOf = (
   return found;
 };
 
-const isOpenState = (state: GraphState): boolean => state === "pending" || state === "running";
+export const isOpenState = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
  * A task starts when its dependencies have settled; one that depends, directly or not, on a blocking task that did

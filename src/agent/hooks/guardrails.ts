@@ -1,6 +1,5 @@
-import { textOf } from "../../chat/text.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
-import { answerOf, isUnanswered } from "../context/answer.ts";
+import { answerOf, isUnanswered, answerText } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { formatCompletion } from "../context/reports.ts";
 import { applyGuardrail, removeLeaks } from "../definition/guard.ts";
@@ -78,11 +77,6 @@ const replaceReport = (
   if (failed) withholdAnswer(draft, threadId, text);
 };
 
-const lastAnswerText = (draft: Draft, threadId: string): string =>
-  answerOf(threadOf(draft, threadId).chat, runOf(draft, threadId))
-    .map(({ parts }) => textOf(parts))
-    .join("");
-
 /** A terminal call leaves a report, or else the text beside it, as the answer; a hand-over leaves none. */
 const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer => {
   const { completion = null, handover = null } = threadOf(draft, threadId).child ?? {};
@@ -92,7 +86,7 @@ const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer => {
       text: formatCompletion(completion),
       replace: (text, failed) => replaceReport(draft, threadId, completion, text, failed),
     };
-  const text = handover === null ? lastAnswerText(draft, threadId) : "";
+  const text = handover === null ? answerText(threadOf(draft, threadId), runOf(draft, threadId)) : "";
   return { name: "answer", text, replace: (instead) => withholdAnswer(draft, threadId, instead) };
 };
 
@@ -103,7 +97,7 @@ const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "termin
   if (reason === "terminal_tool") return findTerminalAnswer(draft, threadId);
   return {
     name: "answer",
-    text: lastAnswerText(draft, threadId),
+    text: answerText(threadOf(draft, threadId), runOf(draft, threadId)),
     replace: (text) => {
       dropAnswer(draft, threadId);
       appendReplacement(draft, threadId, text);
@@ -115,7 +109,7 @@ const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "termin
 const guardAside = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null || (child.completion === null && child.handover === null)) return;
-  const aside = lastAnswerText(draft, threadId);
+  const aside = answerText(threadOf(draft, threadId), runOf(draft, threadId));
   if (removeLeaks(agentOf(draft, threadId).guardrails, aside) !== aside)
     withholdAnswer(draft, threadId, null);
 };

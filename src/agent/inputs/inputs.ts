@@ -12,7 +12,7 @@ import type { Input } from "../state/input.ts";
 import { isAgentMessage } from "../state/input.ts";
 import { steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, runOf, threadOf, nextMessageId } from "../transaction/draft.ts";
 import { beginAnswer } from "../context/answer.ts";
 
 /** These transitions accept, apply, withdraw or return inputs. */
@@ -78,8 +78,7 @@ const makeWay = (draft: Draft, threadId: string): void => {
 export const applyInput = (draft: Draft, input: Input, steering: boolean): void => {
   leaveInbox(draft, input, "applied");
   appendEpisodes(draft, input);
-  const { nextPos } = threadOf(draft, input.thread);
-  const message = `msg_${input.thread}_${nextPos}`;
+  const message = nextMessageId(threadOf(draft, input.thread));
   emit(draft, input.thread, "input_applied", { input: input.id, message });
   if (steering) emit(draft, input.thread, "steering_injected", { input: input.id, message });
   const stored = appendMessage(draft, input.thread, {

@@ -22,7 +22,9 @@ export type LimitKind = BudgetKind | "turns";
 
 const limitKinds: readonly LimitKind[] = [...budgetKinds, "turns"];
 
-export type BudgetScope = "run" | "session" | "tenant";
+export const budgetScopes = ["run", "session", "tenant"] as const;
+
+export type BudgetScope = (typeof budgetScopes)[number];
 
 /** Limits have these names in YAML and in the API. */
 export const limitNames = {

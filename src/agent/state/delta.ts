@@ -1,6 +1,6 @@
 import type { Purpose } from "../../model/completer.ts";
 
-export type DeltaKind = "text_delta" | "reasoning_delta" | "tool_input_delta" | "tool_output_delta";
+type DeltaKind = "text_delta" | "reasoning_delta" | "tool_input_delta" | "tool_output_delta";
 
 /** A delta is a live piece of an open item: never stored, superseded by the event that closes the item. */
 export interface Delta {

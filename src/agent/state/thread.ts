@@ -12,6 +12,22 @@ import { isDue } from "./wait.ts";
 
 /** These helpers read the threads of a session and their hierarchy. */
 
+/** The fields of a thread in which nothing was said, or whose chat was cleared. */
+export const emptyChat = {
+  chat: [],
+  tokens: 0,
+  removed: 0,
+  lastHidden: [],
+  lastUsage: null,
+  previousNewest: null,
+  firstInput: null,
+  warnedUtilization: false,
+  effects: {},
+  history: [],
+  guards: {},
+  files: noFiles,
+} satisfies Partial<Thread>;
+
 /** A new thread has not begun any work. */
 export const newThread = (
   id: string,
@@ -20,24 +36,13 @@ export const newThread = (
 ): Thread => ({
   id,
   agent,
-  chat: [],
-  tokens: 0,
-  removed: 0,
-  lastHidden: [],
+  ...emptyChat,
   seen: -1,
   nextPos: 0,
   inbox: [],
   run: null,
   calls: 0,
-  lastUsage: null,
-  previousNewest: null,
-  firstInput: null,
-  warnedUtilization: false,
-  effects: {},
-  history: [],
   recordMarks: { next: 1, input: 1, compaction: null },
-  guards: {},
-  files: noFiles,
   announce: null,
   lastRun: null,
   ...called,

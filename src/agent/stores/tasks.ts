@@ -11,7 +11,7 @@ import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/entries.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, callOf, draftCallsOf, emit } from "../transaction/draft.ts";
+import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { changeBoard, releaseBoard, findChangedTasks } from "./board.ts";
 
@@ -57,7 +57,7 @@ const writeStoreEntry = (
 ): number => {
   const { store, key, value } = entry;
   const op = value === undefined ? "delete" : "set";
-  const revision = draft.state.head + draft.events.length + 1;
+  const revision = headAfter(draft) + 1;
   emit(draft, author.thread, "store_changed", { store, key, op }, authorScope(author));
   writeEntry(draft, store, key, value, revision);
   return revision;

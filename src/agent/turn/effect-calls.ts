@@ -16,7 +16,7 @@ import type { EffectCall } from "../definition/effect.ts";
 import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
 import type { ModelCall } from "../state/model-call.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf } from "../transaction/draft.ts";
+import { runOf, headAfter } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./reached-limits.ts";
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
@@ -37,7 +37,7 @@ export const startEffectCall = (
   const { [key]: tries = 0 } = phase.memo;
   const attempt = typeof tries === "number" ? tries + 1 : 1;
   const facts = { purpose: "compaction", target, attempt, input: estimate.input } as const;
-  const place = { waited: phase.ticket, name: `effect.${draft.state.head + draft.events.length}` };
+  const place = { waited: phase.ticket, name: `effect.${headAfter(draft)}` };
   const start = { ...facts, messages: 1, tools: 0, ...place };
   const call = startModelCall(draft, threadId, start, check.hold);
   runOf(draft, threadId).phase = { ...phase, call, ticket: null };

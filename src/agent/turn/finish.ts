@@ -1,11 +1,10 @@
 import type { ToolCallPart } from "../../chat/message.ts";
 import { textResult } from "../../chat/results.ts";
-import { textOf } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
 import { grantsOf, placeOf } from "../calls/judge.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
-import { answerOf } from "../context/answer.ts";
+import { answerText } from "../context/answer.ts";
 import { numberCalls } from "../context/history.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";
 import { guardAnswer } from "../hooks/guardrails.ts";
@@ -89,16 +88,29 @@ const handleEmptyReply = (draft: Draft, threadId: string): void => {
   else failRun(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };
 
-/** Calls of a cut reply are answered without running. Returns whether that happened too often. */
-const answerCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
-  for (const call of calls) {
-    const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
+/** Adds results of calls that did not run, since their reply was cut. */
+const appendUnrun = (
+  draft: Draft,
+  threadId: string,
+  calls: readonly ToolCallPart[],
+  say: (name: string) => string,
+): void => {
+  for (const call of calls)
     appendMessage(draft, threadId, {
       role: "tool",
       origin: "agent",
-      parts: [textResult(call, "error", text)],
+      parts: [textResult(call, "error", `truncated: ${say(call.name)}`)],
     });
-  }
+};
+
+/** Calls of a cut reply are answered without running. Returns whether that happened too often. */
+const answerCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
+  appendUnrun(
+    draft,
+    threadId,
+    calls,
+    (name) => `the reply ended before it was complete, so ${name} was not run. Send the call again, shorter.`,
+  );
   emit(draft, threadId, "error", {
     code: "output_truncated",
     message: "a reply with tool calls was cut off; none was run",
@@ -138,9 +150,7 @@ const handleCutText = (draft: Draft, threadId: string): void => {
 /** It lists what of the answer does not fit the run's schema. */
 export const findOutputProblems = (draft: Draft, threadId: string): readonly string[] => {
   const run = runOf(draft, threadId);
-  const text = answerOf(threadOf(draft, threadId).chat, run)
-    .map(({ parts }) => textOf(parts))
-    .join("");
+  const text = answerText(threadOf(draft, threadId), run);
   return agentOf(draft, threadId).checkOutput(text, run.outputSchema);
 };
 
@@ -277,11 +287,5 @@ export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
 
 /** Each call of a reply that is not continued gets a result without having run. */
 const appendTruncatedResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
-  const text = "truncated: the reply was not completed; this did not run.";
-  for (const call of calls)
-    appendMessage(draft, threadId, {
-      role: "tool",
-      origin: "agent",
-      parts: [textResult(call, "error", text)],
-    });
+  appendUnrun(draft, threadId, calls, () => "the reply was not completed; this did not run.");
 };

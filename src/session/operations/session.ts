@@ -5,10 +5,9 @@ import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf, sessionStatusOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
 import { noFunds } from "../../agent/state/budget.ts";
-import { noFiles } from "../../agent/state/files.ts";
 import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
-import { newThread } from "../../agent/state/thread.ts";
+import { newThread, emptyChat } from "../../agent/state/thread.ts";
 import { noSpending } from "../../agent/state/usage.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import {
@@ -336,19 +335,8 @@ export const clearOperation = defineWrite({
           by: "clear",
         });
       }
-      thread.chat = [];
-      thread.tokens = 0;
-      thread.removed = 0;
-      thread.firstInput = null;
-      thread.lastUsage = null;
-      thread.previousNewest = null;
-      thread.warnedUtilization = false;
       recordEffects(draft, id, {});
-      thread.effects = {};
-      thread.history = [];
-      thread.guards = {};
-      thread.files = noFiles;
-      thread.compact = null;
+      assign(thread, { ...emptyChat, compact: null });
       delete thread.lastEnd;
     }
     draft.state.spentBefore = draft.state.spent;
