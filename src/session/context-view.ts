@@ -97,13 +97,13 @@ const partText = (part: Message["parts"][number]): string => {
 };
 
 /** Names the calls that a message asks for or answers, so that a result can be shown with its arguments. */
-const callsIn = ({ parts }: Message): readonly Json[] =>
-  parts.flatMap((part): readonly Json[] => {
+const callsIn = ({ parts }: Message) =>
+  parts.flatMap((part): readonly { readonly id: string; readonly tool: string; readonly args?: string }[] => {
     if (part.type === "tool_call") return [{ id: part.id, tool: part.name, args: part.args }];
     return part.type === "tool_result" ? [{ id: part.call, tool: part.name }] : [];
   });
 
-const messageView = (message: Message): Json => ({
+const messageView = (message: Message) => ({
   id: message.id,
   pos: message.pos,
   role: message.role,
@@ -199,13 +199,13 @@ const changesOf = (before: CallWithChat | null, now: CallWithChat): readonly Con
 };
 
 /** Lists tools that the call did not have, with the effect that removed each. */
-const hiddenTools = (saw: ContextSnapshot | undefined): readonly Json[] =>
+const hiddenTools = (saw: ContextSnapshot | undefined) =>
   (saw?.hidden ?? []).map((name, at) => ({ name, by: saw?.hiders?.[at] ?? null }));
 
 /** Counts the tokens of a request apart from its messages. */
 const otherTokensOf = ({ row, chat }: CallWithChat): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
 
-const hiddenView = (chat: PastChat): readonly Json[] =>
+const hiddenView = (chat: PastChat) =>
   chat.gone.map((gone) => {
     const { message, edit, cause } = gone;
     const { effect, reason } = removalAuthor(gone);
@@ -224,19 +224,19 @@ const hiddenView = (chat: PastChat): readonly Json[] =>
   });
 
 /** Says what a call used; a call without a token told nobody what it used. */
-const spentView = ({ spent }: RecordedCall): { readonly [key: string]: Json } => {
+const spentView = ({ spent }: RecordedCall) => {
   const isKnown = spent !== undefined && spent.usage.total > 0;
   const { usage, cost, estimated } = isKnown ? spent : { usage: null, cost: null, estimated: false };
   return { usage: usage === null ? null : { ...usage }, cost_usd: toUsd(cost), estimated };
 };
 
-const callView = (row: RecordedCall, index: number): Json => {
+const callView = (row: RecordedCall, index: number) => {
   const { purpose, attempt, outcome, provider, model, at } = row;
   return { call: index + 1, purpose, attempt, outcome, provider, model, at, ...spentView(row) };
 };
 
 /** Names the call that the changes are against; null for the first of a thread. */
-const beforeView = (before: CallWithChat | null): Json =>
+const beforeView = (before: CallWithChat | null) =>
   before === null ? null : { run: before.row.run, turn: before.row.turn, size: before.row.saw?.size ?? 0 };
 
 /** Builds the API's view with all calls of its turn; `verified` means that the rebuilt request has the sent hash. */
@@ -246,7 +246,7 @@ export const contextView = (
   now: CallWithChat,
   request: ModelRequest,
   verified: boolean | null,
-): { readonly [key: string]: Json } => {
+) => {
   const { row, chat } = now;
   const { system, tools, toolChoice, maxTokens, temperature, topP, reasoning, responseFormat } = request;
   return {
@@ -277,20 +277,16 @@ export const contextView = (
     hidden: hiddenView(chat),
     hidden_tools: hiddenTools(row.saw),
     before: beforeView(before),
-    changes: changesOf(before, now) as unknown as Json,
+    changes: changesOf(before, now).map((change) => ({ ...change })),
     verified,
   };
 };
 
-/** The functions below render a context view for people, with one line per message and one per change. */
+type ContextView = ReturnType<typeof contextView>;
 
-type JsonFields = Readonly<Record<string, Json>>;
-
-const toFieldList = (value: Json | undefined): readonly JsonFields[] =>
-  Array.isArray(value) ? (value as JsonFields[]) : [];
-
-const toText = (value: Json | undefined): string =>
-  typeof value === "string" ? value : JSON.stringify(value ?? null);
+type ViewItem<Key extends keyof ContextView> = ContextView[Key] extends readonly (infer Item)[]
+  ? Item
+  : never;
 
 const lineWidth = 96;
 
@@ -299,76 +295,59 @@ const toLine = (value: string): string => {
   return flat.length <= lineWidth ? flat : `${flat.slice(0, lineWidth - 1).trimEnd()}…`;
 };
 
-const messageLine = ({
-  id,
-  role,
-  state,
-  by,
-  tokens,
-  original_tokens: whole,
-  text: said,
-}: JsonFields): string => {
-  const size = tokens === whole ? toText(tokens) : `${toText(tokens)} of ${toText(whole)}`;
-  const how = by === null || by === undefined ? toText(state) : `${toText(state)} by ${toText(by)}`;
-  return `  ${toText(id)}  ${toText(role)}, ${how}, ${size} tokens\n      ${toLine(toText(said))}`;
+const byText = (what: string, by: string | null): string => (by === null ? what : `${what} by ${by}`);
+
+const messageLine = (message: ViewItem<"messages">): string => {
+  const { id, role, state, by, tokens, original_tokens: whole, text } = message;
+  const size = tokens === whole ? `${tokens}` : `${tokens} of ${whole}`;
+  return `  ${id}  ${role}, ${byText(state, by)}, ${size} tokens\n      ${toLine(text)}`;
 };
 
-const changeLine = ({ effect, edit, messages, tokens_saved: saved }: JsonFields): string => {
-  const count = Array.isArray(messages) ? messages.length : 0;
-  const tokens = typeof saved === "number" ? -saved : 0;
-  const who = effect === null ? "" : `${toText(effect)}: `;
-  return `  ${who}${toText(edit)} ${count} message${count === 1 ? "" : "s"}, ${tokens > 0 ? "+" : ""}${tokens} tokens`;
+const changeLine = ({ effect, edit, messages, tokens_saved }: ContextChange): string => {
+  const count = messages.length;
+  const who = effect === null ? "" : `${effect}: `;
+  const tokens = `${tokens_saved < 0 ? "+" : ""}${-tokens_saved}`;
+  return `  ${who}${edit} ${count} message${count === 1 ? "" : "s"}, ${tokens} tokens`;
 };
 
-const toolNames = (value: Json | undefined): string =>
-  toFieldList(value)
-    .map(({ name }) => toText(name))
-    .join(", ");
+const hiddenLine = ({ id, role, tokens, why }: ViewItem<"hidden">): string =>
+  `  ${id}  ${role}, ${tokens} tokens, ${why}`;
 
 /** Lists the calls of a turn that has several. */
-const callLines = (view: JsonFields): readonly string[] => {
-  const calls = toFieldList(view["calls"]);
+const callLines = ({ call, calls }: ContextView): readonly string[] => {
   if (calls.length < 2) return [];
-  const each = calls.map(({ call, purpose, outcome }) =>
-    [toText(call), ...(purpose === "repair" ? ["repair"] : []), toText(outcome)].join(" "),
+  const each = calls.map(({ call: n, purpose, outcome }) =>
+    [n, ...(purpose === "repair" ? ["repair"] : []), outcome].join(" "),
   );
-  return [`call ${toText(view["call"])} of ${calls.length}: ${each.join(", ")}`];
+  return [`call ${call} of ${calls.length}: ${each.join(", ")}`];
 };
 
 const formatSection = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : ["", title, ...lines];
 
-const verificationTexts: Readonly<Record<string, string>> = {
-  true: "these are the bytes that were sent",
-  false: "the bytes differ from those that were sent: the definition has changed since",
+const verificationText = (verified: boolean | null): string => {
+  if (verified === null) return "not verified";
+  return verified
+    ? "these are the bytes that were sent"
+    : "the bytes differ from those that were sent: the definition has changed since";
 };
 
-const hiddenTool = ({ name, by }: JsonFields): string =>
-  by === null ? toText(name) : `${toText(name)} by ${toText(by)}`;
-
-/** Renders what `contextView` returns. */
-export const formatContextView = (view: JsonFields): string => {
-  const hidden = toFieldList(view["hidden"]);
-  const outcome = toText(view["outcome"]);
-  const removed = toFieldList(view["hidden_tools"]).map(hiddenTool).join(", ");
+/** Renders a context view for people, with one line per message and one per change. */
+export const formatContextView = (view: ContextView): string => {
+  const { run, turn, agent, provider, model, outcome, size, window, before } = view;
+  const removed = view.hidden_tools.map(({ name, by }) => byText(name, by)).join(", ");
   return [
-    `${toText(view["run"])}, turn ${toText(view["turn"])}: ${toText(view["agent"])} on ${toText(view["provider"])}/${toText(view["model"])}${outcome === "ok" ? "" : `, ${outcome}`}`,
+    `${run}, turn ${turn}: ${agent} on ${provider}/${model}${outcome === "ok" ? "" : `, ${outcome}`}`,
     ...callLines(view),
-    `${toText(view["size"])} of ${toText(view["window"])} tokens; ${verificationTexts[toText(view["verified"])] ?? "not verified"}`,
-    `tools: ${toolNames(view["tools"])}${removed === "" ? "" : ` (taken out: ${removed})`}`,
+    `${size} of ${window} tokens; ${verificationText(view.verified)}`,
+    `tools: ${view.tools.map(({ name }) => name).join(", ")}${removed === "" ? "" : ` (taken out: ${removed})`}`,
     ...formatSection(
-      view["before"] === null ? "came with this first call" : "changed since the call before",
-      toFieldList(view["changes"]).map(changeLine),
+      before === null ? "came with this first call" : "changed since the call before",
+      view.changes.map(changeLine),
     ),
-    ...formatSection("system prompt", [`      ${toLine(toText(view["system"]))}`]),
-    ...formatSection("messages", toFieldList(view["messages"]).map(messageLine)),
-    ...formatSection(
-      "out of view, still stored",
-      hidden.map(
-        ({ id, role, why, tokens }) =>
-          `  ${toText(id)}  ${toText(role)}, ${toText(tokens)} tokens, ${toText(why)}`,
-      ),
-    ),
+    ...formatSection("system prompt", [`      ${toLine(view.system)}`]),
+    ...formatSection("messages", view.messages.map(messageLine)),
+    ...formatSection("out of view, still stored", view.hidden.map(hiddenLine)),
     "",
   ].join("\n");
 };
