@@ -23,7 +23,7 @@ import { messageKey, resultOf, resultPlaces } from "./results.ts";
 export interface EventSources {
   readonly threads: Readonly<Record<string, Thread>>;
   readonly written: WrittenMessages;
-  /** These are the texts of the messages in events. */
+  /** The texts of the messages in events. */
   readonly messages: EventTexts["messages"];
 }
 

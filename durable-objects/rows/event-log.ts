@@ -27,7 +27,7 @@ export interface LogChange extends LogPlace {
 
 /** Holds the events of a commit, or a part of them, with serialised rows of the ledger and of edits. */
 export interface LogRow {
-  /** This is the number of the first event. */
+  /** The number of the first event. */
   readonly first: number;
   readonly at: number;
   readonly events: readonly EventText[];

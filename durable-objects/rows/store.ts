@@ -96,9 +96,9 @@ const writeServerTools = (sql: SqlStorage, before: Session | null, { serverTools
 interface CommitTarget {
   readonly sql: SqlStorage;
   readonly messages: EventTexts["messages"];
-  /** These messages have been written so far. */
+  /** Messages that have been written so far. */
   readonly written: Map<string, Message>;
-  /** These messages have rows and come back into the view. */
+  /** Messages that have rows and come back into the view. */
   readonly restored: ReadonlySet<string>;
 }
 

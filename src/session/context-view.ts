@@ -26,7 +26,7 @@ interface RemovedMessage {
 /** Describes a model call from the ledger, or the one under way. */
 export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
   readonly outcome: LedgerRow["outcome"] | "in_flight";
-  /** It is absent while the call is under way. */
+  /** Absent while the call is under way. */
   readonly spent?: Pick<LedgerRow, "usage" | "estimated" | "cost">;
   readonly saw?: ContextSnapshot;
 };

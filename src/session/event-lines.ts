@@ -64,9 +64,9 @@ const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
 /** Holds the pieces of an event's line, without what the commit adds to it. */
 export interface EventText {
   readonly type: string;
-  /** These fields are shared by most events of a commit: the thread, its agent, the run and the turn. */
+  /** Fields that are shared by most events of a commit: the thread, its agent, the run and the turn. */
   readonly scope: string;
-  /** These fields are the event's own; the text is empty or begins with a comma. */
+  /** The event's own fields; the text is empty or begins with a comma. */
   readonly own: string;
   readonly data: string;
 }
@@ -153,7 +153,7 @@ export interface LoggedEvent {
   readonly seq: number;
   readonly type: string;
   readonly thread: string;
-  /** This is the length of its texts in the log, where content that stands in other rows is left out. */
+  /** The length of its texts in the log, where content that stands in other rows is left out. */
   readonly length: number;
   readonly line: () => string;
 }

@@ -140,7 +140,7 @@ export interface CostEstimate {
   readonly output: number;
   /** Reasoning may take this many tokens beside the reply. */
   readonly thinking: number;
-  /** It is the worst-case price of so many output tokens, in 10⁻⁹ USD; null if it is not known. */
+  /** The worst-case price of so many output tokens, in 10⁻⁹ USD; null if it is not known. */
   readonly price: (output: number) => number | null;
 }
 
@@ -223,7 +223,7 @@ const findUnpricedLimit = (
 const findGravest = (found: readonly ReachedLimit[]): ReachedLimit | undefined =>
   found.find(({ ask }) => !ask) ?? found[0];
 
-/** It checks whether every account of a thread allows a model call, and how long its reply may be. */
+/** Checks whether every account of a thread allows a model call, and how long its reply may be. */
 export const checkBudget = (budgets: BudgetState, threadId: string, estimate: CostEstimate): BudgetCheck => {
   const accounts = accountsOf(budgets, threadId);
   const refused = findUnpricedLimit(accounts, budgets, threadId, estimate);
@@ -247,11 +247,11 @@ export const checkBudget = (budgets: BudgetState, threadId: string, estimate: Co
   return waits ? { is: "wait" } : { is: "free", hold: createReservation(estimate, output) };
 };
 
-/** These are the accounts of a thread's own run and its session. */
+/** The accounts of a thread's own run and its session. */
 const ownAccounts = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] =>
   accountsOf(budgets, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
 
-/** It says why no further call may be dispatched; null if one may. */
+/** Says why no further call may be dispatched; null if one may. */
 export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null => {
   const found = accountsOf(budgets, threadId).flatMap((account) =>
     account.bounds
@@ -261,7 +261,7 @@ export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLi
   return findGravest(found) ?? findLeasedCallLimit(budgets, threadId);
 };
 
-/** It finds whether the lease has no calls left; a lease request made beforehand would have renewed them. */
+/** Finds whether the lease has no calls left; a lease request made beforehand would have renewed them. */
 const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string): ReachedLimit | null => {
   const bound = context.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
@@ -278,7 +278,7 @@ export const findOverspentLimit = (budgets: BudgetState, threadId: string): Reac
       .map((bound) => createReachedLimit(account, bound, 0)),
   )[0] ?? null;
 
-/** It tells whether a run exceeded a cost limit of its own or its session, or ended for one. */
+/** Returns whether a run exceeded a cost limit of its own or its session, or ended for one. */
 export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean => {
   const said = budgets.state.threads[threadId]?.run?.said ?? [];
   return (

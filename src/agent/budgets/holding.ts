@@ -4,7 +4,7 @@ import { budgetKinds } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
 import { applyRaises, sessionBounds } from "./bounds.ts";
 
-/** These bounds are configured: of a run of the session's agent, and of the team. */
+/** The configured bounds of a run of the session's agent, and of the team. */
 export interface ConfiguredBounds {
   readonly run: readonly Bound[];
   readonly team: TeamBudgets;

@@ -45,7 +45,7 @@ export interface LeaseRequest {
   readonly limits: LeaseAmounts;
   /** The calls under way may cost this at worst. */
   readonly need: LeaseAmounts;
-  /** They cost at least this. */
+  /** The least that they cost. */
   readonly least: LeaseAmounts;
   readonly settles: SettledLease | null;
 }
@@ -104,7 +104,7 @@ const isEnough = (kind: BudgetKind, left: number, given: number, hold: BudgetRes
   return given === 0 || left >= (given >= leasedCalls ? leastCallsLeft : 1);
 };
 
-/** It tells whether the lease covers what a thread's call reserves, or none of it is bounded. */
+/** Returns whether the lease covers what a thread's call reserves, or none of it is bounded. */
 const isCovered = (
   state: Session,
   bounds: readonly Bound[],

@@ -12,7 +12,7 @@ import type { BudgetCheck } from "./bounds.ts";
 import { lineageOf } from "./bounds.ts";
 import { checkTurnBudget } from "./estimate-cost.ts";
 
-/** These limits forbid a thread to make its next model call. */
+/** This file checks the limits that forbid a thread to make its next model call. */
 
 /** A run may have this many turns, as a person allowed them; 0 means any number. */
 export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
@@ -79,7 +79,7 @@ interface ExhaustedBudget {
   readonly until: number | null;
 }
 
-/** It says why a thread's next run could not ask its model, even after a raise; null if it could. */
+/** Says why a thread's next run could not ask its model, even after a raise; null if it could. */
 export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBudget | null => {
   const { out } = draft.state.funds.tenant;
   if (out !== null && draft.context.now < out.until) return { scope: "tenant", ...out };

@@ -86,7 +86,7 @@ export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used 
   }
 };
 
-/** It says why a run cannot go on, as a sentence that begins with the limit's key. */
+/** Says why a run cannot go on, as a sentence that begins with the limit's key. */
 export const describeLimit = ({ scope, kind, limit, spent: used, least, unpriced }: ReachedLimit): string => {
   if (unpriced !== undefined)
     return `max_cost_usd: the price of ${unpriced} is not known, and budgets.unknown_price is refuse; set models.${unpriced}.price`;
@@ -143,7 +143,7 @@ export const raiseLimit = (
   draft.state.funds = { ...funds, raised: { ...funds.raised, [kind]: most } };
 };
 
-/** It is reported once per session that a model without a price counts only tokens under a written cost limit. */
+/** Reports, once per session, that a model without a price counts only tokens under a written cost limit. */
 export const reportUnpricedModel = (draft: Draft, threadId: string, model: string): void => {
   const bounds = [
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),

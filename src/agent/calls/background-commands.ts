@@ -36,7 +36,7 @@ export const recordCommands = (
   changeCommands(draft, { running: [...running, ...begun] });
 };
 
-/** It tells whether a background command may be changing the workspace. */
+/** Returns whether a background command may be changing the workspace. */
 export const hasRunningCommands = ({ commands = null }: Session, now: number): boolean =>
   commands !== null && (commands.ending.length > 0 || commands.running.some(({ until }) => until > now));
 
@@ -46,14 +46,14 @@ const execOf = ({ memo }: Call): readonly string[] =>
     ? [memo["exec"]]
     : [];
 
-/** It tells whether a call's command may be alive though the call is ending or has ended. */
+/** Returns whether a call's command may be alive though the call is ending or has ended. */
 const isCutOff = ({ status, outcome }: Call): boolean =>
   status !== "done" || outcome?.result.status === "cancelled";
 
 /** The command of a call that may not go on is ended. */
 export const stopCommand = (draft: Draft, call: Call): void => stopExecs(draft, execOf(call));
 
-/** These commands are ended. */
+/** Ends commands. */
 export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   const { ending } = draft.state.commands ?? noBackgroundCommands;
   const added = new Set(cut).difference(new Set(ending.map(({ exec }) => exec)));

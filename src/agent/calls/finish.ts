@@ -143,11 +143,11 @@ const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallS
   if (settlement.changes !== undefined) counters.files = applyFileChanges(counters.files, settlement.changes);
 };
 
-/** It tells whether a call waits for an answer to its own question. */
+/** Returns whether a call waits for an answer to its own question. */
 const isQuestion = ({ plan, wait }: Call): boolean =>
   wait?.on === "ask" ? plan.client !== true : isForCaller(wait);
 
-/** It tells whether a call was executed: its tool, its client or the session began what it asks. */
+/** Returns whether a call was executed: its tool, its client or the session began what it asks. */
 const wasExecuted = (call: Call, { cached, result: { status } }: CallSettlement): boolean => {
   if (cached || call.startedAt === null || status === "denied" || status === "skipped") return false;
   return status !== "cancelled" || !isQuestion(call);
@@ -164,7 +164,7 @@ export const recordEdit = (draft: Draft, threadId: string): void => {
 const changedFiles = ({ changes = [], result }: CallSettlement): boolean =>
   changes.length > 0 && result.status === "ok";
 
-/** It tells whether a call may have changed files that nobody names: it ran a command. */
+/** Returns whether a call may have changed files that nobody names: it ran a command. */
 const mayHaveChanged = (tool: Tool | undefined, { changes }: CallSettlement): boolean =>
   changes === undefined && tool?.does?.includes("exec") === true;
 

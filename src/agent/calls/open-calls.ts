@@ -37,7 +37,7 @@ const isSkippable = (call: Call): boolean => {
   return wait?.on === "ask" || isForCaller(wait);
 };
 
-/** It tells whether a call goes on by itself: its tool runs, or will again, or its children do. */
+/** Returns whether a call goes on by itself: its tool runs, or will again, or its children do. */
 const isOngoing = (call: Call): boolean =>
   call.status === "running" ||
   willRunAgain(call) ||
@@ -47,7 +47,7 @@ const isOngoing = (call: Call): boolean =>
 const askKindOf = ({ state }: Draft, { wait }: Call): Ask["kind"] | undefined =>
   wait?.on === "ask" ? state.asks[wait.ask]?.kind : undefined;
 
-/** It tells whether the tool of an open call may have acted; a call that only asked a question has not. */
+/** Returns whether the tool of an open call may have acted; a call that only asked a question has not. */
 const hasActed = (draft: Draft, call: Call): boolean => {
   const { status, attempts, wait } = call;
   if (status === "running") return true;

@@ -19,7 +19,7 @@ export const answerOf = (
   return said.slice(from + 1);
 };
 
-/** It tells whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */
+/** Returns whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */
 export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld;
 
 /** Returns the text of a run's answer so far, whatever became of it. */

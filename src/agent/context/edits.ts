@@ -19,7 +19,7 @@ import {
 
 /** An effect changes what the model sees only through these edits. Originals stay stored. */
 
-/** These counts sum up a list of edits. */
+/** The sums of a list of edits. */
 interface EditCounts {
   readonly injected: number;
   readonly overlaid: number;
@@ -67,7 +67,7 @@ const partText = (part: Part): string => {
 
 const isOverlayable = ({ type }: Part): boolean => type !== "tool_call" && type !== "reasoning";
 
-/** It tells whether the second way to show a message is shorter than the first. */
+/** Returns whether the second way to show a message is shorter than the first. */
 const isShorter = (
   shown: Message,
   tokens: number,

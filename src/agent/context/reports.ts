@@ -32,7 +32,7 @@ const limitReasons: readonly EndReason[] = [
   "no_progress",
 ];
 
-/** It is the last text of an agent in its current or most recent run. */
+/** The last text of an agent in its current or most recent run. */
 const lastText = ({ chat, run: active, lastRun }: Thread): string => {
   const id = active?.id ?? lastRun;
   const said = chat.findLast(

@@ -21,7 +21,7 @@ interface RequestFacts {
   readonly hidden: readonly string[];
   /** The input asked for an answer of this schema. */
   readonly schema: Json | null;
-  /** It is the newest message of the thread's previous call. */
+  /** The newest message of the thread's previous call. */
   readonly previous: string | null;
   readonly messages: ModelRequest["messages"];
   readonly maxTokens: number;

@@ -39,29 +39,29 @@ export interface ModelTarget {
   readonly timeout: number;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
-  /** It is set if a rate limit is configured: each attempt reserves a ticket at the gate on these terms. */
+  /** Set if a rate limit is configured: each attempt reserves a ticket at the gate on these terms. */
   readonly gate: Pick<ReserveRequest, "limits" | "maxWait" | "total"> | null;
 }
 
 export interface BoundTool {
   readonly tool: Tool;
   readonly toolbox: string;
-  /** These agents lent the tool to a called one: their rules hold, too. */
+  /** Agents that lent the tool to a called one: their rules hold, too. */
   readonly lenders?: readonly string[];
   /** If the tool was lent, these globs bound its writes instead of the agent's. */
   readonly writablePaths?: readonly string[];
 }
 
-/** These limits bound one run. */
+/** The limits of one run. */
 export interface RunLimits {
   /** The run may have this many turns; 0 means no limit. */
   readonly maxIterations: number;
   /** A person may allow more turns. */
   readonly askIterations: boolean;
   readonly bounds: readonly Bound[];
-  /** It is the wall time from the run's start. */
+  /** The wall time from the run's start. */
   readonly timeoutMs: number | null;
-  /** It is the time of a run without waits for people. */
+  /** The time of a run without waits for people. */
   readonly activeMs: number | null;
 }
 
@@ -77,7 +77,7 @@ export interface VerificationRules {
   readonly onBreach: boolean;
   /** If it is empty, the command is detected by the files of the workspace. */
   readonly command: string;
-  /** It runs after the first has passed; empty: none. */
+  /** The command that runs after the first has passed; empty: none. */
   readonly broad: string;
   /** Edits of a turn may be repaired in so many repair turns. */
   readonly retries: number;
@@ -87,7 +87,7 @@ export interface VerificationRules {
 
 export interface Agent {
   readonly name: string;
-  /** It lists in words what this deployment lacks to run the agent; null if nothing. */
+  /** Lists in words what this deployment lacks to run the agent; null if nothing. */
   readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
@@ -98,7 +98,7 @@ export interface Agent {
   readonly servers: readonly { readonly name: string; readonly required: boolean }[];
   /** `tool_access` is set: no tool is declared, and every call is dropped. */
   readonly toolsDisabled: boolean;
-  /** It gives the system prompt and its tokens together with those of the declared tools. */
+  /** Gives the system prompt and its tokens together with those of the declared tools. */
   readonly system: (facts: { readonly depth: number; readonly light: boolean }) => {
     readonly text: string;
     readonly tokens: number;
@@ -124,17 +124,17 @@ export interface Agent {
   readonly loggers: readonly RunLogger[];
   /** A session may run the agent this often at once; 0 means unbounded. */
   readonly maxConcurrency: number;
-  /** They run in this order; `compaction` is the strategy that an overflow or the API forces, configured or not. */
+  /** The effects in the order in which they run; `compaction` is the strategy that an overflow or the API forces, configured or not. */
   readonly effects: {
     readonly before: readonly BoundEffect[];
     readonly after: readonly BoundEffect[];
     readonly compaction: BoundEffect | null;
   };
-  /** They judge the calls of a reply, in this order. */
+  /** The guards that judge the calls of a reply, in this order. */
   readonly guards: readonly BoundGuard[];
   /** Effects and guards see so many finished calls, the newest ones; 0 means that none are recorded. */
   readonly historySize: number;
-  /** It tells whether a tool is a poll, by its declaration or by configuration. */
+  /** Returns whether a tool is a poll, by its declaration or by configuration. */
   readonly isPoll: (tool: string) => boolean;
   readonly asks: {
     readonly timeoutMs: number;
@@ -160,9 +160,9 @@ export interface Agent {
   readonly writablePaths: readonly string[] | null;
   readonly responseFormat: ResponseFormat | null;
   readonly warningThreshold: number;
-  /** It checks a final text against a JSON Schema: sentences naming path and rule; empty means that it fits. */
+  /** Checks a final text against a JSON Schema: sentences naming path and rule; empty means that it fits. */
   readonly checkOutput: (text: string, schema: Json | null) => readonly string[];
-  /** It alone decides what this thread may do: when a reply is stored and again before a call starts. */
+  /** Decides what this thread may do: when a reply is stored, and again before a call starts. */
   readonly judge: (
     call: { readonly name: string; readonly args: string; readonly invalid?: string },
     grants: readonly Grant[],
@@ -184,7 +184,7 @@ export const targetAt = (agent: Agent, index: number): Pick<ModelTarget, "provid
   return { provider, model, window };
 };
 
-/** These are the model targets of an agent's turns and of its effects' own model calls. */
+/** The model targets of an agent's turns and of its effects' own model calls. */
 export const allTargets = ({
   targets,
   effects,
@@ -275,6 +275,6 @@ export const missingAgent = (name: string, missing: string): Agent => ({
 
 export interface RunLogger {
   readonly level: LogLevel;
-  /** It tells whether texts are logged. */
+  /** Returns whether texts are logged. */
   readonly content: boolean;
 }

@@ -14,9 +14,9 @@ export interface AgentCard {
 export interface Delegation {
   /** The agent may start children here. */
   readonly allowed: boolean;
-  /** They are sorted by name, and the agent itself is left out. */
+  /** Sorted by name, without the agent itself. */
   readonly callable: readonly AgentCard[];
-  /** It names every agent of the team. */
+  /** Names every agent of the team. */
   readonly names: readonly string[];
   /** The agent may choose the background for a task. */
   readonly async: boolean;
@@ -26,7 +26,7 @@ export interface Delegation {
   readonly workingDir: string;
   /** Its children may ask it, unless a task says otherwise. */
   readonly interactive: boolean;
-  /** It has the tools to manage children that it does not wait for. */
+  /** Is true if the agent has the tools to manage children that it does not wait for. */
   readonly manages: boolean;
   readonly maxChildrenPerCall: number;
   /** A run may have this many threads, those below its children included. */
@@ -41,7 +41,7 @@ export interface Delegation {
   readonly announce: { readonly timeout: number; readonly retries: number; readonly backoff: number };
 }
 
-/** This delegation is for an agent that can do nothing. */
+/** The delegation of an agent that can do nothing. */
 export const noDelegation: Delegation = {
   allowed: false,
   callable: [],
@@ -114,7 +114,7 @@ const isSimilar = (one: string, other: string): boolean => {
   return common >= Math.max(4, shorter - 1);
 };
 
-/** It tells whether the words of `phrase` follow each other in `words`. */
+/** Returns whether the words of `phrase` follow each other in `words`. */
 const containsPhrase = (
   words: readonly string[],
   phrase: readonly string[],

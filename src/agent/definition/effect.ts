@@ -18,11 +18,11 @@ export interface Inject {
 /** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown. */
 export interface OverlayEdit {
   readonly overlay: {
-    /** It is the id of the message. */
+    /** The id of the message. */
     readonly message: string;
-    /** It is the index of its part. */
+    /** The index of its part. */
     readonly part: number;
-    /** It is made from the original. A function gets the id under which `recall` reads the original. */
+    /** What is shown in its place. A function gets the id under which `recall` reads the original. */
     readonly text: string | ((recall: string) => string);
     /** Images and documents of the result stay; if absent, they leave the view, too. */
     readonly media?: true;
@@ -34,7 +34,7 @@ export interface Retire {
   readonly retire: {
     readonly from: string;
     readonly to: string;
-    /** This text becomes the user message of system origin that replaces them. */
+    /** The text that becomes the user message of system origin that replaces them. */
     readonly summary?: string;
   };
 }
@@ -51,7 +51,7 @@ export interface EffectCall {
   readonly system: string;
   readonly prompt: string;
   readonly maxTokens: number;
-  /** It refuses a text with a reason, which makes it a failed try; null means that it is accepted. */
+  /** Returns why a text is refused, which makes it a failed try; null accepts it. */
   readonly refuse?: (text: string, finish: FinishReason) => string | null;
 }
 
@@ -70,16 +70,16 @@ interface EffectRecords {
     readonly modified: readonly string[];
     readonly deleted: readonly string[];
   };
-  /** They are the labels of running children with their tasks. */
+  /** The labels of running children with their tasks. */
   readonly children: readonly string[];
-  /** They are the open tasks of the board. */
+  /** The open tasks of the board. */
   readonly tasks: readonly string[];
 }
 
 /** An effect sees nothing but this context. */
 export interface EffectContext {
   readonly phase: EffectPhase;
-  /** It counts the turns before this one in the run: 0, 1, … */
+  /** Number of turns before this one in the run: 0, 1, … */
   readonly iteration: number;
   readonly turn: number;
   readonly run: string;
@@ -90,7 +90,7 @@ export interface EffectContext {
   readonly calls: readonly CallRecord[];
   /** The coming request has this many tokens: system prompt, tools after `hide`, view. */
   readonly estimate: number;
-  /** It is max(estimate, context of the last call − tokens removed since). */
+  /** max(estimate, context of the last call − tokens removed since). */
   readonly size: number;
   /** The context window has this many tokens; 0 means unknown. */
   readonly window: number;
@@ -99,18 +99,18 @@ export interface EffectContext {
   /** Its own model calls have a context window of this many tokens; 0 means unknown. */
   readonly callWindow: number;
   readonly lastUsage: Usage | null;
-  /** They are the names of the run's tools. */
+  /** The names of the run's tools. */
   readonly tools: readonly string[];
   /** The time is in milliseconds since the epoch. */
   readonly now: number;
-  /** It is the index in `view` of the first message that no model call has seen; its length if all were seen. */
+  /** The index in `view` of the first message that no model call has seen; its length if all were seen. */
   readonly unread: number;
   /** The task is the input or task that began the run. */
   readonly task: Message | null;
   readonly records: EffectRecords;
   readonly force: ForceReason | null;
   readonly signal: AbortSignal;
-  /** It counts the tokens of a text. */
+  /** Counts the tokens of a text. */
   readonly tokens: (text: string) => number;
   readonly complete: (call: EffectCall) => Promise<EffectReply>;
   readonly ask: (question: EffectQuestion) => Promise<string>;
@@ -120,9 +120,9 @@ export interface EffectResult<State> {
   readonly edits?: readonly ChatEdit[];
   readonly state?: State;
   readonly notify?: readonly EffectNotice[];
-  /** This turn neither declares nor runs these tools. */
+  /** Tools that this turn neither declares nor runs. */
   readonly tools?: { readonly hide: readonly string[] };
-  /** It ends the run when the phase is done. */
+  /** Ends the run when the phase is done. */
   readonly stop?: { readonly reason: EndReason; readonly message: string };
 }
 
@@ -133,7 +133,7 @@ export interface EffectResult<State> {
  */
 export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
   readonly kind: string;
-  /** It helps people to choose the effect; a team's own effect may leave it out. */
+  /** Helps people to choose the effect; a team's own effect may leave it out. */
   readonly description?: string;
   readonly phase: EffectPhase;
   readonly order: "shrink" | "inject";
@@ -159,9 +159,9 @@ export interface Effect extends Omit<EffectDefinition, "run"> {
 export interface BoundEffect {
   readonly effect: Effect;
   readonly params: unknown;
-  /** It is the kind with the position among equal kinds: `progress`, `progress#2`. */
+  /** The kind with the position among equal kinds: `progress`, `progress#2`. */
   readonly key: string;
-  /** It comes from a team's extensions and may make at most 50 edits a phase. */
+  /** Is true for an effect of a team's extensions, which may make at most 50 edits a phase. */
   readonly custom: boolean;
   /** Its model calls go to this model target; null means the agent's own targets. */
   readonly target: ModelTarget | null;

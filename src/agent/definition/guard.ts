@@ -11,14 +11,14 @@ import type { MiddlewareRun, RunOutcome } from "./middleware.ts";
 export interface JudgedCall {
   readonly id: string;
   readonly tool: string;
-  /** It is the digest of the arguments, as records hold it. */
+  /** The digest of the arguments, as records hold it. */
   readonly args: string;
   /** The arguments are the value that the model wrote, or the raw text if they are no JSON. */
   readonly input: Json;
   readonly poll: boolean;
 }
 
-/** These facts describe the situation of the judged call. */
+/** The situation of the judged call. */
 export interface GuardFacts {
   /** The reply's calls before this one have no outcome yet. */
   readonly earlier: readonly Pick<JudgedCall, "tool" | "args" | "poll">[];
@@ -27,9 +27,9 @@ export interface GuardFacts {
   readonly agent: string;
   readonly run: string;
   readonly turn: number;
-  /** It counts the turns before this one in the run: 0, 1, … */
+  /** Number of turns before this one in the run: 0, 1, … */
   readonly iteration: number;
-  /** It numbers the first record after the first compaction since the last human input; null if there was none. */
+  /** Number of the first record after the first compaction since the last human input; null if there was none. */
   readonly compacted: number | null;
   /** The time is in milliseconds since the epoch. */
   readonly now: number;
@@ -84,7 +84,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
   readonly params: P;
   /** The state is JSON of at most 64 KiB per thread, reset with each human input, with each run, or never. */
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
-  /** It says how many of the newest records the guard sees; 30 if omitted. */
+  /** Says how many of the newest records the guard sees; 30 if omitted. */
   readonly history?: (params: z.output<P>) => number;
   /** `history` holds the finished calls since the last human input, oldest first. */
   readonly before: (
@@ -92,7 +92,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
     history: readonly CallRecord[],
     context: GuardFacts & { readonly params: z.output<P>; readonly state: State },
   ) => GuardVerdict<State>;
-  /** It runs when a call has its outcome: `history` is what was there before its record. */
+  /** Runs when a call has its outcome: `history` is what was there before its record. */
   readonly after?: (
     record: CallRecord,
     history: readonly CallRecord[],
@@ -148,9 +148,9 @@ export interface Guardrail {
   readonly kind: string;
   /** An error that it throws fails the run. */
   readonly judge: (outcome: RunOutcome, run: MiddlewareRun) => AnswerVerdict;
-  /** It checks words that are no finished answer, for secrets they reveal and not for their form. */
+  /** Checks words that are no finished answer, for secrets they reveal and not for their form. */
   readonly leak: (text: string) => string | null;
-  /** This text replaces words that may not be shown; null means that nothing does. */
+  /** The text that replaces words that may not be shown; null means that nothing does. */
   readonly text: string | null;
 }
 

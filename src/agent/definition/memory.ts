@@ -7,7 +7,7 @@ export interface SharedNotes {
   read(name: string): Promise<string | null>;
   /** The notes are sorted by name. */
   list(): Promise<readonly NoteHead[]>;
-  /** It writes once for each `key` and returns why it cannot; null if it was done. */
+  /** Writes once for each `key` and returns why it cannot; null if it was done. */
   write(note: { readonly name: string; readonly content: string }, key: string): Promise<string | null>;
 }
 
@@ -37,13 +37,13 @@ export interface EmbeddedRow extends MemoryRow {
 /** A vector is an embedding with the name of its maker: only vectors of one maker compare. */
 export interface MemoryVector {
   readonly by: string;
-  /** It is the base64 of signed bytes, scaled so that the greatest is 127. */
+  /** The base64 of signed bytes, scaled so that the greatest is 127. */
   readonly bytes: string;
 }
 
 /** A remembered text is shown in this form. */
 export interface Memory {
-  /** It is the number in the tenant's object. */
+  /** The number in the tenant's object. */
   readonly n: number;
   readonly at: number;
   readonly agent: string;
@@ -67,7 +67,7 @@ export interface RecallQuery {
   readonly text: string;
   readonly vector: MemoryVector | null;
   readonly limit: number;
-  /** It is the least score. */
+  /** The least score. */
   readonly threshold: number;
   readonly seen: RecallExclusions;
   /** So many of the newest are left out, since they are shown anyway. */
@@ -76,11 +76,11 @@ export interface RecallQuery {
 
 /** The sessions of a tenant share this memory; each method may fail. */
 export interface SharedMemory {
-  /** It stores rows, each once. */
+  /** Stores rows, each once. */
   add(rows: readonly EmbeddedRow[]): Promise<void>;
-  /** It returns the newest texts, newest first. */
+  /** Returns the newest texts, newest first. */
   recent(owner: MemoryOwner, limit: number, seen: RecallExclusions): Promise<readonly Memory[]>;
-  /** It returns what fits a text, best first. */
+  /** Returns what fits a text, best first. */
   recall(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
@@ -88,7 +88,7 @@ export interface SharedMemory {
 export interface Embedder {
   readonly provider: string;
   readonly model: string;
-  /** It is set if a rate limit is configured: each request reserves a ticket at the gate on these terms. */
+  /** Set if a rate limit is configured: each request reserves a ticket at the gate on these terms. */
   readonly gate: ModelTarget["gate"];
   readonly embed: (texts: readonly string[], signal: AbortSignal) => Promise<readonly MemoryVector[]>;
 }
@@ -105,9 +105,9 @@ export interface MemoryRules {
 
 /** The sessions of a tenant share these lessons; both methods may fail. */
 export interface SharedReflections {
-  /** It stores rows, each once. */
+  /** Stores rows, each once. */
   add(rows: readonly Reflection[], ttlMs: number): Promise<void>;
-  /** It returns those about similar tasks. */
+  /** Returns those about similar tasks. */
   find(task: string, ttlMs: number): Promise<readonly Reflection[]>;
 }
 

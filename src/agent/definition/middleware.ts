@@ -6,9 +6,9 @@ import type * as z from "zod";
 export interface MiddlewareRun {
   readonly id: string;
   readonly agent: string;
-  /** It is 0 for the person's thread. */
+  /** 0 for the person's thread. */
   readonly depth: number;
-  /** It is the text of the input or task that began the run. */
+  /** The text of the input or task that began the run. */
   readonly task: string;
   /** The time is in milliseconds since the epoch. */
   readonly startedAt: number;
@@ -23,11 +23,11 @@ export interface StartResult {
 
 /** A run is about to end with this answer. */
 export interface RunOutcome {
-  /** It is the final text, or the report of a called agent; empty if the run ends without words. */
+  /** The final text, or the report of a called agent; empty if the run ends without words. */
   readonly text: string;
   readonly reason: "end_turn" | "terminal_tool";
   readonly turns: number;
-  /** This middleware has sent back so many answers of the run. */
+  /** Number of answers of the run that this middleware has sent back. */
   readonly retries: number;
 }
 
@@ -37,19 +37,19 @@ export interface FinishResult {
   readonly fail?: string;
   /** The model answers again and is told this reason; after 20 times the run fails for it. */
   readonly retry?: string;
-  /** It stands in the answer's place. */
+  /** What stands in the answer's place. */
   readonly text?: string;
 }
 
 /** Defines middleware with one hook or both; a hook that throws, or gives back something else, ends the run `effect_failed`. */
 export interface MiddlewareDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly kind: string;
-  /** It helps people to choose the middleware. */
+  /** Helps people to choose the middleware. */
   readonly description?: string;
   readonly params: P;
-  /** It is called before the first turn of a run; the outermost middleware comes first. */
+  /** Called before the first turn of a run; the outermost middleware comes first. */
   readonly start?: (run: MiddlewareRun, params: z.output<P>) => StartResult;
-  /** It is called before an answer is accepted, unless the run has failed; the innermost middleware comes first. */
+  /** Called before an answer is accepted, unless the run has failed; the innermost middleware comes first. */
   readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: z.output<P>) => FinishResult;
 }
 

@@ -155,7 +155,7 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   return withNode(run, task.id, { state: "running", child, startedAt: now });
 };
 
-/** It tells whether the dispatcher of the graph is being stopped itself. */
+/** Returns whether the dispatcher of the graph is being stopped itself. */
 const isGraphStopped = (draft: Draft, { stopped, thread, background }: GraphRun): boolean => {
   const { run } = threadOf(draft, thread);
   return stopped || (!background && (run === null || run.cancel !== null || run.stop !== null));

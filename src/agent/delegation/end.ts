@@ -18,7 +18,7 @@ import { countChildFiles, endWaitSlot } from "./wait.ts";
 
 /** A called thread ends in the commit of its run's end: its row is written and its caller gets a result or message. */
 
-/** It tells whether a called thread has ended and nobody was notified yet. */
+/** Returns whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
   child !== null && run === null && !child.idle;
 
@@ -55,7 +55,7 @@ const keepThread = (draft: Draft, threadId: string, { root }: Child): void => {
   pruneTree(draft, root);
 };
 
-/** These are all facts about an end; a called thread without them is a broken one. */
+/** Gathers all facts about an end; a called thread without them is a broken one. */
 const endFactsOf = (draft: Draft, thread: Thread) => {
   const { child, parent } = thread;
   const run = findEndedRun(draft, thread.id);

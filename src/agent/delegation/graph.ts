@@ -20,9 +20,9 @@ interface GraphStep {
 /** A settled task has this outcome. */
 export interface GraphOutcome {
   readonly state: GraphState;
-  /** This agent did it in the end, if any began it. */
+  /** The agent that did it in the end, if any began it. */
   readonly agent?: string;
-  /** It is the output of a success, otherwise the reason. */
+  /** The output of a success, otherwise the reason. */
   readonly text: string;
   readonly ms: number;
 }
@@ -121,7 +121,7 @@ export const formatGraphReport = (
 
 /** A task graph is checked before anything starts, and every mistake is named at once. */
 
-/** It returns the agent for a task, or says why there is none. */
+/** Returns the agent for a task, or says why there is none. */
 export type ResolveAgent = (
   agent: string,
   message: string,
@@ -190,7 +190,7 @@ const linkProblems = (links: readonly Link[]): readonly string[] => {
   });
 };
 
-/** It finds one shortest cycle in order, with the first task again at the end; null if there is none. */
+/** Finds one shortest cycle in order, with the first task again at the end; null if there is none. */
 const findCycle = (links: readonly Link[]): readonly string[] | null => {
   const depends = new Map(links.map(({ id, depends_on }) => [id, depends_on]));
   const start = links.find(({ id }) => ancestorsOf(links, id).has(id))?.id;
@@ -207,7 +207,7 @@ const findCycle = (links: readonly Link[]): readonly string[] | null => {
   return null;
 };
 
-/** It says why a task cannot go to its agent, as far as that is known of a task with other mistakes. */
+/** Says why a task cannot go to its agent, as far as that is known of a task with other mistakes. */
 const agentProblems = (
   task: unknown,
   wrong: ReadonlySet<unknown>,

@@ -21,7 +21,7 @@ interface DelegationRefusal {
 }
 
 export interface PlannedChild {
-  /** It is the position of its task in the call. */
+  /** The position of its task in the call. */
   readonly index: number;
   readonly agent: string;
   readonly task: ChildTask;
@@ -50,7 +50,7 @@ const selfRefusal = (delegation: Delegation): DelegationRefusal =>
     `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
   );
 
-/** It says why an agent may not be called; otherwise it returns the agent's configured name. */
+/** Says why an agent may not be called; otherwise it returns the agent's configured name. */
 export const resolveCallableName = (
   delegation: Delegation,
   caller: string,
@@ -68,7 +68,7 @@ export const resolveCallableName = (
   return createRefusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
 };
 
-/** It resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
+/** Resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
 export const resolveAgentName = (
   delegation: Delegation,
   caller: string,
@@ -81,7 +81,7 @@ export const resolveAgentName = (
   return best?.agentId ?? createRefusal("no_match", none);
 };
 
-/** It says why a thread may not start so many more: because of its depth, or the size of its tree. */
+/** Says why a thread may not start so many more: because of its depth, or the size of its tree. */
 export const callRefusal = (draft: Draft, caller: Thread, count: number): DelegationRefusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
   if (!allowed) return createRefusal("depth_exceeded", depthLimitText(caller.depth));
@@ -94,7 +94,7 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Delega
       );
 };
 
-/** It says why no budget is left for a child's first model call; a limit that a person may raise is no reason. */
+/** Says why no budget is left for a child's first model call; a limit that a person may raise is no reason. */
 export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
@@ -186,7 +186,7 @@ const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): Chil
   error: errorText(code, sentence),
 });
 
-/** It says why the board's task cannot be assigned. */
+/** Says why the board's task cannot be assigned. */
 const boardRefusal = (
   draft: Draft,
   threadId: string,

@@ -82,7 +82,7 @@ const carryOutRequest = (draft: Draft, threadId: string, call: Call, request: Se
   }
 };
 
-/** It reads what a call asks, or says why its tool cannot ask that. */
+/** Reads what a call asks, or says why its tool cannot ask that. */
 const readRequest = (
   request: (args: unknown) => SessionRequest,
   args: unknown,

@@ -17,11 +17,11 @@ import { labelOf } from "../transaction/ids.ts";
 interface ChildStart {
   readonly id: string;
   readonly agent: string;
-  /** This is its caller's thread and call. */
+  /** The caller's thread and call. */
   readonly parent: { readonly thread: string; readonly call: string };
   readonly root: string;
   readonly callerConstraints: CallerConstraints;
-  /** This call waits for it; if null, a message reports its end. */
+  /** The call that waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   readonly task: string;
   readonly context: string;

@@ -26,7 +26,7 @@ export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, c
 const isChildWorking = (thread: Thread | undefined): thread is Thread =>
   thread !== undefined && isChildOpen(thread);
 
-/** These children of a call have not ended. */
+/** Lists the children of a call that have not ended. */
 export const workingChildrenOf = (draft: Draft, children: ChildWait | null): readonly Thread[] =>
   (children?.slots ?? []).flatMap((slot) => {
     const thread = typeof slot === "string" ? draft.state.threads[slot] : undefined;

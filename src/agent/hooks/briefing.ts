@@ -34,7 +34,7 @@ const isLocalizeWanted = (
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
 ): boolean => localize !== null && child === null && !light && !announces && draft.state.sandboxed;
 
-/** It tells whether the run asks servers for their tools. */
+/** Returns whether the run asks servers for their tools. */
 const needsServers = (draft: Draft, threadId: string): boolean =>
   wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
 
@@ -76,7 +76,7 @@ export interface BriefingResult {
 export interface BriefingMemory {
   readonly recent: readonly Memory[] | null;
   readonly recalled: readonly Memory[] | null;
-  /** It was searched by words alone, since no vector could be had. */
+  /** Is true if only words were searched, since there was no vector. */
   readonly wordsOnly: boolean;
 }
 
@@ -141,7 +141,7 @@ const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly s
     key.startsWith(`login ${server} `),
   );
 
-/** It tells whether somebody is asked to sign in at a server: not if they were and did not. */
+/** Returns whether somebody is asked to sign in at a server: not if they were and did not. */
 const mayAskForLogin = (draft: Draft, threadId: string, server: string): boolean => {
   const { interactive, asks } = draft.state;
   if (!interactive || Object.keys(asks).length >= mostOpenAsks) return false;

@@ -117,7 +117,7 @@ const effectViewFor = (
   return { target, context: createEffectContext(draft.state, threadId, { agent, target }, live) };
 };
 
-/** It is the stored state of an effect. */
+/** The stored state of an effect. */
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 

@@ -16,7 +16,7 @@ const mostPhrases = 32;
 /** A path or identifier of more characters is none. */
 const longestName = 300;
 
-/** These look like paths or identifiers and are ordinary words or names of products. */
+/** Ordinary words and names of products that look like paths or identifiers. */
 const stopWords = new Set(
   "e.g i.e a.k.a p.s node.js vue.js next.js asp.net javascript typescript coffeescript github gitlab bitbucket youtube linkedin stackoverflow postgresql mysql mongodb graphql nosql sqlite dynamodb openai deepseek chatgpt macos ios iphone ipad openssl oauth openapi webassembly websocket websockets devops vscode intellij powershell".split(
     " ",

@@ -49,7 +49,7 @@ export const startPreparing = (draft: Draft, threadId: string, work: PreparedWor
   };
 };
 
-/** It tells whether the state still holds this start of the work: each start has a `work` of its own. */
+/** Returns whether the state still holds this start of the work: each start has a `work` of its own. */
 export const isPreparing = (
   session: Session,
   threadId: string,

@@ -30,7 +30,7 @@ const firstPauseMs = 30_000;
 
 const longestPauseMs = 600_000;
 
-/** It tells whether a server's list has to be fetched before a run. */
+/** Returns whether a server's list has to be fetched before a run. */
 const isListDue = (
   { listedAt, stale, failures, retryAt }: ServerLink,
   tools: readonly ServerTool[],
@@ -62,10 +62,10 @@ export type ServerAnswer = {
   | {
       readonly ok: true;
       readonly tools: readonly ServerTool[];
-      /** It says of each tool that is not offered why. */
+      /** Says of each tool that is not offered why. */
       readonly omitted: readonly string[];
       readonly connection: Json;
-      /** These tools are quarantined. */
+      /** Tools that are quarantined. */
       readonly changes: readonly ToolChange[];
     }
   | {
@@ -77,7 +77,7 @@ export type ServerAnswer = {
     }
 );
 
-/** This is what the session knows of reaching a server. */
+/** What the session knows of reaching a server. */
 export const serverLinkOf = (
   { serverLinks = {} }: Pick<Session, "serverLinks">,
   server: string,
@@ -86,10 +86,10 @@ export const serverLinkOf = (
 const toolsOf = ({ serverTools = {} }: Pick<Session, "serverTools">, server: string): readonly ServerTool[] =>
   ownEntry(serverTools, server) ?? [];
 
-/** It returns the agent of a thread. */
+/** Returns the agent of a thread. */
 type AgentFinder = (threadId: string) => Pick<Agent, "servers">;
 
-/** It tells whether another run may use the server: the tools that its model was shown stay as they are. */
+/** Returns whether another run may use the server: the tools that its model was shown stay as they are. */
 const isInUse = (
   { threads }: Pick<Session, "threads">,
   threadId: string,

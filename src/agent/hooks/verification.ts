@@ -30,7 +30,7 @@ export const describeCheck = (
   command: command?.text ?? "",
 });
 
-/** It tells whether the run has edits that are checked before it goes on. */
+/** Returns whether the run has edits that are checked before it goes on. */
 const hasEditsToCheck = (draft: Draft, threadId: string): boolean => {
   const { cancel, stop, verification, turnWork } = runOf(draft, threadId);
   if (cancel !== null || stop !== null || verification?.of === "nothing") return false;

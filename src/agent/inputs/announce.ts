@@ -28,7 +28,7 @@ export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce
 const isQuestionOpen = ({ state }: Draft, question: string): boolean =>
   Object.values(state.threads).some(({ child }) => child?.question?.id === question);
 
-/** These are messages of agents, and their questions as long as nobody has answered them. */
+/** Lists messages of agents, and their questions as long as nobody has answered them. */
 const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input[] =>
   ids
     .flatMap((id) => findInput(draft, id) ?? [])

@@ -130,7 +130,7 @@ export const returnInput = (
   });
 };
 
-/** It tells whether it is the result of other agents' work; their questions do not concern a person. */
+/** Returns whether it is the result of other agents' work; their questions do not concern a person. */
 export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
 /** A cancel returns these inputs of an inbox to their sender, except results. */
@@ -208,7 +208,7 @@ export const inboxLimits = {
 const lengthOf = (content: readonly ContentPart[]): number =>
   content.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
 
-/** It finds the limit that a new or longer input would exceed if it waited; null if none. */
+/** Finds the limit that a new or longer input would exceed if it waited; null if none. */
 export const findInboxLimit = (
   draft: Draft,
   { id, thread, content }: Pick<Input, "thread" | "content"> & { readonly id?: string },

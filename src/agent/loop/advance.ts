@@ -58,7 +58,7 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
 
 /** Steps that need nothing external run here, so that they share the commit of what made them possible. */
 
-/** These children have to end before a thread's run: those of its open calls, or all if it only waits for them. */
+/** Lists the children that have to end before a thread's run: those of its open calls, or all if it only waits for them. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
   run.endAfterChildren !== null || isBreachOpen(run)
     ? openChildren(draft.state, id)
@@ -161,7 +161,7 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
   }
 };
 
-/** It tells whether a step means that the run works again; those that end it or ask for more do not. */
+/** Returns whether a step means that the run works again; those that end it or ask for more do not. */
 const isGoingOn = ({ do: what }: ActiveStep): boolean =>
   what !== "finish" && what !== "stop_children" && what !== "limit";
 
@@ -195,7 +195,7 @@ const mayEnd = (run: Run): boolean =>
 const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
 
-/** It tells whether a called agent works on a task that was cancelled meanwhile. */
+/** Returns whether a called agent works on a task that was cancelled meanwhile. */
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 

@@ -38,7 +38,7 @@ export type Step =
 export interface ThreadFacts {
   readonly now: number;
   readonly epoch: number;
-  /** It finds whether the thread has a slot or gets one, and is called only where work would start. */
+  /** Finds whether the thread has a slot or gets one, and is called only where work would start. */
   readonly slot: () => boolean;
   /**
    * A limit was reached here or above, and the thread starts nothing: until somebody raises it, or (null) since
@@ -47,7 +47,7 @@ export interface ThreadFacts {
   readonly held: { readonly until: number | null } | null;
   /** After so many turns in a row without progress the run ends; 0 means never. */
   readonly noProgressTurns: number;
-  /** It finds what forbids another model call and is called only where one would follow. */
+  /** Finds what forbids another model call and is called only where one would follow. */
   readonly limit: () => ReachedLimit | "wait" | null;
   /** The thread has to see these children end before its run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
@@ -97,7 +97,7 @@ const isRunning = (call: Call, epoch: number): boolean => call.status === "runni
 /** A check of the workspace is ended with its run, which does not wait for it. */
 const isCheck = (phase: Phase): boolean => phase.at === "preparing" && phase.work.kind === "verification";
 
-/** It tells whether a run has something alive in this isolate that its end waits for. */
+/** Returns whether a run has something alive in this isolate that its end waits for. */
 const isLive = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch === epoch && !isCheck(run.phase)) ||
   callsOfRun(run).some((call) => isRunning(call, epoch));

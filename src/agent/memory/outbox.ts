@@ -35,7 +35,7 @@ export const postMemory = (draft: Draft, row: MemoryRow): void => {
 
 /** A delivery had this result. */
 export interface DeliveryResult {
-  /** These are the ids of lessons and the keys of entries that were taken. */
+  /** The ids of lessons and the keys of entries that were taken. */
   readonly taken: ReadonlySet<string>;
   readonly whole: boolean;
 }

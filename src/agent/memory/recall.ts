@@ -33,7 +33,7 @@ export const queryWords = (text: string): ReadonlySet<string> => {
 /** A candidate is a text that may fit. */
 interface Candidate {
   readonly words: ReadonlySet<string>;
-  /** It is the cosine of its vector with the query's; null without vectors. */
+  /** The cosine of its vector with the query's; null without vectors. */
   readonly cosine: number | null;
 }
 

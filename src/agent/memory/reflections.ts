@@ -44,7 +44,7 @@ export const fitReflection = (row: Reflection): Reflection => {
   );
 };
 
-/** These words of four letters and more say nothing about the subject of a text. */
+/** Words of four letters and more that say nothing about the subject of a text. */
 export const stopWords: ReadonlySet<string> = new Set(
   [
     "about above after again against also although always among another because been before being below between",

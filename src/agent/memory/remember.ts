@@ -12,7 +12,7 @@ import { memoryOwnerOf } from "./recall.ts";
 
 /** A run is remembered in the commit of its end: its inputs are kept as they come and stored with the answer. */
 
-/** It tells whether a run is remembered; a light run that only reports another's result has no such input. */
+/** Returns whether a run is remembered; a light run that only reports another's result has no such input. */
 const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>
   !light && agentOf(draft, threadId).memory?.write === true;
 

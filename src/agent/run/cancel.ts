@@ -37,7 +37,7 @@ const recordStop = (draft: Draft, threadId: string, why: string, told: boolean):
   thread.child = { ...child, stopped: noted };
 };
 
-/** It cancels what a thread started, whether or not the thread still runs itself. */
+/** Cancels what a thread started, whether or not the thread still runs itself. */
 export const cancelSubtree = (
   draft: Draft,
   threadId: string,
@@ -52,7 +52,7 @@ export const cancelSubtree = (
   }
 };
 
-/** It stops one called agent and all below it at once. `told` means that its caller knows without a message. */
+/** Stops one called agent and all below it at once. `told` means that its caller knows without a message. */
 export const stopChild = (draft: Draft, threadId: string, why: string, told: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   if (child === null || run === null) return;

@@ -12,7 +12,7 @@ export interface MigrationTarget {
   readonly revision: string;
   readonly agentNames: readonly string[];
   readonly agent: (name: string) => Pick<Agent, "effects" | "guards" | "prefix">;
-  /** It tells whether a session of an agent may choose a model. */
+  /** Returns whether a session of an agent may choose a model. */
   readonly allowsModel: (model: string, agent: string) => boolean;
 }
 
@@ -21,7 +21,7 @@ type AgentNames = Readonly<Record<string, string>>;
 
 const newNameOf = (agents: AgentNames, name: string): string => ownEntry(agents, name) ?? name;
 
-/** These agents of a session's threads are not in the target. */
+/** Lists the agents of a session's threads that are not in the target. */
 export const findMissingAgents = (
   { agent, threads }: Pick<Session, "agent" | "threads">,
   { agentNames }: MigrationTarget,
@@ -99,7 +99,7 @@ export const dueMigration = (session: Session, follows: string | null): NextMigr
   return wanted.to === revision && Object.keys(wanted.agents).length === 0 ? null : wanted;
 };
 
-/** It tells whether no run may start yet: the session has to go over first, or just did and needs its new agents. */
+/** Returns whether no run may start yet: the session has to go over first, or just did and needs its new agents. */
 export const mustMigrateFirst = ({ state, context }: Draft): boolean =>
   !hasRun(state) && (state.revision !== context.revision || dueMigration(state, context.follows) !== null);
 

@@ -20,7 +20,7 @@ const turnOf = ({ run = "", turn = 0 }: Pick<Message, "run" | "turn">): string =
 
 const isHumanInput = ({ role, origin }: Message): boolean => role === "user" && origin === "human";
 
-/** These causes take messages out of the conversation; others only shorten its view. */
+/** The causes that take messages out of the conversation; others only shorten its view. */
 const departures: ReadonlySet<string> = new Set(["clear", "rewind", "rollback"]);
 
 /** A thread that stands at a past view has these fields; its chat is given. */

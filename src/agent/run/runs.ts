@@ -317,7 +317,7 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/** These begin a run as soon as one may start. */
+/** Returns whether something waits that begins a run as soon as one may start. */
 const hasQueuedWork = ({ threads }: Session): boolean =>
   Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
 

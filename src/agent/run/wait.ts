@@ -63,7 +63,7 @@ export const shownWaitReasons = (session: Session, { id, run }: Thread): readonl
   return findWaitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
 };
 
-/** It tells whether only people can move a thread: by answers to it, to a run above it, or to all its called agents. */
+/** Returns whether only people can move a thread: by answers to it, to a run above it, or to all its called agents. */
 export const waitsForPeople = (session: Session, threadId: string): boolean => {
   const run = session.threads[threadId]?.run ?? null;
   if (run?.waitingShown !== true) return false;
@@ -100,14 +100,14 @@ export const markRunWaiting = (draft: Draft, threadId: string): void => {
   if (areAllParked(draft.state)) closeLease(draft);
 };
 
-/** It tells whether every run waits, and none for a model call or an effect: the session may rest for long. */
+/** Returns whether every run waits, and none for a model call or an effect: the session may rest for long. */
 const areAllParked = (session: Session): boolean =>
   Object.values(session.threads).every(
     ({ run }) =>
       run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
   );
 
-/** It tells whether a called agent of this thread ended, or asked it something, in this very draft. */
+/** Returns whether a called agent of this thread ended, or asked it something, in this very draft. */
 const isMovedByChild = (draft: Draft, threadId: string): boolean =>
   draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
   draft.events.some(({ type, thread }) => {
@@ -115,7 +115,7 @@ const isMovedByChild = (draft: Draft, threadId: string): boolean =>
     return asking?.parent?.thread === threadId && asking.child?.question != null;
   });
 
-/** It tells whether a task that a call of this run watches changed in this very draft. */
+/** Returns whether a task that a call of this run watches changed in this very draft. */
 const isMovedByTask = (draft: Draft, run: Run): boolean =>
   draft.events.some(
     (event) =>

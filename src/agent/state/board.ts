@@ -12,12 +12,12 @@ export type TaskChange = Extract<CheckedChange, { readonly store: "tasks" }>;
 /** The policy says what a failed or cancelled task does to those that depend on it. */
 export type OnDependencyFailure = "block" | "fail" | "ignore";
 
-/** These facts say who changes the board and what the board has to know of the session. */
+/** Who changes the board, and what the board has to know of the session. */
 export interface BoardFacts {
   readonly policy: OnDependencyFailure;
   readonly thread: string;
   readonly agent: string;
-  /** It tells whether a thread can be given a task. */
+  /** Returns whether a thread can be given a task. */
   readonly canWork: (thread: string) => boolean;
   readonly now: number;
 }

@@ -71,7 +71,7 @@ export const toApiLimits = (bounds: readonly Bound[]): Readonly<Record<string, n
 /** The team sets these bounds in addition to those of its agents. */
 export interface TeamBudgets {
   readonly session: readonly Bound[];
-  /** These bounds hold for a tenant's UTC day. */
+  /** Bounds that hold for a tenant's UTC day. */
   readonly tenant: readonly Bound[];
   /** If true, models without a price may not run under a cost limit. */
   readonly refuseUnpriced: boolean;
@@ -90,7 +90,7 @@ export interface BudgetReservation {
 /** Events show a limit in these figures: cost in USD, time in milliseconds. */
 export interface BudgetFigures {
   readonly scope: BudgetScope;
-  /** This is the key of the limit, such as `max_tokens`. */
+  /** The key of the limit, such as `max_tokens`. */
   readonly kind: string;
   readonly limit: number;
   readonly spent: number;
@@ -104,7 +104,7 @@ export interface RaiseQuestion extends BudgetFigures {
 
 /** A run stores this state of its budget. */
 export interface RunBudget {
-  /** These are limits as a person raised them. */
+  /** Limits as a person raised them. */
   readonly raised: Readonly<Partial<Record<LimitKind, number>>>;
   /** While this ask for a higher limit is open, the run and everything below it starts nothing. */
   readonly ask: string | null;
@@ -123,7 +123,7 @@ export interface Lease {
   readonly id: string;
   /** Its day ends then, in milliseconds since the epoch. */
   readonly until: number;
-  /** It lists the kinds that the tenant's day bounds. */
+  /** Lists the kinds that the tenant's day bounds. */
   readonly granted: Readonly<Partial<Record<BudgetKind, number>>>;
   readonly used: Amounts;
   /** Nothing more may be spent from a closed lease; what is left goes back. */
@@ -135,7 +135,7 @@ export interface TenantShare {
   readonly lease: Lease | null;
   /** The next lease gets this number. */
   readonly next: number;
-  /** It was spent without a lease: the next one pays for it. */
+  /** What was spent without a lease: the next one pays for it. */
   readonly owed: Amounts;
   /** The day was found to be used up and is treated so until then. */
   readonly out: { readonly kind: BudgetKind; readonly until: number } | null;
@@ -143,7 +143,7 @@ export interface TenantShare {
 
 /** Funds are what a session may spend. */
 export interface Funds {
-  /** These are limits of the session as people raised them. */
+  /** Limits of the session as people raised them. */
   readonly raised: Readonly<Partial<Record<BudgetKind, number>>>;
   readonly tenant: TenantShare;
 }

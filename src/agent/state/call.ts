@@ -19,7 +19,7 @@ export interface Approval {
   readonly tool: string;
   readonly input: Json;
   readonly rule: string;
-  /** It is the reason for the rule, where the team's file gives one. */
+  /** The reason for the rule, where the team's file gives one. */
   readonly reason?: string;
   /** `remember` in an answer allows this from then on; if absent, `remember` has no effect. */
   readonly remember?: Remembered;
@@ -33,7 +33,7 @@ export interface CallPlan {
   readonly terminal: boolean;
   readonly verdict: "allow" | "ask" | "deny";
   readonly by: string;
-  /** It is the reason for the deciding rule, in its author's words. */
+  /** The reason for the deciding rule, in its author's words. */
   readonly reason?: string;
   /** If present, this error is the result and the tool is not run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
@@ -63,15 +63,15 @@ export interface Call {
   readonly startedAt: number | null;
   /** If parked, the call waits for this; a call that was woken keeps it until it starts. */
   readonly wait: CallWait | null;
-  /** These are the arguments as an approver changed them, as raw JSON. */
+  /** The arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
-  /** These are the arguments that its tool went on with, as raw JSON: they replace all before them. */
+  /** The arguments that its tool went on with, as raw JSON: they replace all before them. */
   readonly moved?: string | null;
   /** A person approved it: the verdict for this call and these arguments is final. */
   readonly approved: boolean;
   /** The memo is small durable memory of the call, such as the sandbox instance it started on. */
   readonly memo: Json;
-  /** It asked a person and runs again with the answer. */
+  /** Is true if it asked a person and runs again with the answer. */
   readonly resumes?: boolean;
   /** Its record will hold its number and a digest of its arguments; absent where no history is kept. */
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
@@ -84,10 +84,10 @@ export interface Call {
 export const argsOf = ({ call, edited, moved = null }: Pick<Call, "call" | "edited" | "moved">): string =>
   moved ?? edited ?? call.args;
 
-/** It decides about a call that a crash interrupted and whose repetition a person has to allow. */
+/** The rule about a call that a crash interrupted and whose repetition a person has to allow. */
 export const interruptRule = "on_interrupt";
 
-/** It tells whether a started call runs again by itself, after a pause, a command or a task. */
+/** Returns whether a started call runs again by itself, after a pause, a command or a task. */
 export const willRunAgain = ({ status, attempts, wait }: Call): boolean =>
   attempts > 0 &&
   (status === "planned" || (status === "parked" && wait?.on !== "ask" && wait?.on !== "thread"));

@@ -7,32 +7,32 @@ import type { EndReason, RunState } from "./events.ts";
 /** A child's question to its caller is open. */
 export interface ChildQuestion {
   readonly id: string;
-  /** This call of the child waits for the answer. */
+  /** The call that of the child waits for the answer. */
   readonly call: string;
   readonly text: string;
   readonly options: readonly string[];
 }
 
-/** It is the work on a task so far: the files seen to change, sorted, and usage. */
+/** The work on a task so far: the files seen to change, sorted, and usage. */
 export interface ChildWork {
   readonly files: readonly string[];
   readonly usage: Usage;
 }
 
-/** These facts of a called thread are set anew at each start. */
+/** The facts of a called thread that are set anew at each start. */
 export interface Child {
   /** The label is for people and enters no prompt. */
   readonly label: string;
   readonly callerConstraints: CallerConstraints;
   /** The child counts in the tree of this run of `main`. */
   readonly root: string;
-  /** This call of the parent waits for it; if null, a message reports its end. */
+  /** The call that of the parent waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   /** The thread stays after its end, for the next task. */
   readonly persistent: boolean;
-  /** It ended, its caller was notified, and it waits for its next task. */
+  /** Is true if it ended, its caller was notified, and it waits for its next task. */
   readonly idle: boolean;
-  /** It is the first 200 characters of the task. */
+  /** The first 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
   /** The time for its task, hand-overs included, is over then; absent or null: never. */
@@ -40,16 +40,16 @@ export interface Child {
   /** The child does this task of a task graph. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: WorkReport | null;
-  /** It ends, and a peer takes over with this context. */
+  /** Set if it ends and a peer takes over, with this context. */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
   /** So many hand-overs came before it. */
   readonly handoffs: number;
   /** Earlier agents did this work on the task; absent if there were none. */
   readonly before?: ChildWork & { readonly first: string };
   readonly question: ChildQuestion | null;
-  /** It was stopped from above for this reason; `told` means that its caller knows. */
+  /** Why it was stopped from above; `told` means that its caller knows. */
   readonly stopped: { readonly why: string; readonly told: boolean } | null;
-  /** It says what people did to it and what else its caller should know. */
+  /** Says what people did to it and what else its caller should know. */
   readonly warning: string | null;
 }
 
@@ -68,10 +68,10 @@ export interface ChildEnd {
   readonly files_modified: readonly string[];
   readonly usage: Usage;
   readonly turns: number;
-  /** It is the last text of its agent, at most 200 characters. */
+  /** The last text of its agent, at most 200 characters. */
   readonly last_text: string;
   readonly handoffs: number;
-  /** These threads had the task first and have it now; absent if it was not handed over. */
+  /** The threads that had the task first and that have it now; absent if it was not handed over. */
   readonly first?: string;
   readonly successor?: string;
   readonly warning: string | null;
@@ -89,7 +89,7 @@ export interface ChildRecord {
   readonly task: string;
   readonly context: string;
   readonly started_at: number;
-  /** It is null while the thread runs. */
+  /** Null while the thread runs. */
   readonly end: ChildEnd | null;
 }
 
@@ -98,7 +98,7 @@ export type EndedChild = ChildRecord & { readonly end: ChildEnd };
 /** A caller reads this about one task. */
 export interface ChildItem {
   readonly agent: string;
-  /** It is absent if the task was never started. */
+  /** Absent if the task was never started. */
   readonly child?: string;
   readonly state: RunState | "running" | "waiting";
   readonly reason?: string;
@@ -123,13 +123,13 @@ export interface ChildWait {
 
 /** A called thread's agent is constrained by its caller in these ways, set anew at each start. */
 export interface CallerConstraints {
-  /** It lists the agents of the threads above, from `main` down to the caller. */
+  /** Lists the agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
   /** Its caller takes its questions. */
   readonly interactive: boolean;
   /** The caller chose this provider. */
   readonly provider: string | null;
-  /** These globs narrow what it may write; null: only the agent's own apply. */
+  /** Globs that narrow what it may write; null: only the agent's own apply. */
   readonly writablePaths: readonly string[] | null;
   /** If set, it is a nameless agent: the caller's own with these changes. */
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;

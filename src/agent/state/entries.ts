@@ -10,7 +10,7 @@ export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" 
 /** The head of an entry is all of it but the value. */
 export interface EntryHead {
   readonly key: string;
-  /** It is the `seq` of the event that reports the entry, so it is never reused. */
+  /** The `seq` of the event that reports the entry, so it is never reused. */
   readonly revision: number;
   /** The size is in bytes. */
   readonly size: number;
@@ -18,7 +18,7 @@ export interface EntryHead {
   readonly head: string;
 }
 
-/** It reads the stored entries. */
+/** Reads the stored entries. */
 export interface EntryReader {
   readonly entry: (
     store: EntryStore,

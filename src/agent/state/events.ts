@@ -6,7 +6,7 @@ import type { Ask, CallOutcome, AskDecision, WaitReason } from "./ask.ts";
 import type { BudgetFigures } from "./budget.ts";
 import type { RunProblem, RunResult } from "./run.ts";
 
-/** These are the durable events of a session and their data. */
+/** The durable events of a session and their data. */
 
 /** A task of a graph is in this state. */
 export type GraphState = "pending" | "running" | "success" | "failed" | "cancelled" | "timeout";
@@ -206,7 +206,7 @@ interface EventData {
   tool_call_parked: {
     readonly tool: string;
     readonly on: "ask" | "thread" | "exec" | "task" | "time";
-    /** It is null if the run waits for others that have deadlines of their own. */
+    /** Null if the run waits for others that have deadlines of their own. */
     readonly until: number | null;
   };
   tool_call_end: {
@@ -218,7 +218,7 @@ interface EventData {
     readonly cached: boolean;
     readonly truncated: boolean;
     readonly permission?: { readonly verdict: string; readonly by: string };
-    /** It is set if the permissions denied the call: no earlier event has brought its arguments. */
+    /** Set if the permissions denied the call: no earlier event has brought its arguments. */
     readonly input?: Json;
   };
   ask_user: { readonly ask: Ask };
@@ -247,7 +247,7 @@ interface EventData {
   localization_done: { readonly files: readonly string[] };
   checkpoint: {
     readonly fraction: number;
-    /** It is the id of the note. */
+    /** The id of the note. */
     readonly message: string;
     readonly text: string;
   };
@@ -261,12 +261,12 @@ interface EventData {
     readonly hidden: number;
     /** The effect ends the run. */
     readonly stopped: boolean;
-    /** It counts the tokens of the request as it stands. */
+    /** Tokens of the request as it stands. */
     readonly tokens_before: number;
     readonly tokens_after: number;
   };
   compaction: {
-    /** It is the kind of the effect, or `api` or `overflow`. */
+    /** The kind of the effect, or `api` or `overflow`. */
     readonly effect: string;
     readonly stage: "mask" | "trim" | "window" | "full" | "partial" | "note" | "hard_clear" | "failed";
     readonly tokens_before: number;
@@ -287,12 +287,12 @@ interface EventData {
     readonly state: "started" | "passed" | "failed" | "exhausted" | "error" | "skipped";
     /** The run used up its turns and is checked before it ends. */
     readonly breach?: true;
-    /** It counts the checks that followed the same edits, from 1. */
+    /** Number of checks that followed the same edits, from 1. */
     readonly attempt: number;
-    /** It is empty if none was configured and none was found. */
+    /** Empty if none was configured and none was found. */
     readonly command: string;
     readonly exit_code?: number;
-    /** It is the end of the output, or why the command could not be run. */
+    /** The end of the output, or why the command could not be run. */
     readonly output_tail?: string;
   };
   task_changed: { readonly task: Task };
@@ -311,7 +311,7 @@ interface EventData {
     readonly state: "connected" | "failed" | "auth_needed" | "quarantined";
     /** The server offers these tools, or these are quarantined. */
     readonly tools?: readonly string[];
-    /** It says what is wrong with the server, or with some of its tools. */
+    /** Says what is wrong with the server, or with some of its tools. */
     readonly error?: string;
   };
   budget_warning: BudgetFigures;
@@ -334,7 +334,7 @@ export type SessionEvent = {
     readonly attempt?: number;
     readonly call?: string;
     readonly item?: string;
-    /** It names a task of a dispatched graph. */
+    /** Names a task of a dispatched graph. */
     readonly node?: string;
     readonly data: EventData[T];
   };

@@ -14,11 +14,11 @@ export interface Input {
   readonly output_schema?: Json;
   readonly light?: boolean;
   readonly prior_episode_summaries?: readonly string[];
-  /** It carries this question of a called agent. */
+  /** The question of a called agent that it carries. */
   readonly question?: string;
   /** Each edit changes it: it is the `If-Match` of PATCH. */
   readonly version: number;
 }
 
-/** It tells whether other agents report to the person: that is passed on once in any case. */
+/** Returns whether other agents report to the person: that is passed on once in any case. */
 export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";

@@ -22,7 +22,7 @@ export interface ModelCall {
   readonly attempt: number;
   /** The request has this many estimated tokens. */
   readonly input: number;
-  /** It is reserved in every account that pays for the call. */
+  /** What is reserved in every account that pays for the call. */
   readonly reservation: BudgetReservation;
   readonly ticket: Ticket;
   readonly startedAt: number;

@@ -31,10 +31,10 @@ export interface PreparingPhase {
   /** The next model attempt has this number. */
   readonly attempt: number;
   readonly epoch: number;
-  /** It counts the starts so far. */
+  /** Number of starts so far. */
   readonly round: number;
   readonly startedAt: number;
-  /** It is null while the effect works. */
+  /** Null while the effect works. */
   readonly wait: RetryWait | AskWait | null;
   /** The work is making this model call. */
   readonly call: ModelCall | null;
@@ -54,7 +54,7 @@ export type Phase =
       readonly chain: FallbackChain;
       readonly call: ModelCall;
       readonly items: readonly string[];
-      /** These were the newest edit of the session and the model override of the thread when it began. */
+      /** The newest edit of the session and the model override of the thread when it began. */
       readonly from: { readonly edit: number; readonly override: string | null };
     }
   | {

@@ -22,11 +22,11 @@ export interface RunPlan {
 
 export const newPlan: RunPlan = { stage: { at: "due" }, attempts: 0, discarded: 0, denied: 0 };
 
-/** It tells whether the next model call of a run with this plan is for one. */
+/** Returns whether the next model call of a run with this plan is for one. */
 export const isPlanning = (plan: RunPlan | undefined): boolean =>
   plan !== undefined && plan.stage.at !== "done";
 
-/** It tells whether the run has asked its model for a plan. */
+/** Returns whether the run has asked its model for a plan. */
 export const hasPlanned = (run: Run | null): boolean => (run?.plan?.attempts ?? 0) > 0;
 
 /** The run waits for the answer to this ask about its plan; null if for none. */

@@ -4,18 +4,18 @@ import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
 import type { RunResult } from "./run.ts";
 
-/** These are rows that a commit adds beside the live state. */
+/** The rows that a commit adds beside the live state. */
 
 /** A context snapshot holds the few figures from which a model call's request can be rebuilt from rows. */
 export interface ContextSnapshot {
-  /** These are the newest edit of the session and the newest message of the thread at that time. */
+  /** The newest edit of the session and the newest message of the thread at that time. */
   readonly edit: number;
   readonly pos: number;
-  /** These are the estimated tokens of the request and those of the context window. */
+  /** The estimated tokens of the request and those of the context window. */
   readonly size: number;
   readonly window: number;
   readonly max_tokens: number;
-  /** This provider and model were asked; the answer may name another. */
+  /** The provider and model that were asked; the answer may name another. */
   readonly target: { readonly provider: string; readonly model: string };
   readonly depth: number;
   readonly light: boolean;
@@ -24,10 +24,10 @@ export interface ContextSnapshot {
   readonly hidden: readonly string[];
   /** The effects of these kinds hid them, one for each; absent if none is hidden. */
   readonly hiders?: readonly string[];
-  /** It is the newest message of the previous call. */
+  /** The newest message of the previous call. */
   readonly previous: string | null;
   readonly schema: Json | null;
-  /** It is the SHA-256 of the sent body; null if the provider does not report it or the call was broken off. */
+  /** The SHA-256 of the sent body; null if the provider does not report it or the call was broken off. */
   readonly hash: string | null;
 }
 
@@ -46,13 +46,13 @@ export interface LedgerRow {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly cost: number | null;
-  /** It is present for requests of turns that were sent. */
+  /** Present for requests of turns that were sent. */
   readonly saw?: ContextSnapshot;
 }
 
 /** A row of the log says after which event an edit was made, so that a view of the past can be found again. */
 export interface EditRow {
-  /** It is the `seq` of the newest event at that time. */
+  /** The `seq` of the newest event at that time. */
   readonly after: number;
   readonly edit: number;
   /** If present, the states of a thread's effects that last beyond a run were these from then on. */
@@ -64,23 +64,23 @@ export type PastPlace = { readonly seq: number } | { readonly pos: number };
 
 /** A turn boundary is a place in the past of a thread to which it may return. */
 export interface TurnBoundary {
-  /** It is the `seq` of the newest event before it. */
+  /** The `seq` of the newest event before it. */
   readonly seq: number;
-  /** It is the newest edit of the session at that time. */
+  /** The newest edit of the session at that time. */
   readonly edit: number;
-  /** It is the newest message of the thread at that time, and the newest that a call had seen; -1 if there is none. */
+  /** The newest message of the thread at that time, and the newest that a call had seen; -1 if there is none. */
   readonly pos: number;
   readonly seen: number;
   readonly lastUsage: Usage | null;
-  /** These are the states of effects that last beyond a run. */
+  /** The states of effects that last beyond a run. */
   readonly effects: Readonly<Record<string, Json>>;
 }
 
 /** A message of the past stands in the view of that time, or it had left that view. */
 export interface PastMessage {
-  /** It has the overlay of that time. */
+  /** The message, with the overlay of that time. */
   readonly message: Message;
-  /** This edit took it out of the view of now; 0 if it is in that view. */
+  /** The edit that took it out of the view of now; 0 if it is in that view. */
   readonly retired: number;
   /** A later edit changed how it is shown. */
   readonly changed: boolean;
@@ -88,9 +88,9 @@ export interface PastMessage {
 
 /** A past view holds the chat of a thread at a turn boundary. */
 export interface PastView extends TurnBoundary {
-  /** They stand in the order of the view. */
+  /** Messages in the order of the view. */
   readonly shown: readonly PastMessage[];
-  /** They had left the view by an edit, each with its cause. */
+  /** Messages that had left the view by an edit, each with its cause. */
   readonly gone: readonly {
     readonly message: Message;
     readonly edit: number;
@@ -98,7 +98,7 @@ export interface PastView extends TurnBoundary {
   }[];
 }
 
-/** These are the metrics of a completed model call. */
+/** The metrics of a completed model call. */
 export interface ReplyMetrics {
   readonly provider: string;
   readonly model: string;
@@ -127,9 +127,9 @@ export interface CallRecord {
   /** Numbers count 1, 2, 3 … per thread and are never reused. */
   readonly n: number;
   readonly tool: string;
-  /** It is the SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
+  /** The SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
   readonly args: string;
-  /** It digests status and output without the tool's volatile fields, before any note is added. */
+  /** Digests status and output without the tool's volatile fields, before any note is added. */
   readonly outcome: string;
   readonly status: ResultStatus;
   readonly run: string;
@@ -140,7 +140,7 @@ export interface CallRecord {
 }
 
 export interface BackgroundCommands {
-  /** They run in the background until `until` at most; those of an ended called run count to its caller's run. */
+  /** Commands that run in the background until `until` at most; those of an ended called run count to its caller's run. */
   readonly running: readonly { readonly exec: string; readonly run: string; readonly until: number }[];
   /** Commands that have to end; each is kept until the sandbox has answered. */
   readonly ending: readonly EndingCommand[];
@@ -157,7 +157,7 @@ export interface EndingCommand {
 export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [] };
 
 export interface Reflection {
-  /** It is made of the session and the run, so that two failures at the same time are two rows. */
+  /** Made of the session and the run, so that two failures at the same time are two rows. */
   readonly id: string;
   /** The time is in milliseconds since the epoch. */
   readonly at: number;

@@ -35,7 +35,7 @@ export const nextEpoch = (session: Session | null, now: number): number =>
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
     .reduce((newest, epoch) => Math.max(newest, epoch + 1), now);
 
-/** This is `run_end.result`. */
+/** The data of `run_end.result`. */
 export interface RunResult {
   readonly session_id: string;
   readonly run_id: string;
@@ -80,7 +80,7 @@ export const purposeOf = ({
   return announces ? "announce" : "turn";
 };
 
-/** These are the calls of a thread that is acting; otherwise there are none. */
+/** The calls of a thread that is acting; otherwise there are none. */
 export const callsOfRun = (run: Run | null): readonly Call[] =>
   run?.phase.at === "acting" ? run.phase.calls : [];
 
@@ -129,22 +129,22 @@ export interface RunProblem {
 }
 
 export interface RunCounters {
-  /** It counts the calls by their tools, those of called agents, too. */
+  /** Number of calls by their tools, those of called agents, too. */
   readonly toolCounts: Readonly<Record<string, number>>;
-  /** It counts the run's own calls that were reported as episodes. */
+  /** Number of the run's own calls that were reported as episodes. */
   readonly episodes: number;
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly longestTurnMs: number;
-  /** They count replies in a row that were cut by length with calls, cut with text, or empty. */
+  /** Number of replies in a row that were cut by length with calls, cut with text, or empty. */
   readonly cutCalls: number;
   readonly cutText: number;
   readonly empty: number;
-  /** It counts the turns in a row that made no progress. */
+  /** Number of turns in a row that made no progress. */
   readonly idleTurns: number;
-  /** It counts the notes about failed calls in a row. */
+  /** Number of notes about failed calls in a row. */
   readonly reflections: number;
-  /** They count all repair turns so far, whoever asked for them. */
+  /** Number of repair turns so far, whoever asked for them. */
   readonly repairs: number;
   /** So many answers did not fit the schema and were sent back. */
   readonly schemaRejections: number;
@@ -232,7 +232,7 @@ export type Notice =
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
-  /** It is the message of the input that began the run; absent if the run took up existing messages. */
+  /** The message of the input that began the run; absent if the run took up existing messages. */
   readonly task?: string;
   readonly startedAt: number;
   /** Turns count from 1; 0 before the first. */
@@ -243,14 +243,14 @@ export interface Run {
   readonly repair: boolean;
   readonly phase: Phase;
   readonly deadline: number | null;
-  /** It holds the run's active time, if that is bounded. */
+  /** The run's active time, if that is bounded. */
   readonly clock: RunClock | null;
   readonly cancel: {
     readonly mode: "now" | "after_turn";
     /** Running calls are given up then. */
     readonly until: number;
     readonly reason: "cancelled" | "interrupted" | "rolled_back";
-    /** These inputs go back to their sender at the run's end. */
+    /** Inputs that go back to their sender at the run's end. */
     readonly returns: readonly string[];
   } | null;
   readonly stop: {
@@ -259,7 +259,7 @@ export interface Run {
     /** The run counts as one that used up its turns. */
     readonly exhausted?: boolean;
   } | null;
-  /** It is set when the run's end is decided, and null before. */
+  /** Set when the run's end is decided, and null before. */
   readonly ending: RunEnding | null;
   /** Only background children are still at work; when they end, the run ends with this reason. */
   readonly endAfterChildren: "end_turn" | "terminal_tool" | null;
@@ -267,13 +267,13 @@ export interface Run {
   readonly announces: boolean;
   /** `run_waiting` was emitted and `run_resumed` not yet. */
   readonly waitingShown: boolean;
-  /** These notices of the run were given. */
+  /** Notices of the run that were given. */
   readonly said: readonly Notice[];
   readonly light: boolean;
   /** The deployment has lacked the run's agent since then. */
   readonly missingSince: number | null;
   readonly revision: string;
-  /** It was spent by the run and everything below it. */
+  /** Spent by the run and everything below it. */
   readonly spent: Spending;
   readonly budget: RunBudget;
   readonly counters: RunCounters;
@@ -284,7 +284,7 @@ export interface Run {
   readonly hiders: readonly string[];
   /** The start hooks of its middleware were called; absent if there are none. */
   readonly started?: true;
-  /** These notes of effects wait for the results of the open calls. */
+  /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** The provider refused this turn's request as too long this often. */
   readonly overflows: number;
@@ -297,12 +297,12 @@ export interface Run {
   readonly verification?: Verification | null;
   /** The run still has to be briefed on these topics. */
   readonly briefingTopics: readonly BriefingTopic[];
-  /** It is absent if the run makes no plan. */
+  /** Absent if the run makes no plan. */
   readonly plan?: RunPlan;
   /** The API asked for this compaction, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** The metrics of the open turn come from this last completed model call. */
   readonly reply: ReplyMetrics | null;
-  /** This is the model target of the newest attempt. */
+  /** The model target of the newest attempt. */
   readonly target: { readonly provider: string; readonly model: string; readonly window: number };
 }

@@ -38,7 +38,7 @@ export interface NextMigration {
 
 /** A tool of a server as it is declared to models. */
 export interface ServerTool {
-  /** It is `server__tool`. */
+  /** `server__tool`. */
   readonly name: string;
   /** The server knows the tool by this name. */
   readonly remote: string;
@@ -46,7 +46,7 @@ export interface ServerTool {
   readonly schema: Json;
   /** The server says this of it, which counts only if the team trusts the server. */
   readonly hints: { readonly readOnly: boolean; readonly idempotent: boolean };
-  /** It is the SHA-256 of what the server says of the tool. */
+  /** The SHA-256 of what the server says of the tool. */
   readonly hash: string;
   /** The tool is not what was approved: it is not declared, and its calls are refused. */
   readonly quarantined?: true;
@@ -103,7 +103,7 @@ export interface Session extends TenantAddress {
   readonly keysSince?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** It is the `seq` of the newest event. */
+  /** The `seq` of the newest event. */
   readonly head: number;
   readonly nextRun: number;
   readonly nextInput: number;
@@ -111,18 +111,18 @@ export interface Session extends TenantAddress {
   /** The next edit of a view has this number, from 1: it orders overlays and retirements. */
   readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
-  /** These threads wait for a slot, first come first. */
+  /** Threads that wait for a slot, first come first. */
   readonly queue: readonly string[];
   /** Called threads are counted by the run of `main` they belong to, while any of it is alive. */
   readonly trees: Readonly<Record<string, number>>;
-  /** These are the numbers of the newest labels, by agent. */
+  /** The numbers of the newest labels, by agent. */
   readonly labels: Readonly<Record<string, number>>;
   /** Only open asks are here; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
-  /** This is the task board. */
+  /** The task board. */
   readonly tasks: Tasks;
-  /** These notices of the session were given. */
+  /** Notices of the session that were given. */
   readonly said: readonly Notice[];
   /** The workspace brought this project context at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
@@ -130,22 +130,22 @@ export interface Session extends TenantAddress {
   readonly serverTools?: ServerTools;
   /** How the session reaches its MCP servers; absent before it needs one. */
   readonly serverLinks?: ServerLinks;
-  /** These rows have to reach the tenant's object; absent or null if there are none. */
+  /** Rows that have to reach the tenant's object; absent or null if there are none. */
   readonly outbox?: Outbox | null;
   /** The session's sandbox was requested at least once, or will be for the files of its creation. */
   readonly sandboxed: boolean;
-  /** These files came with the creation and are not in the workspace yet; absent or null if there are none. */
+  /** Files that came with the creation and are not in the workspace yet; absent or null if there are none. */
   readonly initialFiles?: readonly InitialFile[] | null;
-  /** These files could not be placed, and the model has to be told; absent or null if there are none. */
+  /** Files that could not be placed, and the model has to be told; absent or null if there are none. */
   readonly lostFiles?: readonly LostFile[] | null;
-  /** These changes of files by persons are under way; absent or null if there are none. */
+  /** Changes of files by persons that are under way; absent or null if there are none. */
   readonly fileChanges?: readonly PendingFileChange[] | null;
-  /** These sandbox commands run in the background or have to be ended; absent or null if there are none. */
+  /** Sandbox commands that run in the background or have to be ended; absent or null if there are none. */
   readonly commands?: BackgroundCommands | null;
   /** The page of the session's browser, which is closed when no run is left; absent or null if none is open. */
   readonly page?: BrowserPage | null;
-  /** It counts over the session's whole life. */
+  /** Counted over the session's whole life. */
   readonly spent: Spending;
-  /** It had been spent when the chat was last cleared. */
+  /** What had been spent when the chat was last cleared. */
   readonly spentBefore: Spending;
 }

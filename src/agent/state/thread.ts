@@ -10,7 +10,7 @@ import type { Session } from "./session.ts";
 import type { RetryWait } from "./wait.ts";
 import { isDue } from "./wait.ts";
 
-/** These helpers read the threads of a session and their hierarchy. */
+/** This file makes and reads the threads of a session and their hierarchy. */
 
 /** The fields of a thread in which nothing was said, or whose chat was cleared. */
 export const emptyChat = {
@@ -51,34 +51,34 @@ export const newThread = (
 /** A called thread is open while it works or has an end that its caller does not know yet. */
 export const isChildOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
 
-/** These children of a thread have an end that it does not know yet. */
+/** Lists the children of a thread that have an end which it does not know yet. */
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
   Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
 
-/** It tells whether any thread of a session has a run. */
+/** Returns whether any thread of a session has a run. */
 export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
   Object.values(threads).some(({ run }) => run !== null);
 
-/** It tells whether something waits for a thread at rest that begins a run. */
+/** Returns whether something waits for a thread at rest that begins a run. */
 export const hasWork = ({ run, inbox, compact, announce }: Thread, now: number): boolean =>
   run === null && (inbox.length > 0 || compact != null || isDue(announce?.wait ?? null, now));
 
-/** These steered inputs wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
+/** Lists the steered inputs that wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
 export const steeringInputsOf = ({ inbox, run }: Pick<Thread, "inbox" | "run">): readonly Input[] =>
   inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isAgentMessage(input)));
 
-/** It tells whether a person's message comes first at the next turn boundary. */
+/** Returns whether a person's message comes first at the next turn boundary. */
 export const isSteeredByPerson = (thread: Thread): boolean =>
   steeringInputsOf(thread).some(({ origin }) => origin === "human");
 
-/** It tells whether a thread waits for its caller's answer. */
+/** Returns whether a thread waits for its caller's answer. */
 export const isAskingCaller = ({ child, run }: Thread): boolean =>
   run !== null && (child?.question ?? null) !== null;
 
 export interface Thread {
   readonly id: string;
   readonly agent: string;
-  /** These messages are not retired and stand in the order of the view. */
+  /** Messages that are not retired, in the order of the view. */
   readonly chat: readonly Message[];
   /** The chat has this many tokens as a model sees it. */
   readonly tokens: number;
@@ -86,23 +86,23 @@ export interface Thread {
   readonly removed: number;
   /** Effects took these tools out of the last call. */
   readonly lastHidden: readonly string[];
-  /** It is the `pos` of the newest message that a call has seen; -1 before the first. */
+  /** The `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
   readonly nextPos: number;
   readonly inbox: readonly Input[];
   readonly run: Run | null;
-  /** It counts completed model calls. */
+  /** Number of completed model calls. */
   readonly calls: number;
   readonly lastUsage: Usage | null;
-  /** It is the newest message of the previous request. */
+  /** The newest message of the previous request. */
   readonly previousNewest: string | null;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
   /** The state of each effect is stored by its key. */
   readonly effects: Readonly<Record<string, Json>>;
-  /** These are the newest finished calls, oldest first. */
+  /** The newest finished calls, oldest first. */
   readonly history: readonly CallRecord[];
-  /** They number the next record, the first since the last human input, and the first since compaction after it. */
+  /** Numbers of the next record, of the first since the last human input, and of the first since compaction after it. */
   readonly recordMarks: {
     readonly next: number;
     readonly input: number;
@@ -113,10 +113,10 @@ export interface Thread {
   /** Ended runs changed these files since the chat was cleared. */
   readonly files: RunCounters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
-  /** It is set for a called agent and null in `main`. */
+  /** Set for a called agent and null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
-  /** These results have yet to reach the person: runs that tried, inputs, and the wait for the next try. */
+  /** Results that have yet to reach the person: runs that tried, inputs, and the wait for the next try. */
   readonly announce: {
     readonly runs: readonly string[];
     readonly inputs: readonly string[];

@@ -14,7 +14,7 @@ export interface Spending {
   readonly estimated: number;
   /** The cost of the priced ones is in 10⁻⁹ USD. */
   readonly cost: number;
-  /** It is the time of models in milliseconds. */
+  /** The time of models in milliseconds. */
   readonly time: number;
   /** Dispatched tool calls are counted. */
   readonly toolCalls: number;

@@ -1,6 +1,6 @@
 /** A command of the operator checks the workspace: after edits, and once before a run ends that used up its turns. */
 
-/** This follows a check of edits: another turn, or the end that the check holds up. */
+/** What follows a check of edits: another turn, or the end that the check holds up. */
 export type AfterVerification = "turn" | "end_turn" | "terminal_tool";
 
 export type Verification =
@@ -8,7 +8,7 @@ export type Verification =
       readonly of: "edits";
       /** So many repair turns followed the edits. */
       readonly repairs: number;
-      /** It is null while the model repairs. */
+      /** Null while the model repairs. */
       readonly next: AfterVerification | null;
     }
   /** The run used up its turns; `outcome` is null until the check has ended. */
@@ -29,20 +29,20 @@ export interface CheckCommand {
 export interface VerificationWork {
   readonly kind: "verification";
   readonly what: "edits" | "broad" | "breach";
-  /** It is null until the command is about to start. */
+  /** Null until the command is about to start. */
   readonly command: CheckCommand | null;
 }
 
 type Checked = { readonly verification?: Verification | null };
 
-/** It tells whether the run, which used up its turns, has yet to be checked before it ends. */
+/** Returns whether the run, which used up its turns, has yet to be checked before it ends. */
 export const isBreachOpen = ({ verification }: Checked): boolean =>
   verification?.of === "breach" && verification.outcome === null;
 
-/** It tells whether a check has to begin or to end before anything else follows. */
+/** Returns whether a check has to begin or to end before anything else follows. */
 export const isVerificationOpen = (run: Checked): boolean =>
   isBreachOpen(run) || (run.verification?.of === "edits" && run.verification.next !== null);
 
-/** It tells whether the model is repairing what a check found. */
+/** Returns whether the model is repairing what a check found. */
 export const isRepairing = ({ verification }: Checked): boolean =>
   verification?.of === "edits" && verification.next === null;

@@ -20,7 +20,7 @@ export type Wait =
   | AskWait
   | { readonly on: "time" | "exec"; readonly until: number }
   | { readonly on: "task"; readonly task: string; readonly until: number }
-  /** It waits for these children, or, if null, for an answer of its caller. */
+  /** A wait for children, or, if null, for an answer of its caller. */
   | { readonly on: "thread"; readonly children: ChildWait | null; readonly until: number | null };
 
 /** Returns the milliseconds before something is tried again that failed so often: each pause is twice the one before. */

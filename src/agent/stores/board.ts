@@ -18,7 +18,7 @@ const putTask = (tasks: Tasks, task: StoredTask, now: number): BoardOutcome => (
   id: task.id,
 });
 
-/** It tells whether a task depends on another, directly or not. */
+/** Returns whether a task depends on another, directly or not. */
 const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
   const seen = new Set<string>();
   const open = [from];
@@ -31,7 +31,7 @@ const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
   return false;
 };
 
-/** It says why a task cannot depend on others; null if it can. */
+/** Says why a task cannot depend on others; null if it can. */
 const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): BoardOutcome | null => {
   const unknown = on.filter((each) => findTask(tasks, each) === null);
   if (unknown.length > 0)
@@ -83,7 +83,7 @@ const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts):
       );
 };
 
-/** It says why a task in this status can be given to nobody. */
+/** Says why a task in this status can be given to nobody. */
 const refuseAssignment = ({ id, status }: StoredTask): BoardOutcome =>
   refuseChange(
     "conflict",
@@ -205,7 +205,7 @@ export const releaseBoard = (tasks: Tasks, thread: string, now: number): Tasks =
   return { ...tasks, ...Object.fromEntries(free) };
 };
 
-/** It finds the tasks that are shown differently than before, in the order of their creation. */
+/** Finds the tasks that are shown differently than before, in the order of their creation. */
 export const findChangedTasks = (before: Tasks, after: Tasks, policy: OnDependencyFailure): readonly Task[] =>
   Object.values(after).flatMap((task) => {
     const old = findTask(before, task.id);

@@ -20,18 +20,18 @@ export interface GraphTask {
 
 export interface GraphNode {
   readonly state: GraphState;
-  /** This thread does the task, or did. */
+  /** The thread that does the task, or did. */
   readonly child: string | null;
   readonly startedAt: number;
   /** The time runs from its start to its end. */
   readonly ms: number;
-  /** It says why the task failed without a thread that could say so. */
+  /** Says why the task failed without a thread that could say so. */
   readonly reason: string | null;
 }
 
 export interface GraphRun {
   readonly id: string;
-  /** This thread and call dispatched the graph. */
+  /** The thread that and call dispatched the graph. */
   readonly thread: string;
   readonly call: string;
   /** Nobody waits for the graph, so that its report is a message. */
@@ -41,7 +41,7 @@ export interface GraphRun {
   /** Its caller was stopped: nothing more is started. */
   readonly stopped: boolean;
   readonly nodes: Readonly<Record<string, GraphNode>>;
-  /** It holds progress that is unreported, and the time of the last progress report. */
+  /** Progress that is unreported, and the time of the last progress report. */
   readonly news: readonly string[];
   readonly saidAt: number;
 }

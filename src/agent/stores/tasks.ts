@@ -252,7 +252,7 @@ const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>
     { ...boardFactsOf(draft, by), canWork: () => true },
   ] as const;
 
-/** It says why a task cannot be given to a called agent; null if it can. */
+/** Says why a task cannot be given to a called agent; null if it can. */
 export const assignmentProblem = (
   draft: Draft,
   by: string,

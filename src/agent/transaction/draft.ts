@@ -23,18 +23,18 @@ import type { Thread } from "../state/thread.ts";
 export interface TransactionContext {
   /** The time is in milliseconds since the epoch. */
   readonly now: number;
-  /** It is the number of this isolate; work that an older one began is lost. */
+  /** The number of this isolate; work that an older one began is lost. */
   readonly epoch: number;
-  /** It returns 128 random bits in base32. */
+  /** Returns 128 random bits in base32. */
   readonly random: () => string;
-  /** It returns what an open item has shown so far; null if nothing is known of it. */
+  /** Returns what an open item has shown so far; null if nothing is known of it. */
   readonly shown: (item: string) => { readonly kind: ItemKind; readonly text: string } | null;
-  /** It estimates the tokens of a message's parts. */
+  /** Estimates the tokens of a message's parts. */
   readonly estimate: (parts: readonly Part[]) => number;
   readonly agents: AgentResolver;
-  /** It returns a number in [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly fraction: () => number;
-  /** It tells until when and why a model target is cooling; 0 means that it is healthy. */
+  /** Returns until when and why a model target is cooling; 0 means that it is healthy. */
   readonly health: (
     provider: string,
     model: string,
@@ -44,23 +44,23 @@ export interface TransactionContext {
   readonly revision: string;
   /** The team's sessions go over to this revision before their next run; null: each keeps its own. */
   readonly follows: string | null;
-  /** These are the known grants of the tenant's agents. */
+  /** The known grants of the tenant's agents. */
   readonly grants: readonly Grant[];
-  /** It reads stored rows of called threads, one or a caller's newest, without what this draft writes. */
+  /** Reads stored rows of called threads, one or a caller's newest, without what this draft writes. */
   readonly children: {
     readonly record: (id: string) => ChildRecord | null;
     readonly of: (caller: string) => readonly ChildRecord[];
   };
-  /** It reads a stored input, without what this draft writes; null if unknown. */
+  /** Reads a stored input, without what this draft writes; null if unknown. */
   readonly input: (id: string) => Input | null;
-  /** It reads so many of the newest episodes of a run, oldest first, without what this draft adds. */
+  /** Reads so many of the newest episodes of a run, oldest first, without what this draft adds. */
   readonly episodes: (run: string, most: number) => readonly Episode[];
-  /** It reads stored entries, without what this draft writes. */
+  /** Reads stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
   readonly budgets: TeamBudgets;
-  /** It describes the failure of a run to its caller. */
+  /** Describes the failure of a run to its caller. */
   readonly problemOf: (reason: EndReason, error: string | null) => RunProblem;
 }
 
@@ -73,19 +73,19 @@ export interface StoredBlob {
 interface RetiredMessage {
   readonly thread: string;
   readonly message: Message;
-  /** This edit took it out of the view. */
+  /** The edit that took it out of the view. */
   readonly edit: number;
   readonly cause: Cause;
 }
 
-/** These messages of a thread come back into its view by an edit: each with the edit that had taken it out. */
+/** Messages of a thread that come back into its view by an edit: each with the edit that had taken it out. */
 interface RestoredMessages {
   readonly thread: string;
   readonly edit: number;
   readonly messages: readonly (readonly [pos: number, gone: number])[];
 }
 
-/** It is the stored answer of a command that came with a key. */
+/** The stored answer of a command that came with a key. */
 export interface StoredAnswer {
   readonly key: string;
   readonly fingerprint: string;

@@ -8,7 +8,7 @@ import { declaresTools, planInstruction } from "./plan-request.ts";
 
 /** The tokens of a request are estimated here. */
 
-/** It estimates the tokens of an agent's tools with these names. */
+/** Estimates the tokens of an agent's tools with these names. */
 export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =>
   names.length === 0
     ? 0

@@ -36,7 +36,7 @@ export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain
   );
 };
 
-/** It tells whether the fallback chain of a wait is still the agent's: a model override changes it. */
+/** Returns whether the fallback chain of a wait is still the agent's: a model override changes it. */
 const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boolean =>
   list.length === targets.length &&
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);

@@ -208,7 +208,7 @@ const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
     : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
 };
 
-/** It tells whether the run waits for this answer about its plan. */
+/** Returns whether the run waits for this answer about its plan. */
 export const isPlanAsk = (draft: Draft, { id, thread }: Ask): boolean => {
   const { run } = threadOf(draft, thread);
   return run !== null && planAskOf(run) === id;

@@ -147,7 +147,7 @@ const handleCutText = (draft: Draft, threadId: string): void => {
   concludeRun(draft, threadId, "end_turn");
 };
 
-/** It lists what of the answer does not fit the run's schema. */
+/** Lists what of the answer does not fit the run's schema. */
 export const findOutputProblems = (draft: Draft, threadId: string): readonly string[] => {
   const run = runOf(draft, threadId);
   const text = answerText(threadOf(draft, threadId), run);
@@ -222,7 +222,7 @@ type FinishHandler = (
   reply: {
     readonly calls: readonly ToolCallPart[];
     readonly visible: boolean;
-    /** It is the category of a refusal; null if the provider does not say. */
+    /** The category of a refusal; null if the provider does not say. */
     readonly category: string | null;
     readonly attempt: number;
   },

@@ -60,7 +60,7 @@ const guardFactsOf = (
   };
 };
 
-/** It is one guard's verdict; null if the guard failed, which ends the run. */
+/** Returns one guard's verdict; null if the guard failed, which ends the run. */
 const verdictOf = (
   draft: Draft,
   threadId: string,
@@ -97,7 +97,7 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   }
 };
 
-/** It says why no call of the reply may run; without a refusal, a guard failed and the run ends anyway. */
+/** Says why no call of the reply may run; without a refusal, a guard failed and the run ends anyway. */
 interface ReplyRefusal {
   readonly bound: BoundGuard;
   readonly refusal: GuardRefusal | null;
