@@ -3,7 +3,7 @@ import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./with-timeout.ts";
 
 /** Connects the session to the gates, which are one object per provider; an answer after 2 s counts as none. */
 export interface Gates {
@@ -116,7 +116,7 @@ export const createGates = (
     gate: (provider) => ({
       reserve: async (request) => {
         const free = { status: "booked", startAt: now() } as const;
-        return (await withTimeout(stub(provider).reserve(request))) ?? free;
+        return (await withReplyTimeout(stub(provider).reserve(request))) ?? free;
       },
       ended: (id, booked, outcome) => {
         health.ended(provider, outcome, booked);

@@ -5,7 +5,7 @@ import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./with-timeout.ts";
 
 /** Holds what a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
@@ -36,7 +36,7 @@ export const createGrants = (
     look: async (session) => {
       const { id, grants } = session;
       if (last !== null && last.told === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
-      const answer = await withTimeout(tenant(session).grants({ session: id, grants }));
+      const answer = await withReplyTimeout(tenant(session).grants({ session: id, grants }));
       if (answer === null) return [];
       learn(grants, answer);
       return answer.revoked;

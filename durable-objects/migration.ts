@@ -6,7 +6,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { LiveSession } from "./live-session.ts";
 import { engineOf, ensureDefinition, keepDefinition } from "./team-parts.ts";
 import type { TeamParts } from "./team-parts.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./with-timeout.ts";
 
 /** This file finds the revision to which a session goes over, and has its definition kept before a session pins it. */
 
@@ -44,7 +44,7 @@ export const findTargetInTime = async (
   to: string,
 ): Promise<FoundTarget> => {
   const found = findMigrationTarget(parts, session, session, to).then((target) => target ?? "gone");
-  return (await withTimeout<FoundTarget>(found)) ?? "unknown";
+  return (await withReplyTimeout<FoundTarget>(found)) ?? "unknown";
 };
 
 /** Takes a session at rest to the revision that its next run is to have, or has it stay and say why. */

@@ -20,7 +20,7 @@ import { readDecisions } from "./rows/archive.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { hasTables } from "./rows/tables.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
@@ -220,14 +220,14 @@ export const createRemoval = (
   });
 
   return {
-    finish: async () => left() === null || (await withTimeout(tried())) === true,
+    finish: async () => left() === null || (await withReplyTimeout(tried())) === true,
     vacant: () => {
       if (left() !== null) throw new ProblemError(removalProblem);
     },
     did: async ({ op, principal, session, key, params }) => {
       if (key === undefined) return false;
       const wasDeleted = (under: string | null): Promise<boolean | null> =>
-        withTimeout(outside().tenant(principal).wasDeleted({ session, key: under }));
+        withReplyTimeout(outside().tenant(principal).wasDeleted({ session, key: under }));
       // The id of a session comes from the key that makes it, unless it has a name.
       if (op === "fork" || (op === "create" && fieldsOf(params)["ref"] === undefined))
         return !hasTables(sql) && (await wasDeleted(null)) === true;

@@ -13,7 +13,7 @@ import { findOperation } from "../src/session/operations.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Grants } from "./grants.ts";
-import { withTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./with-timeout.ts";
 
 /** This file asks the tenant's object, once, for all that a run needs before a command may begin it. */
 
@@ -49,7 +49,7 @@ export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Sessi
     : state === null;
 };
 
-/** A run needs nothing of its tenant, or its tenant's object does not answer: what lacks is asked for as it lacks. */
+/** A run needs nothing of its tenant, or its tenant's object does not answer: what is missing is requested when it is needed. */
 export const emptyRunStart: RunStart = {
   full: false,
   apply: (draft, change) => change(draft),
@@ -89,7 +89,7 @@ const startOf = (
       if (after !== null && hasRun(after)) return;
       const { next } = (after ?? session).funds.tenant;
       const given = lease?.ok === true && request?.id === String(next) ? request.id : null;
-      void withTimeout(tenant.abandon({ session: session.id, lease: given }));
+      void withReplyTimeout(tenant.abandon({ session: session.id, lease: given }));
     },
   };
 };
@@ -99,7 +99,7 @@ export const requestRunStart = async (parts: RunStartParts, call: SessionCall): 
   const { tenant, grants, limit, session } = parts;
   const lease = leaseRequestOf(parts, call);
   const own = session.grants;
-  const answer = await withTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
+  const answer = await withReplyTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
   if (answer === null) return emptyRunStart;
   if (!answer.admitted) return { ...emptyRunStart, full: true };
   // A refused command drops no grant: the next look learns of it again.

@@ -47,7 +47,7 @@ export interface SessionLoader {
   readonly refresh: () => Promise<void>;
   readonly drop: () => void;
   /** Returns whether a drive ended with the session it began with; it then counts as survived even without a commit. */
-  readonly hasSurvived: (live: LiveSession) => boolean;
+  readonly confirmSurvival: (live: LiveSession) => boolean;
   /** Drops what is in memory, since a commit or a step failed; the next alarm takes up the run. */
   readonly handleFailure: (error: unknown) => void;
 }
@@ -67,7 +67,7 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
 }
 
 /** Holds what is in memory now. */
-interface SessionSlot {
+interface SessionHolder {
   live: LiveSession | null;
 }
 
@@ -79,17 +79,17 @@ const createInitialSession = ({ rules }: Engine, { session, principal }: Session
 /** Returns the state and the only way to change it; a first change creates the session. */
 const operationContextOf = (
   { storage, items, removal }: SessionLoaderParts,
-  cell: SessionSlot,
+  holder: SessionHolder,
   create: LiveSessionFactory,
   engine: Engine,
   call: SessionCall,
   start: RunStart,
 ): Omit<OperationContext, "remove" | "deleted" | "full" | "stored" | "forkSource" | "migrationTarget"> => ({
-  read: () => cell.live?.read() ?? null,
-  archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql, cell.live.read().id)),
+  read: () => holder.live?.read() ?? null,
+  archive: () => (holder.live === null ? emptyArchive : archiveOf(storage.sql, holder.live.read().id)),
   rules: engine.rules,
   agentOf: (agent, override, callerConstraints) => {
-    const state = cell.live?.read() ?? createInitialSession(engine, call);
+    const state = holder.live?.read() ?? createInitialSession(engine, call);
     return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, callerConstraints);
   },
   redactor: engine.redactor,
@@ -97,11 +97,11 @@ const operationContextOf = (
   items: () => snapshotItems(items),
   update: (change) => {
     const apply = (draft: Draft) => start.apply(draft, change);
-    if (cell.live !== null) return cell.live.update(apply);
+    if (holder.live !== null) return holder.live.update(apply);
     removal.vacant();
     const created = create(engine, null, createInitialSession(engine, call));
     const result = created.update(apply);
-    cell.live = created;
+    holder.live = created;
     return result;
   },
 });
@@ -131,9 +131,9 @@ const migrationTargetFor = async (
     : findMigrationTarget(parts, principal, session, parseParams(migrateOperation.params, params).to);
 
 /** Takes the session in memory to the revision that its next run is to have, and loads it again if it went over. */
-const goOver = async (
+const migrateIfDue = async (
   parts: SessionLoaderParts,
-  { live }: SessionSlot,
+  { live }: SessionHolder,
   refresh: SessionLoader["refresh"],
 ): Promise<void> => {
   if (live === null) return;
@@ -145,12 +145,12 @@ const goOver = async (
 /** Returns how the driver has the session in memory go over before a run that waits. */
 const createMigration = (
   parts: SessionLoaderParts,
-  cell: SessionSlot,
+  holder: SessionHolder,
   refresh: SessionLoader["refresh"],
 ): LiveSessionParts["migration"] => ({
   follows: findFollowedRevision(parts.engines().deployed()),
   run: async () => {
-    await goOver(parts, cell, refresh);
+    await migrateIfDue(parts, holder, refresh);
     parts.pump();
   },
 });
@@ -169,28 +169,28 @@ const runStartFor = async (
   return requestRunStart({ tenant: tenant(call.principal), grants, engine, limit, session }, call);
 };
 
-const createSurvivalCheck =
-  (cell: SessionSlot, strikes: CrashCounter): SessionLoader["hasSurvived"] =>
+const createSurvivalConfirmation =
+  (holder: SessionHolder, strikes: CrashCounter): SessionLoader["confirmSurvival"] =>
   (live) => {
-    if (cell.live === live) strikes.clear();
-    return cell.live === live;
+    if (holder.live === live) strikes.clear();
+    return holder.live === live;
   };
 
 /** Shares one load among all callers, since another load could find old or removed rows once its engine comes. */
 const createSharedLoad = (
   parts: SessionLoaderParts,
-  cell: SessionSlot,
+  holder: SessionHolder,
   create: LiveSessionFactory,
 ): SessionLoader["wake"] =>
   shareInFlight(async () => {
     const stored = loadSession(parts.storage.sql);
-    return stored && (cell.live = create(await engineOf(parts, stored), stored, stored));
+    return stored && (holder.live = create(await engineOf(parts, stored), stored, stored));
   });
 
 /** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
 const loadEngine = async (
   parts: SessionLoaderParts,
-  cell: SessionSlot,
+  holder: SessionHolder,
   wake: SessionLoader["wake"],
   { op, principal }: SessionCall,
   forkSource: ForkSource | null,
@@ -200,23 +200,23 @@ const loadEngine = async (
   for (;;) {
     const awake = await wake();
     const engine = await engineOf(parts, awake?.read() ?? null);
-    if (awake === cell.live) return engine;
+    if (awake === holder.live) return engine;
   }
 };
 
 /** Fetches what a call needs beside the session: the engine, a fork's source, a migration's target. */
 const fetchForCall = async (
   parts: SessionLoaderParts,
-  cell: SessionSlot,
+  holder: SessionHolder,
   { wake, refresh }: Pick<SessionLoader, "wake" | "refresh">,
   call: SessionCall,
 ): Promise<{ readonly engine: Engine } & Pick<OperationContext, "forkSource" | "migrationTarget">> => {
   const forkSource = isNewFork(call, parts.storage.sql) ? await fetchForkSource(parts, call) : null;
   await wake();
-  if (mayBeginRun(call, cell.live?.read() ?? null)) await goOver(parts, cell, refresh);
-  const migrationTarget = await migrationTargetFor(parts, cell.live?.read() ?? null, call);
+  if (mayBeginRun(call, holder.live?.read() ?? null)) await migrateIfDue(parts, holder, refresh);
+  const migrationTarget = await migrationTargetFor(parts, holder.live?.read() ?? null, call);
   return {
-    engine: await loadEngine(parts, cell, wake, call, forkSource),
+    engine: await loadEngine(parts, holder, wake, call, forkSource),
     forkSource,
     migrationTarget,
   };
@@ -225,14 +225,14 @@ const fetchForCall = async (
 export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader => {
   const { storage, clock } = parts;
   const { sql } = storage;
-  const cell: SessionSlot = { live: null };
+  const holder: SessionHolder = { live: null };
   const stored = createSizeMeter(sql, Date.now);
   const grants = createGrants(parts.tenant, Date.now);
   const inTurn = createLock();
 
   const drop = (removed: boolean): void => {
-    cell.live?.stop(removed);
-    cell.live = null;
+    holder.live?.stop(removed);
+    holder.live = null;
   };
   const failed = (error: unknown): void => {
     if (!(error instanceof ProblemError))
@@ -241,42 +241,42 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     clock.reset(Date.now() + 1_000);
   };
   const committing: LiveSessionParts["committing"] = (calls, head, decided) => {
-    if (cell.live === null && !hasTables(sql)) createTables(sql);
+    if (holder.live === null && !hasTables(sql)) createTables(sql);
     parts.crashCounter.clear();
     parts.index().touch(calls, head, decided);
   };
   const create: LiveSessionFactory = (engine, stored, initial) => {
     const storage = createSafeStorage(parts.storage, engine.logLine);
     const log = createLogger(engine.logLine, engine.team.observability.log_level);
-    const migration = createMigration(parts, cell, refresh);
+    const migration = createMigration(parts, holder, refresh);
     const own = { storage, grants, log, now: Date.now, engine, failed, committing, migration };
     return createLiveSession({ ...parts, ...createTeamServices(parts, initial), ...own }, stored, initial);
   };
-  const loaded = createSharedLoad(parts, cell, create);
+  const loaded = createSharedLoad(parts, holder, create);
   const wake = async (): Promise<LiveSession | null> => {
-    if (cell.live !== null || !hasTables(sql)) return cell.live;
+    if (holder.live !== null || !hasTables(sql)) return holder.live;
     migrate(storage);
     return loaded();
   };
   const refresh = async (): Promise<void> => {
-    const { live } = cell;
+    const { live } = holder;
     if (live === null || live.read().revision === live.revision) return;
     drop(false);
     await wake();
   };
   return {
-    live: () => cell.live,
+    live: () => holder.live,
     wake,
     refresh,
     drop: () => drop(true),
-    hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
+    confirmSurvival: createSurvivalConfirmation(holder, parts.crashCounter),
     handleFailure: failed,
     contextFor: (call, remove) =>
       inTurn(async () => {
-        const fetching = fetchForCall(parts, cell, { wake, refresh }, call);
+        const fetching = fetchForCall(parts, holder, { wake, refresh }, call);
         const [deleted, { engine, ...fetched }] = await Promise.all([parts.removal.did(call), fetching]);
-        const start = await runStartFor(parts, grants, engine, call, cell.live?.read() ?? null);
-        const context = operationContextOf(parts, cell, create, engine, call, start);
+        const start = await runStartFor(parts, grants, engine, call, holder.live?.read() ?? null);
+        const context = operationContextOf(parts, holder, create, engine, call, start);
         return { ...start, ...context, ...fetched, stored, deleted, remove };
       }),
   };

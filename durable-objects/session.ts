@@ -246,7 +246,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     await this.#clock.drive(async () => {
       this.#pump();
       await live.driver.idle();
-      if (this.#loader.hasSurvived(live)) await this.#index.flush(live.read(), true);
+      if (this.#loader.confirmSurvival(live)) await this.#index.flush(live.read(), true);
     });
   }
 

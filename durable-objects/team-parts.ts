@@ -18,7 +18,7 @@ export interface TeamParts {
 }
 
 const refuseUnreadable = (): never =>
-  refuse("overloaded", "what this session's revision is made of cannot be read now; send it again", {
+  refuse("overloaded", "the definition of this session's revision cannot be read right now; send it again", {
     retryAfterMs: 2_000,
   });
 

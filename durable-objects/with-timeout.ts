@@ -10,4 +10,5 @@ export const inTime = async <T>(work: Promise<T>, ms: number): Promise<T> => {
 };
 
 /** Returns another object's answer, or null if it fails or takes over 2 s. */
-export const withTimeout = <T>(work: Promise<T>): Promise<T | null> => inTime(work, 2_000).catch(() => null);
+export const withReplyTimeout = <T>(work: Promise<T>): Promise<T | null> =>
+  inTime(work, 2_000).catch(() => null);

@@ -22,14 +22,14 @@ export interface Connections {
   readonly send: (socket: WebSocket, frames: readonly string[]) => void;
   /** Sends a serialised message that holds this many frames. */
   readonly post: (socket: WebSocket, message: string, frames: number) => void;
-  /** Returns whether a reader has too much unacknowledged; it is told, and closed if that lasts, or paced. */
-  readonly isFull: (socket: WebSocket) => boolean;
+  /** Notifies a reader that has too much unacknowledged, paces it, and closes it if that lasts; returns whether it has. */
+  readonly applyBackpressure: (socket: WebSocket) => boolean;
   /** Records an acknowledgement and returns whether the reader can take more again. */
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
-  /** Closes a socket whose credential has expired; returns whether it did. `seen` means the same as in `bye`. */
+  /** Closes a socket whose credential has expired; returns whether it did. `seen` is that of `closeWithNotice`. */
   readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
   /** Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events. */
-  readonly bye: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
+  readonly closeWithNotice: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
   readonly forget: (socket: WebSocket) => void;
 }
 
@@ -117,21 +117,21 @@ export const createConnections = (
     const message = joinFrames(frames);
     if (message !== undefined) post(socket, message, frames.length);
   };
-  const bye: Connections["bye"] = (socket, code, reason, seen = head()) => {
+  const closeWithNotice: Connections["closeWithNotice"] = (socket, code, reason, seen = head()) => {
     const resume = { resume_after: viewer(socket).after ?? seen, retry_ms: 1_000 };
     const hint = code === closeCodes.slow ? { hint: `connect again after resume_after, and ${ackRule}` } : {};
     send(socket, [JSON.stringify({ type: "bye", code, ...resume, ...hint })]);
     flowOf(socket).forget();
     socket.close(code, reason);
   };
-  const closeSlow = (socket: WebSocket): void => bye(socket, closeCodes.slow, "too slow");
+  const closeSlow = (socket: WebSocket): void => closeWithNotice(socket, closeCodes.slow, "too slow");
   return {
     viewer,
     change,
     post,
     send,
-    bye,
-    isFull: (socket) => {
+    closeWithNotice,
+    applyBackpressure: (socket) => {
       const flow = flowOf(socket);
       if (flow.unacknowledged() <= limits.unacked) return false;
       const { reader, after } = viewer(socket);
@@ -154,7 +154,7 @@ export const createConnections = (
     closeIfExpired: (socket, seen) => {
       const { principal } = viewer(socket);
       if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-      bye(socket, closeCodes.unauthenticated, "token expired", seen);
+      closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
       return true;
     },
     forget: (socket) => flowOf(socket).forget(),

@@ -64,7 +64,7 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   if (after !== undefined && after > now.head) {
     const detail = `after: the newest event is ${now.head}`;
     rejectFrame(parts, socket, { code: "cursor_ahead", detail, meta: { head_seq: now.head } });
-    return connections.bye(socket, closeCodes.bad_frame, "cursor ahead");
+    return connections.closeWithNotice(socket, closeCodes.bad_frame, "cursor ahead");
   }
   const welcome = {
     type: "welcome",
@@ -111,10 +111,10 @@ const renewCredential = async (parts: FrameParts, socket: WebSocket, token: stri
   if (!found.ok) return rejectFrame(parts, socket, found.problem);
   const problem = accessProblem(parts.session(), found.principal);
   if (problem?.code === "unauthenticated")
-    return connections.bye(socket, closeCodes.unauthenticated, "token of an earlier session");
-  if (problem !== null) return connections.bye(socket, closeCodes.not_found, "not found");
+    return connections.closeWithNotice(socket, closeCodes.unauthenticated, "token of an earlier session");
+  if (problem !== null) return connections.closeWithNotice(socket, closeCodes.not_found, "not found");
   if (!found.principal.scopes.includes("sessions:read"))
-    return connections.bye(socket, closeCodes.forbidden, "scope missing");
+    return connections.closeWithNotice(socket, closeCodes.forbidden, "scope missing");
   connections.change(socket, { principal: limitForSocket(found.principal, Date.now()) });
 };
 

@@ -90,7 +90,7 @@ const messageTextOf = (data: string | ArrayBuffer): string => {
 const refuseFrame = (parts: FrameParts, socket: WebSocket, fault: unknown, id?: string): void => {
   if (!(fault instanceof ProblemError)) throw fault;
   rejectFrame(parts, socket, fault.problem, id);
-  parts.connections.bye(socket, closeCodes.bad_frame, "bad frame");
+  parts.connections.closeWithNotice(socket, closeCodes.bad_frame, "bad frame");
 };
 
 export const createSocketHandler = (parts: FrameParts): SocketHandler => {
@@ -109,7 +109,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       }
     }
     if (more && socket.readyState === WebSocket.OPEN)
-      connections.bye(socket, closeCodes.rate, "too many frames");
+      connections.closeWithNotice(socket, closeCodes.rate, "too many frames");
   };
   const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
     try {

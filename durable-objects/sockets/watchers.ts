@@ -63,7 +63,7 @@ const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly 
  * in memory nothing is known of its log, and the socket goes on with the next commit.
  */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
-  const { viewer, change, send, isFull, closeIfExpired } = parts.connections;
+  const { viewer, change, send, applyBackpressure, closeIfExpired } = parts.connections;
   let frames = first;
   const head = parts.head();
   if (head === null) return send(socket, frames);
@@ -80,7 +80,7 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
     change(socket, { after });
     send(socket, frames);
     frames = [];
-    if (isFull(socket)) return;
+    if (applyBackpressure(socket)) return;
   }
   change(socket, { after: null });
   const live = JSON.stringify({ type: "live", seq: head });
@@ -88,12 +88,12 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
 };
 
-/** Returns whether a socket takes live frames; others get events from the log: now, or later from `before` on. */
-const isOpen = (parts: WatcherParts, socket: WebSocket, before: number): boolean => {
-  const { viewer, change, isFull, closeIfExpired } = parts.connections;
+/** Sends a socket what it lacks of the log, now or later from `before` on; returns whether it takes live frames. */
+const prepareForLive = (parts: WatcherParts, socket: WebSocket, before: number): boolean => {
+  const { viewer, change, applyBackpressure, closeIfExpired } = parts.connections;
   const { ready, after } = viewer(socket);
   if (!ready || closeIfExpired(socket, before)) return false;
-  const hasRoom = !isFull(socket);
+  const hasRoom = !applyBackpressure(socket);
   if (hasRoom && after !== null) catchUp(parts, socket);
   else if (!hasRoom && after === null) change(socket, { after: before });
   return hasRoom && after === null;
@@ -109,7 +109,7 @@ const publish = (
   const whole = eventsMessage(lines);
   const isForAll = isShownToAll(lines);
   for (const socket of sockets) {
-    if (!isOpen(parts, socket, before)) continue;
+    if (!prepareForLive(parts, socket, before)) continue;
     const seen = viewer(socket);
     if (isForAll && seen.types === null && seen.threads === null) post(socket, whole, lines.length);
     else {
@@ -130,7 +130,7 @@ const show = (
   const whole = joinFrames(frames) ?? "";
   for (const socket of sockets) {
     const seen = viewer(socket);
-    if (!takesDeltas(seen) || !isOpen(parts, socket, head)) continue;
+    if (!takesDeltas(seen) || !prepareForLive(parts, socket, head)) continue;
     if (seen.deltas === "all" && seen.threads === null) post(socket, whole, frames.length);
     else
       send(
@@ -181,7 +181,7 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       if (head === null) return;
       for (const socket of parts.sockets()) {
         const wanted = frames.filter((frame) => wantsFrame(connections.viewer(socket), frame));
-        if (wanted.length === 0 || !isOpen(parts, socket, head)) continue;
+        if (wanted.length === 0 || !prepareForLive(parts, socket, head)) continue;
         connections.send(
           socket,
           wanted.map((frame) => JSON.stringify(frame)),

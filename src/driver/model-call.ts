@@ -72,7 +72,7 @@ const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: numb
   retryAfterMs: Math.max(startsIn, retry.maxWait + 1),
   provider,
   model,
-  message: "the provider's rate limit leaves no place in time",
+  message: "no place at the provider's rate limit became free in time",
 });
 
 /** Returns the call while it is under way; null once nobody needs its outcome any more. */

@@ -315,7 +315,7 @@ const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
   if (shape !== "object") return refuseOutput(`${shape}; its run returns an object like { content: "…" }`);
   if ("parked" in result) {
     const park = readPark(result.parked);
-    return park === null ? refuseOutput("a wait that nobody understands") : { kind: "parked", park };
+    return park === null ? refuseOutput("a `parked` value that is no wait") : { kind: "parked", park };
   }
   const problem = outputProblem(result);
   if (problem !== null) return refuseOutput(problem);

@@ -24,10 +24,9 @@ export const pageQueryFields = {
   cursor: z.string().max(1024).optional().describe(cursorSentence),
 };
 
-/** A cursor names the row at which a page begins or ends, and fits only the query that made it. */
-
 type KeysetValue = string | number | null;
 
+/** What a cursor names: the row at which a page begins or ends. */
 export interface PagePosition {
   readonly at: KeysetValue;
   readonly id: string;

@@ -133,7 +133,7 @@ const requireScope = ({ scopes }: Operation, principal: Principal): void => {
 /** Returns the answer to a repeated delete, whose key was stored with the team; what was deleted is not made again. */
 const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): PerformedReply | null => {
   if (deleted === null)
-    return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
+    return refuse("overloaded", "this Idempotency-Key cannot be checked right now; send it again", {
       retryAfterMs: 2_000,
     });
   if (!deleted) return null;

@@ -34,7 +34,7 @@ export interface Principal extends TenantAddress {
   readonly scopes: readonly Scope[];
   /** Names a browser token's only session. */
   readonly session?: string;
-  /** Gives that session's creation in milliseconds since the epoch: a later session of the same id is another one. */
+  /** Gives that session's creation in milliseconds since the epoch: the token is not valid for a later session with the same id. */
   readonly made?: number;
   /** Gives the expiry in milliseconds since the epoch. */
   readonly expires?: number;

@@ -7,7 +7,7 @@ import type { LoginSettlement } from "./rpc.ts";
 
 /** This file answers a session's asks to sign in at a server, once somebody has signed in there or refused to. */
 
-/** Names as the answerer whoever signed in, of whom the deployment knows nothing. */
+/** Stands for whoever signed in, since the deployment does not know who it was. */
 const signer = "login";
 
 /** Lists the open asks to sign in at a server. */

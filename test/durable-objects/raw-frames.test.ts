@@ -32,12 +32,16 @@ const frame = (thread = "main"): ProviderFrame => ({
 const debug: readonly Scope[] = ["sessions:read", "debug:read"];
 
 /** Shows frames to one socket; gives the threads of those that it was sent. */
-const shownTo = (seen: Viewer, frames: readonly ProviderFrame[], isFull = false): readonly string[] => {
+const shownTo = (
+  seen: Viewer,
+  frames: readonly ProviderFrame[],
+  applyBackpressure = false,
+): readonly string[] => {
   const sent: string[] = [];
   const connections: Partial<Connections> = {
     viewer: () => seen,
     closeIfExpired: () => false,
-    isFull: () => isFull,
+    applyBackpressure: () => applyBackpressure,
     change: () => undefined,
     send: (_, messages) => void sent.push(...messages),
   };

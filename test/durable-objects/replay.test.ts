@@ -39,7 +39,7 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
   const connections: Partial<Connections> = {
     viewer: () => state.seen,
     change: (_, change) => void (state.seen = { ...state.seen, ...change }),
-    isFull: () => false,
+    applyBackpressure: () => false,
     closeIfExpired: () => false,
     send: (_, frames) => void sent.push(...frames.map((frame): unknown => JSON.parse(frame))),
     ...own,
@@ -77,13 +77,13 @@ test("AP-23: a filtered replay reads the events alone that the socket wants, and
 });
 
 test("AP-26: a reader that is due while its session is not in memory goes on with the next commit, and misses nothing", () => {
-  let isFull = true;
+  let applyBackpressure = true;
   const log = Array.from({ length: 250 }, (_, index) => event(index + 1, "run_end"));
-  const { watchers, socket, sent, state } = setUp(log, { isFull: () => isFull });
+  const { watchers, socket, sent, state } = setUp(log, { applyBackpressure: () => applyBackpressure });
   watchers.start(socket, everything, 0, []);
   expect(state.seen.after).toBe(200);
   state.head = null;
-  isFull = false;
+  applyBackpressure = false;
   watchers.resume(socket);
   expect(sent.at(-1)).toEqual(shownEvent(200));
   expect(state.seen.after).toBe(200);

@@ -145,7 +145,7 @@ test("AP-26: a silent reader is closed 4413 once it was sent as much as one may 
     const frame = JSON.stringify({ type: "event", padding: "x".repeat(300) });
     for (let count = 0; count < 4; count++) {
       connections.send(server, [frame]);
-      connections.isFull(server);
+      connections.applyBackpressure(server);
     }
     await over;
   });
@@ -178,8 +178,8 @@ test.each([
     connections.change(server, { ready: true, after: 4 });
     connections.acknowledge(server, 0);
     connections.send(server, [JSON.stringify({ type: "event", padding: "x".repeat(200) })]);
-    expect(connections.isFull(server)).toBe(true);
-    expect(connections.isFull(server)).toBe(true);
+    expect(connections.applyBackpressure(server)).toBe(true);
+    expect(connections.applyBackpressure(server)).toBe(true);
     if (parts > 0) expect(connections.acknowledge(server, parts)).toBe(false);
     closed.push(await over);
   });

@@ -24,7 +24,7 @@ export const askScopeOf = ({ call }: Ask): { readonly call?: string } => (call =
 
 export const mostOpenAsks = 50;
 
-/** An ask is opened for whoever may answer it. */
+/** Opens an ask, which expires after `timeoutMs`. */
 export const openAsk = (
   draft: Draft,
   threadId: string,

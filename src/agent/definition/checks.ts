@@ -38,7 +38,8 @@ const fixOverlayTexts = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
   edits.map((edit) => {
     if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
     const sample: unknown = edit.overlay.text(sampleRecallId);
-    if (!isText(sample)) throw new Error("the text of an overlay is none");
+    if (!isText(sample))
+      throw new Error("the text of an overlay must be a text, or a function that returns one");
     return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleRecallId, id) } };
   });
 

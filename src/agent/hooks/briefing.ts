@@ -113,12 +113,7 @@ const insertMemoryNote = (
   if (lost.length > 0)
     reportUnavailable(draft, threadId, "memory", `memory could not be read in time: ${lost.join(" and ")}`);
   else if (wordsOnly)
-    reportUnavailable(
-      draft,
-      threadId,
-      "memory",
-      "embeddings could not be had; memory was searched by its words",
-    );
+    reportUnavailable(draft, threadId, "memory", "embeddings were unavailable; memory was searched by words");
   const note = memoryNote(recent ?? [], recalled ?? []);
   if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.told });
 };
@@ -141,8 +136,8 @@ const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly s
     key.startsWith(`login ${server} `),
   );
 
-/** Returns whether somebody is asked to sign in at a server: not if they were and did not. */
-const mayAskForLogin = (draft: Draft, threadId: string, server: string): boolean => {
+/** Returns whether somebody is asked to sign in at a server; if they were and did not, records that they declined. */
+const checkLoginOrDecline = (draft: Draft, threadId: string, server: string): boolean => {
   const { interactive, asks } = draft.state;
   if (!interactive || Object.keys(asks).length >= mostOpenAsks) return false;
   if (serverLinkOf(draft.state, server).declined === true) return false;
@@ -165,7 +160,7 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
 /** What the servers answered is kept; false if somebody has to sign in at one of them before the run goes on. */
 const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
   const waiting = answers.flatMap((answer) =>
-    !answer.ok && answer.login !== undefined && mayAskForLogin(draft, threadId, answer.server)
+    !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, threadId, answer.server)
       ? [{ server: answer.server, login: answer.login }]
       : [],
   );

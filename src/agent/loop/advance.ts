@@ -33,7 +33,7 @@ import type { ThreadFacts, Step } from "./next.ts";
 import { next } from "./next.ts";
 
 /** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
-const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
+const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
   if (missing === null) {
@@ -55,8 +55,6 @@ const ensureAgentPresent = (draft: Draft, threadId: string, step: Step): boolean
   run.waitingShown = true;
   return false;
 };
-
-/** Steps that need nothing external run here, so that they share the commit of what made them possible. */
 
 /** Lists the children that have to end before a thread's run: those of its open calls, or all if it only waits for them. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
@@ -181,7 +179,7 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
     }
     const told = draft.events.length;
     // A run that begins to wait for its agent releases its slot; one that ends without it lets its caller go on.
-    if (!ensureAgentPresent(draft, threadId, step)) return moved || draft.events.length > told;
+    if (!holdUntilAgentExists(draft, threadId, step)) return moved || draft.events.length > told;
     leaveSlotQueue(draft, threadId);
     if (isGoingOn(step)) markRunResumed(draft, threadId, by);
     takeStep(draft, threadId, step);

@@ -122,8 +122,6 @@ export const pruneReflections = (
     .sort(newestFirst)
     .slice(0, mostReflections);
 
-/** A called agent's run that failed leaves a lesson, in the commit of its end. */
-
 /** The key sorts by time; two of the same time differ by their runs. */
 const reflectionKey = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
 

@@ -119,7 +119,7 @@ export const migrateBeforeRun = (draft: Draft, to: string, found: FoundTarget): 
   const wanted = dueMigration(draft.state, draft.context.follows);
   if (wanted?.to !== to) return;
   if (found === "unknown")
-    return stayForNextRun(draft, "overloaded", `what ${to} is made of cannot be read now`, true);
+    return stayForNextRun(draft, "overloaded", `the definition of ${to} cannot be read now`, true);
   if (found === "gone")
     return stayForNextRun(draft, "revision_conflict", `${to} is not kept or cannot run here`, false);
   const missing = findMissingAgents(draft.state, found, wanted.agents);

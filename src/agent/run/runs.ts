@@ -335,9 +335,7 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
     if (run !== null) runOf(draft, id).stop = { reason: "poisoned", error };
 };
 
-/** A run is about this input or task, which summaries quote. */
-
-/** A run begins with the newest message of its thread. */
+/** Records what a run is about, which summaries quote: the newest message of its thread. */
 const recordRunTask = (draft: Draft, threadId: string): void => {
   const task = threadOf(draft, threadId).chat.at(-1)?.id;
   if (task !== undefined) runOf(draft, threadId).task = task;

@@ -3,7 +3,7 @@ import type { LostFile } from "../state/files.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit } from "../transaction/draft.ts";
 
-/** What a person changes in the workspace is told as what a tool changes there. */
+/** Reports a person's file changes as `file_change` events, like a tool's. */
 export const reportPersonsChanges = (draft: Draft, changes: readonly FileChange[]): void => {
   for (const change of changes) emit(draft, "main", "file_change", { ...change, tool: null, message: null });
 };

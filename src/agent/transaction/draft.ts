@@ -227,7 +227,7 @@ export const callOf = (draft: Draft, id: string, callId: string): DraftCall => {
   return call;
 };
 
-/** An edit of a view gets its number. */
+/** Numbers an edit of a view. */
 export const takeEditNumber = (draft: Draft): number => {
   const edit = draft.state.nextEdit;
   draft.state.nextEdit += 1;

@@ -84,7 +84,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   });
 };
 
-/** After so many turns with refused calls, a model that still wants more is not asked again. */
+/** The run ends after so many turns whose calls were refused. */
 const mostRefusals = 2;
 
 /**

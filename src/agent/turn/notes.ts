@@ -3,7 +3,7 @@ import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendNote, emit, nextMessageId, runOf, threadOf } from "../transaction/draft.ts";
 
-/** The agent is told things between its turns that neither a person nor an effect says. */
+/** This file adds the notes of the runtime between turns. */
 
 /** One note in a run says that its turns run out, before the first turn from `warn_iterations` on. */
 export const appendWrapUpNote = (draft: Draft, threadId: string): void => {

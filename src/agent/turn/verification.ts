@@ -104,7 +104,7 @@ const startCheckRepair = (
 ): void => {
   const { text, omitted, full } = limitOutput(output, longestOutput, `b${draft.state.nextBlob}`);
   if (omitted > 0) keepForRecall(draft, full);
-  const said = `\`${command?.text ?? ""}\` failed with exit code ${exitCode} after your edits. Mend what it reports; it is run again then.`;
+  const said = `\`${command?.text ?? ""}\` failed with exit code ${exitCode} after your edits. Fix the reported problems; the command will run again.`;
   appendNote(draft, threadId, `${said}\n\n${text}`, "verify");
   startRepair(draft, threadId);
 };

@@ -52,7 +52,7 @@ const wrong: readonly (readonly [string, unknown, string])[] = [
   [
     "an overlay whose function gives no text",
     { edits: [{ overlay: { message: "msg_main_0", part: 0, text: () => 5 } }] },
-    "the text of an overlay is none",
+    "the text of an overlay must be a text, or a function that returns one",
   ],
   ["a notice of another event", { notify: [{ event: "x" }] }, "notify[0].event"],
   ["a status without data", { notify: [{ event: "status_update" }] }, "notify[0].data"],
