@@ -34,11 +34,11 @@ const findEndedItems = (events: readonly SessionEvent[]): readonly string[] =>
 
 /** Returns the draft's events as texts; this is the last filter for secrets that an earlier one missed. */
 const redactEvents = ({ events }: Draft, { redactor }: Engine): EventTexts => {
-  const told = eventTextsOf(events);
-  const holds = told.events.some((event) =>
+  const texts = eventTextsOf(events);
+  const holds = texts.events.some((event) =>
     [event.scope, event.own, event.data].some((text) => redactor.holds(text)),
   );
-  return holds ? { ...told, events: eventTextsOf(redactor.value(events)).events, redacted: true } : told;
+  return holds ? { ...texts, events: eventTextsOf(redactor.value(events)).events, redacted: true } : texts;
 };
 
 const loggersByThread =
@@ -87,22 +87,22 @@ export const createCommitter = (
         state = draft.state;
         return result;
       }
-      const told = redactEvents(draft, engine);
+      const texts = redactEvents(draft, engine);
       const found = state;
-      const next = { ...draft.state, head: state.head + told.events.length };
+      const next = { ...draft.state, head: state.head + texts.events.length };
       place = storage.transactionSync(() => {
         const decided = draft.events.some(hasDecision);
         committing(draft.ledger.length, found.head, decided);
         const { sql } = storage;
-        const written = writeTransition(sql, before, next, draft, told, place ?? findLogPlace(sql));
+        const written = writeTransition(sql, before, next, draft, texts, place ?? findLogPlace(sql));
         items.close(findEndedItems(draft.events));
         return written;
       });
       state = next;
       before = next;
-      note(told.events);
+      note(texts.events);
       watchers.publish(
-        () => eventLinesOf(told.events, next.id, found.head + 1, draft.context.now),
+        () => eventLinesOf(texts.events, next.id, found.head + 1, draft.context.now),
         found.head,
       );
       logCommit({ engine, log }, draft, found, next);

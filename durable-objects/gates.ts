@@ -66,7 +66,7 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
       return now() - readAt < healthMaxAgeMs ? rows.find((row) => row.model === model) : undefined;
     },
     /** Stores the health that a gate returns when it is notified of an end; the run's next turn starts with it. */
-    told: (provider: string, answer: Promise<readonly HealthRow[]>): void => {
+    storeHealth: (provider: string, answer: Promise<readonly HealthRow[]>): void => {
       seen.set(provider, { ...knownOf(provider), askedAt: -Infinity });
       void answer.then((rows) => store(provider, rows), ignore);
     },
@@ -83,11 +83,11 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
 /** Reports to the gates what this session sees of its providers' health. */
 const createHealth = (stub: GateStub, host: HealthHost) => {
   const readings = createReadings(stub, host);
-  const { rowOf, told, pending } = readings;
+  const { rowOf, storeHealth, pending } = readings;
   /** Holds the models whose last attempt here failed, because their next success is worth reporting. */
   const ailing = new Set<string>();
   const report = (provider: string, { model, code, exhausted }: GateOutcome): void =>
-    told(provider, stub(provider).report(model, code, exhausted));
+    storeHealth(provider, stub(provider).report(model, code, exhausted));
   /** Reports a success only if somebody sees the model as ill, which a health read under way may still tell. */
   const recovered = async (provider: string, outcome: GateOutcome, failed: boolean): Promise<void> => {
     if (!failed) await pending(provider);
@@ -121,7 +121,7 @@ export const createGates = (
       ended: (id, booked, outcome) => {
         health.ended(provider, outcome, booked);
         if (!booked) return;
-        health.told(provider, stub(provider).settle(id, outcome));
+        health.storeHealth(provider, stub(provider).settle(id, outcome));
       },
       release: (id) => void stub(provider).release(id).catch(ignore),
     }),

@@ -12,8 +12,8 @@ export interface Grants {
   readonly known: () => readonly Grant[];
   /** Reports the session's own grants and reads the others, at most every 30 s; returns the ids of revoked ones. */
   readonly look: (session: Session) => Promise<readonly string[]>;
-  /** Takes what the tenant's object said when it was told of these grants. */
-  readonly learn: (told: readonly Grant[], update: GrantsUpdate) => void;
+  /** Takes what the tenant's object said of these grants, which were reported to it. */
+  readonly learn: (reported: readonly Grant[], update: GrantsUpdate) => void;
 }
 
 const grantsMaxAgeMs = 30_000;
@@ -25,17 +25,17 @@ export const createGrants = (
   now: () => number,
 ): Grants => {
   let known: GrantsUpdate["agents"] = [];
-  let last: { readonly at: number; readonly told: string } | null = null;
-  const learn: Grants["learn"] = (told, { agents }) => {
+  let last: { readonly at: number; readonly grants: string } | null = null;
+  const learn: Grants["learn"] = (reported, { agents }) => {
     known = agents;
-    last = { at: now(), told: idsOf(told) };
+    last = { at: now(), grants: idsOf(reported) };
   };
   return {
     known: () => known,
     learn,
     look: async (session) => {
       const { id, grants } = session;
-      if (last !== null && last.told === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
+      if (last !== null && last.grants === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
       const answer = await withReplyTimeout(tenant(session).grants({ session: id, grants }));
       if (answer === null) return [];
       learn(grants, answer);
@@ -54,8 +54,8 @@ export const createGrantReporter = (
     const revoked = await grants.look(session.read());
     if (revoked.length > 0) session.update((draft) => revokeGrants(draft, revoked));
   };
-  const told = session.read();
-  if (told.grants.length > 0 && hasRun(told)) void look().catch(failed);
+  const state = session.read();
+  if (state.grants.length > 0 && hasRun(state)) void look().catch(failed);
   return {
     look,
     update: (change) => {

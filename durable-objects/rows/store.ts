@@ -295,13 +295,13 @@ export const writeTransition = (
   before: Session | null,
   after: Session,
   draft: Draft,
-  told: EventTexts,
+  texts: EventTexts,
   place: LogPlace,
 ): LogPlace => {
   const restored = new Set(
     draft.restored.flatMap(({ thread, messages }) => messages.map(([pos]) => messageKey(thread, pos))),
   );
-  const to = { sql, messages: told.messages, written: new Map<string, Message>(), restored };
+  const to = { sql, messages: texts.messages, written: new Map<string, Message>(), restored };
   const threads = Object.values(after.threads).map((thread) => {
     const known = before?.threads[thread.id];
     const from = before === null || known === undefined ? null : { thread: known, session: before };
@@ -319,7 +319,7 @@ export const writeTransition = (
   writeServerTools(sql, before, after);
   forgetKeys(sql, before, after);
   writeRows(sql, draft, after);
-  const log = addEvents(to, after, draft, told, place);
+  const log = addEvents(to, after, draft, texts, place);
   for (const { from, to } of threads) writeTurn(sql, from, to, to.thread.id === "main" ? log : sameLog);
   return { rows: log.rows, length: log.length };
 };
@@ -329,7 +329,7 @@ const addEvents = (
   { sql, written, messages }: CommitTarget,
   { head, threads }: Session,
   { events, ledger, edits, context: { now: at } }: Draft,
-  told: EventTexts,
+  texts: EventTexts,
   place: LogPlace,
 ): LogChange => {
   const sources = { threads, written, messages };
@@ -337,15 +337,16 @@ const addEvents = (
     ledger: ledger.map((row) => JSON.stringify(row)),
     edits: edits.map((row) => JSON.stringify(row)),
   };
-  if (told.events.length === 0) return addToNewest(beside, place);
+  if (texts.events.length === 0) return addToNewest(beside, place);
   const rows: (LogRow & { readonly events: EventText[] })[] = [];
   let length = logRowLength;
-  for (const [index, text] of told.events.entries()) {
+  for (const [index, text] of texts.events.entries()) {
     const event = events[index];
-    const data = event === undefined || told.redacted ? text.data : replaceContent(sources, event, text.data);
+    const data =
+      event === undefined || texts.redacted ? text.data : replaceContent(sources, event, text.data);
     length += data.length;
     if (length >= logRowLength) {
-      const first = head - told.events.length + index + 1;
+      const first = head - texts.events.length + index + 1;
       rows.push({ first, at, events: [], ...(index === 0 ? beside : { ledger: [], edits: [] }) });
       length = data.length;
     }

@@ -278,12 +278,12 @@ const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return cancelledOutcome;
   if (outcome.status === "ok") return outcome;
   const { content } = outcome.output;
-  const told: ContentPart = { type: "text", text: syntheticResults.cancelledRunning };
+  const notice: ContentPart = { type: "text", text: syntheticResults.cancelledRunning };
   return {
     ...outcome,
     output: {
       ...outcome.output,
-      content: typeof content === "string" ? `${told.text}\n${content}` : [told, ...content],
+      content: typeof content === "string" ? `${notice.text}\n${content}` : [notice, ...content],
       isError: true,
     },
     status: "cancelled",
@@ -380,12 +380,12 @@ const createLiveOutput = (
   call: Call,
   live: { readonly ended: boolean },
 ): ToolContext["show"] => {
-  const told = host.redactor.stream();
+  const redact = host.redactor.stream();
   const item = call.call.id;
   const attempt = call.attempts;
   let shown = "";
   return (piece) => {
-    const data = live.ended ? "" : told(piece);
+    const data = live.ended ? "" : redact(piece);
     if (data === "") return;
     const off = shown.length;
     shown += data;

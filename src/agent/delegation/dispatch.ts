@@ -134,9 +134,9 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   const { agent, timeout_seconds: seconds } = task;
   const filled = (text: string): string =>
     task.interpolate ? interpolateOutputs(text, (id) => outcomeOf(draft, run, id)) : text;
-  const told = { agent, task: filled(task.message), context: filled(task.context) };
-  const callerConstraints = { ...callerConstraintsFor(caller, delegation, told), interactive: false };
-  const broke = budgetRefusal(draft, caller, { agent, callerConstraints, task: told });
+  const given = { agent, task: filled(task.message), context: filled(task.context) };
+  const callerConstraints = { ...callerConstraintsFor(caller, delegation, given), interactive: false };
+  const broke = budgetRefusal(draft, caller, { agent, callerConstraints, task: given });
   if (broke !== null)
     return settleNode(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
   const child = childId(run.thread, run.id, run.call, task.id);
@@ -147,8 +147,8 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     root: run.root,
     callerConstraints,
     awaitedBy: run.background ? null : run.call,
-    task: told.task,
-    context: told.context,
+    task: given.task,
+    context: given.context,
     node: { dispatch: run.id, task: task.id },
     timeoutMs: seconds === undefined ? null : seconds * 1_000,
   });

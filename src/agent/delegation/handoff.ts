@@ -100,7 +100,7 @@ export const startPeer = (
     node: child.node,
     handoffs: child.handoffs + 1,
     before: { ...before, first: child.before?.first ?? thread.id },
-    told: [handoverText(thread.agent, handover, maxContextLength)],
+    preamble: [handoverText(thread.agent, handover, maxContextLength)],
     warning: child.warning,
   });
   const { stopped } = child;

@@ -102,8 +102,8 @@ export const budgetRefusal = (
 ): DelegationRefusal | null => {
   const agent = draft.context.agents({ agent: name, child: { callerConstraints } });
   const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
-  const told = draft.context.estimate([{ type: "text", text: task.context + task.task }]);
-  const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + told);
+  const taskTokens = draft.context.estimate([{ type: "text", text: task.context + task.task }]);
+  const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + taskTokens);
   return check.is !== "reached" || check.reached.ask
     ? null
     : createRefusal("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);

@@ -33,7 +33,7 @@ interface ChildStart {
   /** Those who had the task before did this work. */
   readonly before?: NonNullable<Child["before"]>;
   /** The agent reads this before context and task. */
-  readonly told?: readonly string[];
+  readonly preamble?: readonly string[];
   readonly warning?: string | null;
 }
 
@@ -106,7 +106,7 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
   });
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
-  startRun(draft, input, [...(start.told ?? []), ...given]);
+  startRun(draft, input, [...(start.preamble ?? []), ...given]);
   narrowDeadline(draft, thread.id);
 };
 

@@ -115,7 +115,7 @@ const insertMemoryNote = (
   else if (wordsOnly)
     reportUnavailable(draft, threadId, "memory", "embeddings were unavailable; memory was searched by words");
   const note = memoryNote(recent ?? [], recalled ?? []);
-  if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.told });
+  if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.memories });
 };
 
 /** The found files are named in a note, within its size. */

@@ -12,8 +12,8 @@ import { isAgentMessage } from "../state/input.ts";
 
 /** Background results are kept until the person has got them. */
 
-/** A completed run has told the person if it gave an answer; a light, compacting or unanswered run has not. */
-export const hasTold = (run: Run, state: RunState): boolean =>
+/** Returns whether a run gave the person an answer; a light, a compacting and an unanswered run give none. */
+export const hasAnnounced = (run: Run, state: RunState): boolean =>
   state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 
 const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], wait: null };

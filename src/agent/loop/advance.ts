@@ -177,9 +177,9 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
       else awaitBudget(draft, threadId);
       return moved;
     }
-    const told = draft.events.length;
+    const before = draft.events.length;
     // A run that begins to wait for its agent releases its slot; one that ends without it lets its caller go on.
-    if (!holdUntilAgentExists(draft, threadId, step)) return moved || draft.events.length > told;
+    if (!holdUntilAgentExists(draft, threadId, step)) return moved || draft.events.length > before;
     leaveSlotQueue(draft, threadId);
     if (isGoingOn(step)) markRunResumed(draft, threadId, by);
     takeStep(draft, threadId, step);

@@ -176,7 +176,7 @@ const formatSection = (title: string, lines: readonly MemoryLine[]): readonly st
 export const memoryNote = (
   recent: readonly Memory[],
   recalled: readonly Memory[],
-): { readonly text: string; readonly told: readonly number[] } | null => {
+): { readonly text: string; readonly memories: readonly number[] } | null => {
   const left = { bytes: longestNote };
   const newest = new Set(recent.map(({ n }) => n));
   const best = recalled.filter(({ n }) => !newest.has(n));
@@ -194,6 +194,6 @@ export const memoryNote = (
     ...formatSection("About the like of this input:", found),
     ...formatSection("Most recent:", last.toReversed()),
   ].join("\n\n");
-  const told = [...found, ...last].map(({ memory }) => memory.n);
-  return { text: `<memory>\n${body}\n</memory>`, told };
+  const memories = [...found, ...last].map(({ memory }) => memory.n);
+  return { text: `<memory>\n${body}\n</memory>`, memories };
 };

@@ -19,7 +19,7 @@ import { targetAt } from "../definition/agent.ts";
 import { briefingTopicsOf } from "../hooks/briefing.ts";
 import { resetEffects } from "../hooks/effects.ts";
 import { closePlan } from "../hooks/plan.ts";
-import { announcementOf, settleAnnouncement, hasTold } from "../inputs/announce.ts";
+import { announcementOf, settleAnnouncement, hasAnnounced } from "../inputs/announce.ts";
 import {
   applyInput,
   findInput,
@@ -235,7 +235,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
     result,
   });
   const files = mergeFiles(thread.files, run.counters.files);
-  const told = hasTold(run, end.state);
+  const isAnnounced = hasAnnounced(run, end.state);
   thread.run = null;
   // A run that only compacts answers nothing.
   if (run.inputs.length > 0) {
@@ -243,8 +243,8 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
     thread.lastEnd = { state: end.state, reason: end.reason };
   }
   thread.files = files;
-  if (told) thread.announce = null;
-  if (!told) settleAnnouncement(draft, threadId, run, end);
+  if (isAnnounced) thread.announce = null;
+  if (!isAnnounced) settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
   keepCompaction(draft, threadId, run);
