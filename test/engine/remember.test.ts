@@ -150,3 +150,50 @@ test("TB-8: a folder, and a file of the workspace's root, stand in the ask", asy
   expect(await shown(write("docs/a.md"))).toEqual({ tool: "fs_write", pattern: "docs/**" });
   expect(await shown(write("a*.md"))).toEqual({ tool: "fs_write", pattern: "a\\*.md" });
 });
+
+test("TB-8 AG-19: what is remembered for an agent holds for a tool that its caller lent it", async () => {
+  const script = (...replies: readonly object[]) => ({ script: 1, replies });
+  const says = (text: string) => ({ reply: [{ text }] });
+  const delegate = {
+    reply: [{ call: "delegate_to_agent", args: { agent: "coder", task: "Work", context: "" } }],
+  };
+  const work = { reply: [{ call: "exec_run", args: { command: "npm", args: ["test"] } }] };
+  const agent = {
+    effects: [],
+    permissions: { preset: "ask", rules: [{ act: "delegate", action: "allow" }] },
+  };
+  const team = {
+    providers: [
+      {
+        name: "p_lead",
+        kind: "scripted",
+        model: "m",
+        script: script(delegate, says("ok"), delegate, says("ok")),
+      },
+      {
+        name: "p_coder",
+        kind: "scripted",
+        model: "m",
+        script: script(work, says("ok"), work, says("ok")),
+      },
+    ],
+    agents: [
+      {
+        ...agent,
+        name: "lead",
+        provider: "p_lead",
+        toolboxes: ["exec"],
+        delegation: { inherit: "union", may_call: ["coder"] },
+      },
+      { ...agent, name: "coder", provider: "p_coder", description: "Codes.", toolboxes: [] },
+    ],
+  };
+  const bench = openBench({ engine: await engineOf(JSON.stringify(team)) });
+  bench.ok("create");
+  const ask = await run(bench);
+  expect(ask).toMatchObject({ approval: { remember: { tool: "exec_run" } } });
+  bench.ok("answer", { ask: ask?.id, decision: "approve", remember: "agent" });
+  await bench.idle();
+  expect(bench.state().grants).toMatchObject([{ agent: "coder", scope: "agent" }]);
+  expect(await run(bench)).toBeUndefined();
+});

@@ -258,3 +258,24 @@ test("RE-15: the credentials of an authorisation are taken out with and without 
   expect(redactor.text("Bearer canary-of-the-gateway")).not.toContain("canary");
   expect(redactor.text("for people")).toBe("for people");
 });
+
+test("RE-15: ★ an address that carries a key in its path or fragment is a secret, and one that does not is none", async () => {
+  const compiled = await teamOf(team());
+  const hook = "https://hooks.example.com/services/T0001/XyZ123secretXyZ123";
+  for (const secret of [hook, "https://h.example.com/#XyZ123secret", "abc://verysecretvalue"])
+    expect(redactorOf(compiled, { HOOK: secret }).text(`see ${secret}`)).toBe("see [secret:HOOK]");
+  const open = "https://api.example.com/v1/chat";
+  expect(redactorOf(compiled, { PLACE: open }).text(`see ${open}`)).toBe(`see ${open}`);
+});
+
+test("RE-15: a secret is known without the blanks around it, and by each line of a key", async () => {
+  const compiled = await teamOf(team());
+  expect(redactorOf(compiled, { KEY: " sk-verysecretvalue\n" }).text("sk-verysecretvalue?")).toBe(
+    "[secret:KEY]?",
+  );
+  const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+  const pem = `-----BEGIN PRIVATE KEY-----\n${line}\nQ29udGludWVk\n-----END PRIVATE KEY-----\n`;
+  const redactor = redactorOf(compiled, { PEM: pem });
+  expect(redactor.text(`2: ${line}`)).toBe("2: [secret:PEM]");
+  expect(redactor.text("-----BEGIN PRIVATE KEY-----")).toBe("-----BEGIN PRIVATE KEY-----");
+});

@@ -18,10 +18,15 @@ const openFields: ReadonlySet<unknown> = new Set([
   "binding",
 ]);
 
-/** An address is no secret by itself, unless it carries one. */
+/** Keys are no shorter, and the words of paths seldom as long. */
+const longestWord = 15;
+
+/** An address is no secret by itself, unless it carries one: a user, a query, a fragment, or a long part of its path. */
 const isAddress = (value: string): boolean => {
   const url = URL.parse(value);
-  return url !== null && url.host !== "" && url.search === "" && url.username === "" && url.password === "";
+  if (url === null || !/^(https?|wss?):$/.test(url.protocol)) return false;
+  if (url.search + url.hash + url.username + url.password !== "") return false;
+  return url.pathname.split("/").every(({ length }) => length <= longestWord);
 };
 
 interface PlacedText {
@@ -55,10 +60,15 @@ const openNames = (team: Team): ReadonlySet<string> => {
   return new Set([...open, "LIMPET_PRIVATE_EGRESS"]);
 };
 
-/** Returns a secret and, if it begins with the scheme of an authorisation, the credentials alone. */
-const spellingsOf = (secret: string): readonly string[] => {
+/** A line of a key that is written over several. */
+const keyLine = /^[\w+/=-]{32,}$/;
+
+/** Returns a secret as it is sent, the credentials alone if a scheme of authorisation precedes them, and each line of a key. */
+const spellingsOf = (given: string): readonly string[] => {
+  const secret = given.trim();
   const [, credentials] = /^(?:Bearer|Basic|Token|Bot|ApiKey) +(\S+)$/i.exec(secret) ?? [];
-  return credentials === undefined ? [secret] : [secret, credentials];
+  const lines = secret.split(/\r?\n/).filter((line) => keyLine.test(line));
+  return [...new Set([secret, ...(credentials === undefined ? [] : [credentials]), ...lines])];
 };
 
 /** Lists secrets that the file itself holds, by their provider or server. */

@@ -40,7 +40,7 @@ const refusal = (text: string, status: "error" | "denied", by: string): CallPlan
 const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Policy => ({
   preset: agent.permissions?.preset ?? team.permissions.preset,
   rules: rulesOver(team, agent),
-  grants: grants.filter(({ scope, agent: owner }) => scope === "session" || owner === agent.name),
+  grants,
   hosts: team.egress.allow,
   afterUntrusted: agent.permissions?.after_untrusted ?? team.permissions.after_untrusted,
 });
@@ -75,10 +75,13 @@ const policiesIn = (
   return [policyOf(team, agent, grants), ...others.map((each) => policyOf(team, each, grants))];
 };
 
-const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: readonly Grant[]): Policies => [
-  ...policiesIn(parts, lenders, grants),
-  ...(parts.ceiling === null ? [] : policiesIn(parts.ceiling, lenders, grants)),
-];
+/** A grant is to the session or to the agent that calls, whoever lent it the tool. */
+const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: readonly Grant[]): Policies => {
+  const own = grants.filter(({ scope, agent }) => scope === "session" || agent === parts.agent.name);
+  return [parts, ...(parts.ceiling === null ? [] : [parts.ceiling])].flatMap((each) =>
+    policiesIn(each, lenders, own),
+  );
+};
 
 const decided = (
   policies: Policies,

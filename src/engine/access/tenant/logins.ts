@@ -194,7 +194,7 @@ const sealStored = (
     ),
   );
 
-/** A server that asks for ever new logins fills nothing: of more, the oldest go. */
+/** A server that asks for ever new logins fills nothing: of more of its own, the oldest go. */
 const mostLogins = 100;
 
 const keepLogin = async (
@@ -207,8 +207,9 @@ const keepLogin = async (
   const expiresAt = now() + loginLifeMs;
   tables.write((all) => {
     all(
-      `DELETE FROM mcp_logins WHERE id NOT IN
-       (SELECT id FROM mcp_logins ORDER BY expires_at DESC LIMIT ${mostLogins - 1})`,
+      `DELETE FROM mcp_logins WHERE server = ?1 AND id NOT IN
+       (SELECT id FROM mcp_logins WHERE server = ?1 ORDER BY expires_at DESC LIMIT ${mostLogins - 1})`,
+      server,
     );
     all(
       "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",

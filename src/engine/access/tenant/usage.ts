@@ -99,9 +99,10 @@ const keyOf = (group: string): { readonly sql: string; readonly values: readonly
 const periodOf = ({ from, to }: ListUsage, now: number): readonly [number, number] => {
   const last = to === undefined ? dayOf(now) : Date.parse(to);
   const first = from === undefined ? last - (standardDays - 1) * dayMs : Date.parse(from);
-  if (first > last) refuseField("invalid_request", "/from", "it is after to; both are UTC days");
+  const end = to === undefined ? "today, which is where it ends without to" : "to";
+  if (first > last) refuseField("invalid_request", "/from", `it is after ${end}; both are UTC days`);
   if (last - first >= mostDays * dayMs)
-    refuseField("invalid_request", "/from", `at most ${mostDays} days can be asked for at once`);
+    refuseField("invalid_request", "/from", `it is more than ${mostDays} days before ${end}`);
   return [first, last];
 };
 
