@@ -90,6 +90,8 @@ export function tarGroup(connect: () => Fetcher): void {
     const bad: readonly (readonly [TarEntry, string])[] = [
       [fileOf("../x", "1"), "../x"],
       [fileOf("in/../../x", "1"), "in/../../x"],
+      [fileOf("in/../x", "1"), "in/../x"],
+      [fileOf("caf\uFFFD", "1"), "caf"],
       [fileOf("/etc/x", "1"), "/etc/x"],
       [fileOf("out/x", "1"), "out/x"],
       [fileOf(".git/hooks/x", "1"), ".git/hooks/x"],

@@ -80,6 +80,8 @@ function checkEntry(progress: Progress, { name, type = "file", size }: TarHeader
   if (type !== "file" && type !== "directory")
     refuseEntry(name, `is a ${type}; an archive may have files and folders only`);
   if (name.startsWith("/")) refuseEntry(name, "is absolute; name it from the folder that it goes to");
+  if (name.split("/").includes("..")) refuseEntry(name, "leads out of the folder that it goes to");
+  if (name.includes("\uFFFD")) refuseEntry(name, "has a name that is not UTF-8");
   const path = workspacePath(joinPath(progress.base, name));
   progress.entries += 1;
   progress.bytes += size;

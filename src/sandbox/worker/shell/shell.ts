@@ -1,11 +1,12 @@
 import type { FileContent } from "#shell";
-import { Bash, InMemoryFs, MountableFs } from "#shell";
+import { Bash, getCommandNames, InMemoryFs, MountableFs } from "#shell";
 import { workspaceRoot } from "../../paths.ts";
 import type { Disk } from "../files/files.ts";
 import type { Writer } from "../files/tree.ts";
 import { meter, WorkLimit } from "../meter.ts";
 import { bytesOf, createTurns, shellFiles } from "./files.ts";
 import { createGitCommand } from "./git.ts";
+import { addedNames, mendedCommands, readShellCall, splitShortOptions } from "./mended-commands.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";
@@ -31,13 +32,25 @@ interface ShellOutcome {
 /** Bytes that files outside the workspace (`/tmp`) may take; they live as long as the command. */
 const scratchBytes = 16 * 1024 * 1024;
 
+/** What scripts expect to find outside the workspace: programs, which the shell itself provides, and the empty file. */
+const systemFiles = {
+  "/dev/null": "",
+  ...Object.fromEntries(
+    ["/bin", "/usr/bin"].flatMap((folder) =>
+      [...getCommandNames(), "git", ...addedNames].map(
+        (name) => [`${folder}/${name}`, { content: "", mode: 0o755 }] as const,
+      ),
+    ),
+  ),
+};
+
 /** Everything outside the workspace, with the two files that carry a script's output away. */
 class ScratchFiles extends InMemoryFs {
   readonly #emit: ShellRun["emit"];
   readonly #turn: () => Promise<void>;
 
   constructor(emit: ShellRun["emit"], turn: () => Promise<void>) {
-    super({}, { maxTotalBytes: scratchBytes });
+    super(systemFiles, { maxTotalBytes: scratchBytes });
     this.#emit = emit;
     this.#turn = turn;
   }
@@ -48,6 +61,7 @@ class ScratchFiles extends InMemoryFs {
   }
 
   #collect(path: string, content: FileContent, options: Parameters<InMemoryFs["appendFile"]>[2]): boolean {
+    if (path === "/dev/null") return true;
     const stream = path === outputPaths.stdout ? "stdout" : path === outputPaths.stderr ? "stderr" : null;
     if (stream === null) return false;
     const bytes = bytesOf(content, options);
@@ -66,11 +80,11 @@ class ScratchFiles extends InMemoryFs {
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** The script of a command: `sh -c` runs as it is, so that its statements print as they end. */
+/** The script of a command: that of `sh -c` runs as it is, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
-  const [program, flag, script, ...rest] = argv;
-  const isShell = program === "sh" || program === "bash";
-  if (isShell && flag === "-c" && script !== undefined && rest.length === 0) return script;
+  const [program, ...args] = argv;
+  const call = program === "sh" || program === "bash" ? readShellCall(args) : null;
+  if (call !== null && call.at === args.length - 1) return `${call.settings}${args[call.at]}`;
   return argv.map(quoted).join(" ");
 }
 
@@ -99,10 +113,11 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
   await scratch.mkdir("/tmp");
   const mounts = [{ mountPoint: workspaceRoot, filesystem: shellFiles(disk, run.writer, turn) }];
   const cwd = run.cwd === "." ? workspaceRoot : `${workspaceRoot}/${run.cwd}`;
+  const fs = new MountableFs({ base: scratch, mounts });
   const bash = new Bash({
-    fs: new MountableFs({ base: scratch, mounts }),
+    fs,
     cwd,
-    customCommands: [createGitCommand(disk.database)],
+    customCommands: [createGitCommand(disk.database), ...mendedCommands(fs)],
     env: { PATH: "/usr/bin:/bin", HOME: workspaceRoot, LANG: "C.UTF-8", TZ: "UTC", ...run.env },
     executionLimitProfile: "hardened",
     executionLimits: {
@@ -110,8 +125,12 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
       maxCommandCount: 100_000,
       maxLoopIterations: 100_000,
       maxWorkUnits: 1_000_000,
+      maxAwkIterations: 1_000_000,
+      maxSedIterations: 1_000_000,
+      maxJqIterations: 1_000_000,
     },
   });
+  bash.registerTransformPlugin(splitShortOptions());
   bash.registerTransformPlugin(printAsYouGo());
   const options = { rawScript: true, stdin: run.stdin, signal: run.signal };
   try {
