@@ -96,9 +96,9 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
   }
 
   async index(summary: SessionSummary): Promise<number> {
-    this.#runs.report(summary);
     if (summary.status !== "deleted") await this.#waitForBatch();
     const known = indexSession(this.#tables, summary);
+    this.#runs.report(summary);
     if (summary.status === "deleted") this.ctx.waitUntil(this.#unpin());
     return known;
   }

@@ -18,7 +18,11 @@ export const operatorTenant = "default";
 
 const keyNameSchema = z.string().min(1).max(128);
 const scopesSchema = z.array(scopeSchema).min(1);
-const expiresAtSchema = z.int().positive().nullable();
+/** A time in seconds would end a key at once. */
+const expiresAtSchema = z
+  .int()
+  .min(100_000_000_000, "a time is in milliseconds since the epoch; this looks like seconds")
+  .nullable();
 const tenantNameSchema = z
   .string()
   .regex(
@@ -181,9 +185,9 @@ export async function createKey(
   once: Once = withoutKey(tables),
 ): Promise<{ info: KeyInfo; credential: string | null }> {
   const { principal, body, now } = request;
-  refuseBadKey(principal, body, now);
   const made = await generateKey();
   const { value: info, replayed } = once((all): KeyInfo => {
+    refuseBadKey(principal, body, now);
     const tenant = body.tenant ?? principal.tenant;
     const fresh: KeyInfo = {
       id: made.id,

@@ -509,9 +509,9 @@ test("AG-41: deleting a subject deletes its rows, also those that were on their 
   store.down = true;
   await say(one, "Where exactly is it?");
   store.down = false;
-  forgetSubject(tables, "eve", one.now());
+  tables.write((all) => forgetSubject(all, "eve", one.now()));
   expect(rowsOf(tables)).toHaveLength(1);
-  forgetSubject(tables, "ada", one.now());
+  tables.write((all) => forgetSubject(all, "ada", one.now()));
   expect(rowsOf(tables)).toEqual([]);
   expect(tables.read("SELECT rowid FROM memory_words")).toEqual([]);
   await one.pass(10_000);

@@ -191,3 +191,21 @@ test("AP-12: a tenant's first key says where its data is kept, for ever: another
   expect((await key({ tenant: "default", jurisdiction: null })).status).toBe(201);
   expect(tables.read("SELECT count(*) AS n FROM keys")).toEqual([{ n: 4 }]);
 });
+
+test("AP-6: a key whose expiry has passed was created all the same, when its creation is sent again", async () => {
+  const { tables } = memoryTables(teamMigrations);
+  const body = { scopes: ["sessions:read"], expires_at: now + 1_000 };
+  const at = (time: number) =>
+    performTeamCall(tables, { principal: operator, op: "create_key", params: body, key: "k" }, time);
+  expect(await at(now)).toMatchObject({ ok: true, replayed: false });
+  expect(await at(now + 2_000)).toMatchObject({ ok: true, replayed: true });
+});
+
+test("AP-2: a key does not end because its expiry was given in seconds", async () => {
+  const { tables } = memoryTables(teamMigrations);
+  const { id } = (await call(tables, "create_key", { scopes: ["sessions:read"] })).body;
+  expect(await call(tables, "edit_key", { key: id, expires_at: now / 1_000 })).toMatchObject({
+    code: "invalid_request",
+    errors: [{ pointer: "/expires_at", message: expect.stringContaining("seconds") }],
+  });
+});

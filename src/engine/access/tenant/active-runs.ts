@@ -45,9 +45,10 @@ export const createActiveRuns = (tables: Tables): ActiveRuns => {
     abandon: (session) => {
       if (known?.get(session)?.told === false) known.delete(session);
     },
-    report: ({ id, status, updated_at }) => {
+    report: ({ id, updated_at }) => {
       const place = known?.get(id);
-      if (status === "running" || status === "waiting") known?.set(id, { at: place?.at ?? 0, told: true });
+      const isAtWork = tables.read("SELECT 1 FROM sessions WHERE id = ? AND status <> 'idle'", id).length > 0;
+      if (isAtWork) known?.set(id, { at: place?.at ?? 0, told: true });
       else if (place !== undefined && (place.told || updated_at >= place.at)) known?.delete(id);
     },
   };

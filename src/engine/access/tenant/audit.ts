@@ -61,7 +61,9 @@ export interface AuditedAction {
 /** Stores what somebody did outside sessions; such rows are numbered among themselves. */
 export const recordAction = (tables: Tables, { who, action, subject }: AuditedAction, at: number): void =>
   tables.write((all) => {
-    const [row] = all("SELECT max(first) AS last FROM audit WHERE session = ''");
+    const [row] = all(
+      "SELECT first AS last FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1",
+    );
     const seq = Number(row?.["last"] ?? 0) + 1;
     const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
     const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };

@@ -36,9 +36,13 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
       createReply(200, listAudit(tables, principal.tenant, parseParams(listAuditSchema, params), now)),
     list_notes: (tables, { params }) =>
       createReply(200, showNotes(tables, parseParams(listNotesSchema, params))),
-    forget_subject: (tables, { params }, now) => {
-      forgetSubject(tables, parseParams(subjectSchema, params).subject, now);
-      return createReply(204, null);
+    forget_subject: (_tables, { params }, now, once) => {
+      const { subject } = parseParams(subjectSchema, params);
+      const { replayed } = once((all) => {
+        forgetSubject(all, subject, now);
+        return null;
+      });
+      return createReply(204, null, replayed);
     },
     list_grants: (tables, { principal, params }, now) =>
       createReply(200, listGrants(tables, principal.tenant, parseParams(listGrantsSchema, params), now)),

@@ -5,7 +5,7 @@ import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from
 import type { Page } from "../../../session/paging.ts";
 import { refuse } from "../../../session/problems.ts";
 import type { Grant } from "../../../agent/state/session.ts";
-import type { DatabaseRow, Tables } from "../database.ts";
+import type { DatabaseRow, Tables, RunQuery } from "../database.ts";
 import { withoutKey } from "../once.ts";
 import type { OnceResult, Once } from "../once.ts";
 
@@ -47,6 +47,10 @@ const grantOf = (row: DatabaseRow): Grant => {
   return grant;
 };
 
+/** Returns whether a session was deleted after a grant was given: a report that comes late brings it back no more. */
+const wasDeletedSince = (all: RunQuery, session: string, at: number): boolean =>
+  all("SELECT 1 FROM tombstones WHERE id = ? AND at >= ?", session, at).length > 0;
+
 /** Stores a session's grants, each once, and returns what it needs to know; a revoked grant stays revoked. */
 export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport, now: number): GrantsUpdate {
   const ids = grants.map(({ id }) => id);
@@ -57,7 +61,8 @@ export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport
   const fresh = grants.filter(({ id }) => !known.some((row) => row["id"] === id));
   if (fresh.length > 0)
     tables.write((all) => {
-      for (const { id, scope, agent, tool, pattern, by, at } of fresh)
+      for (const { id, scope, agent, tool, pattern, by, at } of fresh) {
+        if (scope === "session" && wasDeletedSince(all, session, at)) continue;
         all(
           `INSERT OR IGNORE INTO grants (id, session, scope, agent, tool, pattern, given_by, at, revoked)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
@@ -70,6 +75,7 @@ export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport
           by,
           at,
         );
+      }
       all("DELETE FROM grants WHERE scope = 'agent' AND at < ?", now - grantLifeMs);
     });
   const agents = tables.read(

@@ -230,16 +230,15 @@ export const forgetSession = (all: RunQuery, session: string): void => {
 export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512) });
 
 /** Deletes what is remembered of a subject (`metadata.subject`), including what is still on its way. */
-export const forgetSubject = (tables: Tables, subject: string, now: number): void =>
-  tables.write((all) => {
-    const { id } = ensureOwner(all, subjectOwner(subject));
-    dropRows(all, all("SELECT n FROM memories WHERE owner = ?", id));
-    all("UPDATE memory_owners SET forgotten_at = ? WHERE id = ?", now, id);
-    all(
-      "DELETE FROM memory_owners WHERE forgotten_at < ? AND id NOT IN (SELECT owner FROM memories)",
-      now - forgottenMs,
-    );
-  });
+export const forgetSubject = (all: RunQuery, subject: string, now: number): void => {
+  const { id } = ensureOwner(all, subjectOwner(subject));
+  dropRows(all, all("SELECT n FROM memories WHERE owner = ?", id));
+  all("UPDATE memory_owners SET forgotten_at = ? WHERE id = ?", now, id);
+  all(
+    "DELETE FROM memory_owners WHERE forgotten_at < ? AND id NOT IN (SELECT owner FROM memories)",
+    now - forgottenMs,
+  );
+};
 
 /** Gives a session access to its tenant's memory. */
 export const createSharedMemory = (stores: () => TenantStores): SharedMemory => ({

@@ -119,3 +119,14 @@ test("RE-3: a run that did not begin leaves its place at once, one that was repo
   abandon("nobody");
   expect([admit("c"), admit("d")]).toEqual([true, false]);
 });
+
+test.each(["idle", "deleted"] as const)(
+  "RE-3: ★ a report that comes late takes no place for a session that is %s",
+  (status) => {
+    const { admit, reports } = desk();
+    admit("a");
+    reports("a", { status, head_seq: 9, updated_at: now + 500 });
+    reports("a", { head_seq: 3, updated_at: now + 100 });
+    expect([admit("b"), admit("c")]).toEqual([true, true]);
+  },
+);

@@ -7,6 +7,9 @@ import { listGrants, exchangeGrants } from "../../../../src/engine/access/tenant
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../../../../src/engine/access/tenant/calls.ts";
 import type { TenantOperation } from "../../../../src/engine/access/rpc.ts";
+import { addMemories } from "../../../../src/engine/access/tenant/memories.ts";
+import { subjectOwner } from "../../../../src/agent/memory/recall.ts";
+import { summary } from "../summary.ts";
 import { memoryTables } from "../tables.ts";
 
 const now = 1_800_000_000_000;
@@ -121,4 +124,39 @@ test("RE-P14: a deleted session takes its own grants with it; what it gave its a
     ledger: { since: 0, rows: [] },
   });
   expect(listGrants(tables, "acme", { limit: 9 }, now).data.map(({ id }) => id)).toEqual(["g1"]);
+});
+
+test("TB-8: a report that comes after its session's deletion brings no grant of it back", () => {
+  const { tables } = memoryTables();
+  indexSession(tables, summary("s_1"));
+  indexSession(
+    tables,
+    summary("s_1", { status: "deleted", head_seq: 9, removal: { key: null, at: now + 1 } }),
+  );
+  tell(tables, [grant("g_1", { scope: "session" })]);
+  expect(listGrants(tables, "acme", { limit: 50 }, now + 2).data).toEqual([]);
+});
+
+test("AP-6: a subject is forgotten once: what is remembered after that stays when the request is sent again", async () => {
+  const { tables } = memoryTables();
+  const remember = (id: string, at: number): void =>
+    addMemories(tables, [
+      {
+        id,
+        owner: subjectOwner("bob"),
+        at,
+        session: "s_1",
+        run: "run_1",
+        agent: "coder",
+        text: "likes tea",
+        tags: [],
+        vector: null,
+      },
+    ]);
+  remember("m_1", now - 1);
+  const forget = () => call(tables, "forget_subject", { subject: "bob" }, "k");
+  expect(await forget()).toMatchObject({ status: 204 });
+  remember("m_2", now + 1);
+  expect(await forget()).toMatchObject({ status: 204 });
+  expect(tables.read("SELECT id FROM memories")).toEqual([{ id: "m_2" }]);
 });
