@@ -60,7 +60,10 @@ const logCommit = (
     log(msg, { tenant: tenantHash(after.tenant), session: after.id, ...fields }, level);
 };
 
-/** Holds the newest state and makes every write to it: one transition in one transaction, then its publication. */
+/**
+ * Creates the committer, which holds the newest state and makes every write to it: one transition in one
+ * transaction, then its publication.
+ */
 export const createCommitter = (
   { storage, watchers, items, committing, engine, log }: LiveSessionParts,
   momentOf: (draft: () => Draft) => TransactionContext,

@@ -5,7 +5,7 @@ import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
 import { withReplyTimeout } from "./with-timeout.ts";
 
-/** Connects the session to the gates, which are one object per provider; an answer after 2 s counts as none. */
+/** Connects the session to the gates, one object per provider; a missing answer after 2 s counts as none. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: TransactionContext["health"];
@@ -13,10 +13,13 @@ export interface Gates {
   readonly refresh: (targets: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
-/** What a session knows of a provider's health counts for so long, since an administrator may reset it. */
+/**
+ * Milliseconds for which a session's knowledge of a provider's health counts, since an administrator may
+ * reset it.
+ */
 const healthMaxAgeMs = 30_000;
 
-/** While a model cools down and the session is driven, its health is read again this often. */
+/** Interval at which a model's health is read again while it cools down and the session is driven. */
 const coolingPeriodMs = 20_000;
 
 type GateStub = (provider: string) => Pick<ProviderGate, "health" | "report">;
@@ -24,7 +27,7 @@ type GateOutcome = Parameters<Gate["ended"]>[2];
 
 const ignore = (): void => undefined;
 
-/** The session as its knowledge of health sees it. */
+/** What reading health uses of the session. */
 interface HealthHost {
   readonly now: () => number;
   readonly whileDriving: (ms: number, work: () => void) => PendingWait | null;
@@ -33,18 +36,18 @@ interface HealthHost {
 interface SeenHealth {
   readonly askedAt: number;
   readonly readAt: number;
-  /** The next read, while a model cools down. */
+  /** Next read, while a model cools down. */
   readonly reread: PendingWait | null;
   readonly rows: readonly HealthRow[];
 }
 
 const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, reread: null, rows: [] };
 
-/** Holds what this session read of its providers' health. */
+/** Creates the health that this session has read of its providers. */
 const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
   const seen = new Map<string, SeenHealth>();
-  /** Holds the health reads that have no answer yet. */
-  const looks = new Map<string, Promise<void>>();
+  /** Health reads that have no answer yet. */
+  const pendingReads = new Map<string, Promise<void>>();
 
   const knownOf = (provider: string): SeenHealth => seen.get(provider) ?? unseen;
   const store = (provider: string, rows: readonly HealthRow[]): void => {
@@ -57,7 +60,7 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
     const rows = await stub(provider)
       .health(claim)
       .catch(() => null);
-    looks.delete(provider);
+    pendingReads.delete(provider);
     if (rows !== null) store(provider, rows);
   };
   return {
@@ -70,17 +73,17 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
       seen.set(provider, { ...knownOf(provider), askedAt: -Infinity });
       void answer.then((rows) => store(provider, rows), ignore);
     },
-    look: (provider: string, claim: string | null): void => {
+    refresh: (provider: string, claim: string | null): void => {
       const known = knownOf(provider);
       if (now() - known.askedAt < healthMaxAgeMs) return;
       seen.set(provider, { ...known, askedAt: now() });
-      looks.set(provider, read(provider, claim));
+      pendingReads.set(provider, read(provider, claim));
     },
-    pending: (provider: string): Promise<void> | undefined => looks.get(provider),
+    pending: (provider: string): Promise<void> | undefined => pendingReads.get(provider),
   };
 };
 
-/** Reports to the gates what this session sees of its providers' health. */
+/** Reports what this session sees of its providers' health to the gates. */
 const createHealth = (stub: GateStub, host: HealthHost) => {
   const readings = createReadings(stub, host);
   const { rowOf, storeHealth, pending } = readings;
@@ -133,7 +136,7 @@ export const createGates = (
     refresh: (targets) => {
       const [first] = targets;
       for (const provider of new Set(targets.map((target) => target.provider)))
-        health.look(provider, first?.provider === provider ? first.model : null);
+        health.refresh(provider, first?.provider === provider ? first.model : null);
     },
   };
 };

@@ -7,11 +7,11 @@ import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
 import { withReplyTimeout } from "./with-timeout.ts";
 
-/** Holds what a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
+/** What a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
   readonly known: () => readonly Grant[];
   /** Reports the session's own grants and reads the others, at most every 30 s; returns the ids of revoked ones. */
-  readonly look: (session: Session) => Promise<readonly string[]>;
+  readonly refresh: (session: Session) => Promise<readonly string[]>;
   /** Takes what the tenant's object said of these grants, which were reported to it. */
   readonly learn: (reported: readonly Grant[], update: GrantsUpdate) => void;
 }
@@ -33,7 +33,7 @@ export const createGrants = (
   return {
     known: () => known,
     learn,
-    look: async (session) => {
+    refresh: async (session) => {
       const { id, grants } = session;
       if (last !== null && last.grants === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
       const answer = await withReplyTimeout(tenant(session).grants({ session: id, grants }));
@@ -44,24 +44,24 @@ export const createGrants = (
   };
 };
 
-/** Wraps a session's updates: it reports a grant as soon as one is made or lost, and drops those that were revoked. */
+/** Wraps a session's updates: reports a grant as soon as one is made or lost, and drops revoked ones. */
 export const createGrantReporter = (
-  grants: Pick<Grants, "look">,
+  grants: Pick<Grants, "refresh">,
   session: Pick<LiveSession, "read" | "update">,
   failed: (error: unknown) => void,
-): Pick<LiveSession, "update"> & { readonly look: () => Promise<void> } => {
-  const look = async (): Promise<void> => {
-    const revoked = await grants.look(session.read());
+): Pick<LiveSession, "update"> & { readonly refresh: () => Promise<void> } => {
+  const refresh = async (): Promise<void> => {
+    const revoked = await grants.refresh(session.read());
     if (revoked.length > 0) session.update((draft) => revokeGrants(draft, revoked));
   };
   const state = session.read();
-  if (state.grants.length > 0 && hasRun(state)) void look().catch(failed);
+  if (state.grants.length > 0 && hasRun(state)) void refresh().catch(failed);
   return {
-    look,
+    refresh,
     update: (change) => {
       const before = session.read().grants;
       const result = session.update(change);
-      if (session.read().grants !== before) void look().catch(failed);
+      if (session.read().grants !== before) void refresh().catch(failed);
       return result;
     },
   };

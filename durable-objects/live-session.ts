@@ -30,9 +30,9 @@ import type { OpenItems } from "./sockets/open-items.ts";
 import type { Watchers } from "./sockets/watchers.ts";
 import { createTransactionContexts } from "./transaction-context.ts";
 
-/** Represents a session in memory: the newest stored state, and the driver that works on it. */
+/** Session in memory: the newest stored state, and the driver that works on it. */
 export interface LiveSession {
-  /** Names the revision whose engine runs it. */
+  /** Revision whose engine runs the session. */
   readonly revision: string;
   readonly rules: Engine["rules"];
   readonly read: () => Session;
@@ -57,18 +57,18 @@ export interface LiveSessionParts {
   readonly gates: Gates;
   /** Leases shares of the tenant's day. */
   readonly lease: TenantDay["lease"];
-  /** Holds the lessons that the tenant's sessions share. */
+  /** Lessons that the tenant's sessions share. */
   readonly reflections: SharedReflections;
-  /** Holds what the tenant's sessions remember. */
+  /** Memory that the tenant's sessions share. */
   readonly memory: SharedMemory;
-  /** Holds what the tenant keeps of MCP servers. */
+  /** What the tenant keeps of MCP servers. */
   readonly serverStore: TenantServerStore;
   /** Returns the notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Returns the team's `retention.session_days`; null means that sessions are kept. */
   readonly sessionDays: () => number | null;
   readonly migration: Host["migration"];
-  /** Holds the grants of the tenant's agents. */
+  /** Grants of the tenant's agents. */
   readonly grants: Grants;
   /** Returns milliseconds since the epoch. */
   readonly now: () => number;
@@ -80,7 +80,10 @@ export interface LiveSessionParts {
     below?: string,
   ) => void;
   readonly failed: (error: unknown) => void;
-  /** Runs in the transaction of each commit, with its model calls, the newest event before it, and whether it decides. */
+  /**
+   * Runs in the transaction of each commit, with its model calls, the newest event before it, and whether it
+   * decides.
+   */
   readonly committing: (calls: number, head: number, decided: boolean) => void;
 }
 
@@ -103,7 +106,7 @@ const rowReadersOf = (
   entries: entriesOf(sql, isStored),
 });
 
-/** Returns what a session asks of its tenant and its team, and of MCP servers. */
+/** Creates what a session uses of its tenant, its team, and MCP servers. */
 const tenantPartsOf = (
   { engine, lease, migration, reflections, memory, notes, serverStore }: LiveSessionParts,
   session: string,
@@ -121,8 +124,8 @@ const tenantPartsOf = (
 });
 
 /**
- * Logs what a tool threw: where, and on a developer's machine what. There the stack stands below the line, as wrangler
- * needs it to replace places in the bundle by those in the source.
+ * Logs where a tool threw, and on a developer's machine also what. There the stack is below the line, where
+ * wrangler replaces places in the bundle by those in the source.
  */
 const logThrown = (
   { engine, log }: LiveSessionParts,
@@ -138,7 +141,7 @@ const logThrown = (
   log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", below);
 };
 
-/** Logs what only the log tells of a call, until the session is dropped. */
+/** Logs details of a call that only the log holds, until the session is dropped. */
 const createCallLogs = (
   parts: LiveSessionParts,
   read: () => Session,
@@ -174,7 +177,7 @@ export const createLiveSession = (
   let stopped = false;
   const agents = agentsOf(engine, read);
   const failed: Host["failed"] = (error) => void (stopped || parts.failed(error));
-  const { update, look } = createGrantReporter(parts.grants, committer, failed);
+  const { update, refresh } = createGrantReporter(parts.grants, committer, failed);
 
   const host: Host = {
     epoch,
@@ -196,7 +199,7 @@ export const createLiveSession = (
     closeBrowser: engine.closeBrowser,
     gate: gates.gate,
     redactor: engine.redactor,
-    grants: { known: parts.grants.known, look },
+    grants: { known: parts.grants.known, refresh },
     ...createCallLogs(parts, read, () => stopped),
     rest: (works, at) => parts.clock.rest(works, at ?? deletionDueAt(read(), parts.sessionDays())),
     failed,

@@ -1,7 +1,7 @@
 import { describeFault, isLogged } from "../src/tools/log-line.ts";
 import type { LogLevel, LogLine } from "../src/tools/log-line.ts";
 
-/** Logs what happened in one line, if its level is logged; `below` stands under it as it is. */
+/** Logs one line, if its level is logged; `below` is printed under it as it is. */
 export const createLogger =
   (line: LogLine, least: LogLevel) =>
   (msg: string, fields: Readonly<Record<string, unknown>>, level: LogLevel = "info", below = ""): void => {

@@ -8,9 +8,11 @@ import { engineOf, ensureDefinition, keepDefinition } from "./team-parts.ts";
 import type { TeamParts } from "./team-parts.ts";
 import { withReplyTimeout } from "./with-timeout.ts";
 
-/** This file finds the revision to which a session goes over, and has its definition kept before a session pins it. */
+/** Finds the revision to which a session migrates, and has its definition kept before a session pins it. */
 
-/** Returns what a session of an engine's revision would be: its agents, and the models that it may choose. */
+/**
+ * Returns what a session would have at an engine's revision: its agents, and the models that it may choose.
+ */
 export const migrationTargetOf = ({ rules, agent }: Engine, session: Session): MigrationTarget => ({
   revision: rules.revision,
   agentNames: rules.agentNames,
@@ -33,11 +35,14 @@ export const findMigrationTarget = async (
   return engine.rules.revision === revision ? migrationTargetOf(engine, session) : null;
 };
 
-/** Returns the revision that the sessions of a team go over to before their next run; null if each keeps its own. */
+/**
+ * Returns the revision to which the sessions of a team migrate before their next run; null if each keeps its
+ * own.
+ */
 export const findFollowedRevision = ({ team, revision }: Engine): string | null =>
   team.sessions.revision === "follow" ? revision : null;
 
-/** Finds the target for a session that is about to start a run, which waits no longer for it than 2 s. */
+/** Finds the target for a session that is about to start a run and waits at most 2 s for it. */
 export const findTargetInTime = async (
   parts: TeamParts,
   session: Session,
@@ -47,7 +52,7 @@ export const findTargetInTime = async (
   return (await withReplyTimeout<FoundTarget>(found)) ?? "unknown";
 };
 
-/** Takes a session at rest to the revision that its next run is to have, or has it stay and say why. */
+/** Migrates a session at rest to the revision that its next run is to have, or lets it stay and say why. */
 export const migrateAtRest = async (
   { read, update }: Pick<LiveSession, "read" | "update">,
   follows: string | null,

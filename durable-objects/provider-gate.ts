@@ -14,7 +14,7 @@ import type { HealthRow } from "../src/model/health.ts";
 
 const gateStateKey = "gate";
 
-/** Holds, for one provider name, the rate limits over all sessions and its models' health. Its state is one row. */
+/** Rate limits of one provider name over all sessions, and its models' health. Its state is one row. */
 export class ProviderGate extends DurableObject {
   #state: GateState | undefined;
 
@@ -24,7 +24,7 @@ export class ProviderGate extends DurableObject {
     return answer;
   }
 
-  /** Settles a booked call and returns what is then known of the provider's models. */
+  /** Settles a booked call and returns the current health of the provider's models. */
   async settle(id: string, settlement: GateSettlement): Promise<readonly HealthRow[]> {
     this.#write(settle(this.#read(), id, settlement, Date.now()));
     return this.health(null);
@@ -34,7 +34,7 @@ export class ProviderGate extends DurableObject {
     this.#write(release(this.#read(), id));
   }
 
-  /** Records how a call without a booking ended, and returns the same. */
+  /** Records how a call without a booking ended; returns the same. */
   async report(
     model: string,
     code: ModelErrorCode | "ok",
@@ -56,7 +56,10 @@ export class ProviderGate extends DurableObject {
     this.#write(resetHealth(this.#read()));
   }
 
-  /** The first call reads the state, never the constructor; a gate that was never written to stays empty on disk. */
+  /**
+   * Reads the state at the first call, never in the constructor; a gate that was never written to stays empty
+   * on disk.
+   */
   #read(): GateState {
     this.#state ??= this.ctx.storage.kv.get<GateState>(gateStateKey) ?? emptyGate;
     return this.#state;

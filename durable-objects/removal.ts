@@ -24,42 +24,48 @@ import { withReplyTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
-/** Ends a session: its rows go at once, its index entry and its sandbox as soon as its tenant's object and the sandbox answer. Its browser and its sessions at MCP servers are asked to end once. */
+/**
+ * Ends a session: its rows are deleted at once, its index entry and its sandbox as soon as its tenant's
+ * object and the sandbox answer. Its browser and its sessions at MCP servers are asked to end once.
+ */
 export interface Removal {
-  /** Removes all rows or throws; the final summary and what was used stay until the tenant's object has them and the sandbox is gone. */
-  readonly begin: (session: Session, told: SessionSummary) => void;
-  /** Returns whether nothing is left; it retries what is left for at most 2 s. */
+  /**
+   * Removes all rows or throws; the final summary and the usage stay until the tenant's object has them and
+   * the sandbox is removed.
+   */
+  readonly begin: (session: Session, summary: SessionSummary) => void;
+  /** Returns whether nothing is left; retries the rest for at most 2 s. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
   /**
-   * Returns whether this call's key deleted an earlier session of this name, or made one that was deleted; null if the
-   * tenant's object does not tell whether it deleted one.
+   * Returns whether this call's key deleted an earlier session of this name, or made one that was deleted;
+   * null if the tenant's object did not answer.
    */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
 const removalProblem = {
   code: "overloaded",
-  detail: "What the deleted session of this name left is still being removed. Send it again.",
+  detail: "A deleted session of this name is still being removed. Send the request again.",
   retryAfterMs: firstPause,
 } as const;
 
 interface PendingRemoval extends TenantAddress {
   readonly session: string;
   readonly tries: number;
-  /** Holds the final summary for the tenant's index, as JSON. */
+  /** Final summary for the tenant's index, as JSON. */
   readonly told: string;
-  /** Is 1 if the session may have a sandbox, else 0. */
+  /** 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
-  /** Holds what ends the sessions of MCP servers by their names, as JSON; absent in what an older release left. */
+  /** What ends the sessions of MCP servers, by their names, as JSON; absent in rows of an older release. */
   readonly servers?: string;
-  /** Names the browser that the session left open; null or absent if it left none. */
+  /** Browser that the session left open; null or absent if it left none. */
   readonly browser?: string | null;
 }
 
 const longestPause = 3_600_000;
-/** Limits the retries to about four days; after that only the next session of this name tries again. */
+/** Number of retries, over about four days; after that only the next session of this name tries again. */
 const maxTries = 100;
 
 /** Returns whether the sandbox may still be there; a refusal means that there is none to remove. */
@@ -71,7 +77,7 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
     .toArray()
     .map(({ name }) => name);
 
-/** Names the others that hold something of a session. */
+/** Other objects that hold something of a session. */
 interface RemovalContext {
   readonly engine: Engine;
   readonly tenant: (
@@ -81,7 +87,7 @@ interface RemovalContext {
 
 const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
 
-/** Reports the removal with what the session used and returns whether the tenant's object has received it. */
+/** Reports the removal with the session's usage and returns whether the tenant's object has received it. */
 const reportRemoval = async (
   { engine, tenant }: RemovalContext,
   rest: PendingRemoval,
@@ -98,7 +104,7 @@ const reportRemoval = async (
   });
 };
 
-/** Keeps the decisions of a session whose log goes, until its tenant's object has them. */
+/** Keeps the decisions of a session whose log is deleted, until its tenant's object has them. */
 const keepDecisions = (sql: SqlStorage, decisions: readonly Decision[]): void => {
   if (decisions.length === 0) return;
   sql.exec("CREATE TABLE decisions (json TEXT NOT NULL)");
@@ -106,7 +112,7 @@ const keepDecisions = (sql: SqlStorage, decisions: readonly Decision[]): void =>
     sql.exec("INSERT INTO decisions VALUES (?)", JSON.stringify(chunk));
 };
 
-/** Reads those after an event. */
+/** Reads the kept decisions after an event. */
 const readKeptDecisions = (sql: SqlStorage, since: number): readonly Decision[] =>
   !tablesOf(sql).includes("decisions")
     ? []
@@ -135,7 +141,10 @@ const destroySandbox = async (
 
 const endServersMs = 5_000;
 
-/** Asks the browser and the MCP servers once to end what the session left there; what does not answer ends by itself in time. */
+/**
+ * Asks the browser and the MCP servers once to end what the session left there; what does not answer ends by
+ * itself in time.
+ */
 const endRemotes = async (
   { engine, tenant: find }: RemovalContext,
   { servers = "{}", browser = null, tries, tenant, jurisdiction }: PendingRemoval,
@@ -164,11 +173,11 @@ const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks = {} }: Sess
   return JSON.stringify(Object.fromEntries(found.filter(([, session]) => session !== null)));
 };
 
-/** Puts what is still to be done about a session in the place of its rows. */
+/** Replaces the rows of a session by what is still to be done about it. */
 const replaceRows = (
   sql: SqlStorage,
   session: Session,
-  told: SessionSummary,
+  summary: SessionSummary,
   serverSessions: string,
 ): void => {
   const { tenant, jurisdiction, id, sandboxed, page } = session;
@@ -183,7 +192,7 @@ const replaceRows = (
     tenant,
     jurisdiction,
     id,
-    JSON.stringify(told),
+    JSON.stringify(summary),
     sandboxed ? 1 : 0,
     serverSessions,
     page?.browser ?? null,
@@ -236,11 +245,11 @@ export const createRemoval = (
       if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
       return wasDeleted(key);
     },
-    begin: (session, told) => {
+    begin: (session, summary) => {
       const context = outside();
       const serverSessions = serverSessionsOf(context, session);
       createSafeStorage(storage, context.engine.logLine).transactionSync(() =>
-        replaceRows(sql, session, told, serverSessions),
+        replaceRows(sql, session, summary, serverSessions),
       );
       clock.reset(Date.now() + firstPause);
     },

@@ -15,14 +15,14 @@ import type { SessionCall } from "../src/session/rpc.ts";
 import type { Grants } from "./grants.ts";
 import { withReplyTimeout } from "./with-timeout.ts";
 
-/** This file asks the tenant's object, once, for all that a run needs before a command may begin it. */
+/** Asks the tenant's object, once, for all that a run needs before a command may begin it. */
 
 export interface RunStart {
-  /** Is true if the tenant has as many runs under way as it may have. */
+  /** Whether the tenant has as many runs under way as it may have. */
   readonly full: boolean;
-  /** Makes a command's change, whose run spends from the lease that was given for it. */
+  /** Makes a command's change, whose run spends from the lease that was granted for it. */
   readonly apply: <T>(draft: Draft, change: (draft: Draft) => T) => T;
-  /** Gives back what was given unless the session, as the command leaves it, has a run. */
+  /** Gives back what was granted unless the session, as the command leaves it, has a run. */
   readonly giveBack: (session: Session | null) => void;
 }
 
@@ -30,9 +30,9 @@ interface RunStartParts {
   readonly tenant: Pick<TenantDirectory, "begin" | "abandon">;
   readonly grants: Pick<Grants, "learn">;
   readonly engine: Engine;
-  /** Gives `limits.runs.per_tenant` as it is deployed. */
+  /** `limits.runs.per_tenant` as it is deployed. */
   readonly limit: number;
-  /** The session as it is, or as it is created. */
+  /** Session as it is, or as it is created. */
   readonly session: Session;
 }
 
@@ -56,7 +56,10 @@ export const emptyRunStart: RunStart = {
   giveBack: () => undefined,
 };
 
-/** Returns the lease that the run's first call needs, by what its agent's first model costs; null if it needs none. */
+/**
+ * Returns the lease that the run's first call needs, at the price of its agent's first model; null if it
+ * needs none.
+ */
 const leaseRequestOf = (
   { engine, session }: RunStartParts,
   { op, params }: SessionCall,
@@ -102,7 +105,7 @@ export const requestRunStart = async (parts: RunStartParts, call: SessionCall): 
   const answer = await withReplyTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
   if (answer === null) return emptyRunStart;
   if (!answer.admitted) return { ...emptyRunStart, full: true };
-  // A refused command drops no grant: the next look learns of it again.
+  // A refused command drops no grant: the next refresh reports it again.
   if (answer.grants.revoked.length === 0) grants.learn(own, answer.grants);
   return startOf(parts, lease, answer);
 };

@@ -38,12 +38,15 @@ export interface SessionLoader {
   readonly live: () => LiveSession | null;
   /** Loads the session if needed and returns it; returns null if there is none. */
   readonly wake: () => Promise<LiveSession | null>;
-  /** Prepares an operation; `giveBack` follows it, with what its tenant gave for a run that it did not begin. */
+  /**
+   * Prepares an operation; `giveBack` is called after it, to return what the tenant granted for a run that
+   * did not begin.
+   */
   readonly contextFor: (
     call: SessionCall,
     remove: OperationContext["remove"],
   ) => Promise<OperationContext & Pick<RunStart, "giveBack">>;
-  /** Loads the session again if it went over to another revision. */
+  /** Loads the session again if it migrated to another revision. */
   readonly refresh: () => Promise<void>;
   readonly drop: () => void;
   /** Returns whether a drive ended with the session it began with; it then counts as survived even without a commit. */
@@ -62,7 +65,7 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly crashCounter: CrashCounter;
   readonly index: () => IndexReport;
   readonly removal: Pick<Removal, "did" | "vacant">;
-  /** Has the driver of the session in memory do what follows from the state. */
+  /** Lets the driver of the session in memory do what follows from the state. */
   readonly pump: () => void;
 }
 
@@ -76,7 +79,7 @@ type LiveSessionFactory = (engine: Engine, stored: Session | null, initial: Sess
 const createInitialSession = ({ rules }: Engine, { session, principal }: SessionCall): Session =>
   emptySession(session, principal, rules, Date.now());
 
-/** Returns the state and the only way to change it; a first change creates the session. */
+/** Creates the access to the state and the only way to change it; a first change creates the session. */
 const operationContextOf = (
   { storage, items, removal }: SessionLoaderParts,
   holder: SessionHolder,
@@ -142,7 +145,7 @@ const migrateIfDue = async (
   await refresh();
 };
 
-/** Returns how the driver has the session in memory go over before a run that waits. */
+/** Creates the migration that the driver runs before a waiting run. */
 const createMigration = (
   parts: SessionLoaderParts,
   holder: SessionHolder,
@@ -176,7 +179,9 @@ const createSurvivalConfirmation =
     return holder.live === live;
   };
 
-/** Shares one load among all callers, since another load could find old or removed rows once its engine comes. */
+/**
+ * Shares one load among all callers: another load could find old or removed rows once its engine is there.
+ */
 const createSharedLoad = (
   parts: SessionLoaderParts,
   holder: SessionHolder,
@@ -187,7 +192,9 @@ const createSharedLoad = (
     return stored && (holder.live = create(await engineOf(parts, stored), stored, stored));
   });
 
-/** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
+/**
+ * Returns the engine with the session in memory, which may have been dropped while its engine was loading.
+ */
 const loadEngine = async (
   parts: SessionLoaderParts,
   holder: SessionHolder,

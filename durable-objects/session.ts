@@ -160,7 +160,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     return reply.ok && findOperation(call.op).entersWorkspace === true ? this.#enterWorkspace(reply) : reply;
   }
 
-  /** Answers once the workspace is ready for the caller, who goes there next; one that is not there yet needs nothing. */
+  /**
+   * Answers once the workspace is ready for the caller, who uses it next; an operation without a workspace
+   * needs nothing.
+   */
   async #enterWorkspace(reply: Extract<SessionReply, { ok: true }>): Promise<SessionReply> {
     const live = this.#loader.live();
     if (live === null || !live.read().sandboxed) return reply;
@@ -180,7 +183,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     return reply;
   }
 
-  /** A session that cannot be loaded now goes on with its alarm, and the socket with its next commit. */
+  /**
+   * Resumes a socket. A session that cannot be loaded now goes on with its alarm, and the socket with its
+   * next commit.
+   */
   async #resume(socket: WebSocket): Promise<void> {
     await this.#loader.wake().catch(() => undefined);
     this.#watchers.resume(socket);

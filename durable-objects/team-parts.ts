@@ -9,7 +9,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import type { LiveSessionParts } from "./live-session.ts";
 
-/** Defines what a session needs of its team's and its tenant's objects. */
+/** Creates what a session uses of its team's and its tenant's objects. */
 
 export interface TeamParts {
   readonly engines: () => Engines;
@@ -57,7 +57,7 @@ export const keepDefinition = async (
   return definition !== null;
 };
 
-/** Creates what a session uses of its team and its tenant while it runs. */
+/** Creates the services of a running session from its team and its tenant. */
 export const createTeamServices = (
   { engines, tenant: find }: TeamParts,
   address: TenantAddress,

@@ -12,7 +12,7 @@ import { performTeamCall } from "../src/engine/access/team-calls.ts";
 import { teamMigrations } from "../src/engine/access/team-tables.ts";
 import { databaseOf } from "./table-database.ts";
 
-/** Holds the secret that is the first admin key. */
+/** Environment with the secret that is the first admin key. */
 export interface TeamEnv {
   readonly LIMPET_ADMIN_KEY?: string;
 }

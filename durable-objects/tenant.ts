@@ -53,7 +53,7 @@ import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./batch-window.ts";
 import { databaseOf } from "./table-database.ts";
 
-/** Sets how long a session's report waits for others, since the index may be seconds behind. */
+/** Milliseconds that a session's report waits for others, since the index may be seconds behind. */
 const reportBatchMs = 25;
 
 interface Exports {
@@ -128,8 +128,8 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     return drawLease(this.#tables, request, Date.now());
   }
 
-  async grants(told: GrantsReport): Promise<GrantsUpdate> {
-    return exchangeGrants(this.#tables, told, Date.now());
+  async grants(report: GrantsReport): Promise<GrantsUpdate> {
+    return exchangeGrants(this.#tables, report, Date.now());
   }
 
   async readNote(owner: NotesOwner, name: string): Promise<string | null> {
@@ -216,7 +216,10 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     });
   }
 
-  /** Lets go of definitions that no session needs; what the team cannot be told now is told next time. */
+  /**
+   * Releases definitions that no session needs; releases that the team does not receive now are repeated next
+   * time.
+   */
   #unpin(): Promise<void> {
     const letGo = async (): Promise<void> => {
       for (const revision of takeUnusedPins(this.#tables, Date.now())) {

@@ -3,7 +3,10 @@ import { createMovableTimer, createTimerPool, createWaitGroup } from "./timers.t
 
 /** Owns the object's one alarm. After a crash inside `alarm()` the platform reruns it, so a drive must not move it. */
 export interface Clock {
-  /** Says whether live work runs and when the next deadline is; outside a drive this sets the alarm in the commit. */
+  /**
+   * Reports whether live work runs and when the next deadline is; outside a drive this sets the alarm in the
+   * commit.
+   */
   readonly rest: (live: boolean, at: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
@@ -11,7 +14,10 @@ export interface Clock {
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
-  /** Calls `run` in about `ms` if the drive of now still goes on then; null without one: what rests may sleep at once. */
+  /**
+   * Calls `run` in about `ms` if the current drive still goes on then; null outside a drive: a resting object
+   * may sleep at once.
+   */
   readonly whileDriving: (ms: number, run: () => void) => PendingWait | null;
   /** Wakes at `at` as well, unless it is null; this counts from the next `rest`. */
   readonly alsoWakeAt: (at: number | null) => void;

@@ -41,5 +41,5 @@ export const createCrashCounter = (storage: DurableObjectStorage, later: () => v
   };
 };
 
-/** Limits how many drives in a row may die before anything is stored. */
+/** Number of drives in a row that may die before anything is stored. */
 export const maxDeadDrives = 3;

@@ -1,6 +1,6 @@
 /**
- * Shares timers of the platform between many short waits, since they cost more than the waits do. Cancelling a wait leaves
- * its timer as it is: it finds nothing due and waits for the next.
+ * Shares timers of the platform between many short waits, since timers cost more than waits. Cancelling a
+ * wait leaves its timer as it is: the timer finds nothing due and waits for the next.
  */
 interface TimerPool {
   /** Calls `run` once, about `ms` from now. */
@@ -9,7 +9,7 @@ interface TimerPool {
   readonly rest: () => void;
 }
 
-/** A wait that is over when it has run or was cancelled. */
+/** Wait that ends when it has run or was cancelled. */
 export interface PendingWait {
   readonly isPending: () => boolean;
 }

@@ -33,7 +33,10 @@ interface JsonRow extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
 
-/** Inputs are ordered by arrival and, within one millisecond, by the length of the id: earlier numbers come first. */
+/**
+ * SQL order of inputs: by arrival and, within one millisecond, by the length of the id: earlier numbers come
+ * first.
+ */
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
 interface ListedTable {
@@ -84,7 +87,7 @@ function* eventsAfter(sql: Sql, session: string, after: number): Generator<Logge
   }
 }
 
-/** Serves a session that does not exist yet and so has no tables. */
+/** Archive of a session that does not exist yet and so has no tables. */
 export const emptyArchive: Archive = {
   answer: () => null,
   input: () => null,
@@ -204,8 +207,8 @@ export const readDecisions = (sql: SqlStorage, since: number): readonly Decision
     for (const [index, event] of [...events.entries()].reverse()) {
       const seq = first + index;
       if (seq <= since || !mayDecide(event.type)) continue;
-      const told = { ...event, data: stripContent(event.data) };
-      const decision = decisionOf(told, { seq, at }, (id) => readStoredAsk(sql, id));
+      const stripped = { ...event, data: stripContent(event.data) };
+      const decision = decisionOf(stripped, { seq, at }, (id) => readStoredAsk(sql, id));
       if (decision !== null) found.push(decision);
     }
   }

@@ -19,8 +19,8 @@ const deleteOutcome = (sql: SqlStorage, thread: string, call: string): void =>
   );
 
 /**
- * Writes new outcomes. When a thread leaves its calls behind, it deletes those whose results stand where the events look
- * for them; the others stay for good.
+ * Writes new outcomes. When a thread leaves its calls behind, deletes those whose results are where events
+ * look for them; the others stay for good.
  */
 export const writeOutcomes = (
   sql: SqlStorage,

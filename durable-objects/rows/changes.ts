@@ -4,8 +4,8 @@ import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 
 /**
- * This file compares the entities of two states. A draft copies them all, so each is compared field by field; what a
- * field holds is replaced when it changes.
+ * Compares the entities of two states. A draft copies them all, so each is compared field by field; the value
+ * of a field is replaced when it changes.
  */
 
 type Comparison<T> = (before: T, after: T) => boolean;

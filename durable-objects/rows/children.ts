@@ -2,9 +2,9 @@ import type { ChildRecord } from "../../src/agent/state/child.ts";
 import type { TransactionContext } from "../../src/agent/transaction/draft.ts";
 import { blobOf, rowJson, valuesOf } from "./encode.ts";
 
-/** This file keeps rows of called threads, which remain when the threads have left the live state. */
+/** Keeps rows of called threads, which remain when the threads have left the live state. */
 
-/** Limits the children that a caller may see at once. */
+/** Number of children that a caller may see at once. */
 const mostShownChildren = 64;
 
 const readRecords = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>

@@ -4,7 +4,7 @@ import type { PastMessage, PastView } from "../../src/agent/state/records.ts";
 import type { MessageRow } from "./encode.ts";
 import { messageColumns, messageJson, overlayJson } from "./encode.ts";
 
-/** This file reads past rows, from which the context view is rebuilt. */
+/** Reads past rows, from which the context view is rebuilt. */
 
 interface RestoredJson {
   readonly restored: { readonly thread: string; readonly messages: readonly (readonly [number, number])[] };
@@ -79,7 +79,7 @@ export const rebuildChat = (
   return { shown: shown.sort((a, b) => viewPlaceOf(a.message) - viewPlaceOf(b.message)), gone };
 };
 
-/** Reads a message as it was written, with what became of it since. */
+/** Reads a message as it was written, and whether it was retired or changed since. */
 export const readOriginal = (sql: SqlStorage, thread: string, pos: number): string => {
   const row = sql
     .exec<MessageRow & { retired: number; by: string | null; reason: string | null }>(

@@ -4,9 +4,9 @@ import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
 import { splitText } from "../../src/chat/text.ts";
 
-/** This file holds what reading and writing a session's rows share: their shapes, and long texts in pieces. */
+/** Shapes of a session's rows that reading and writing share, and long texts in pieces. */
 
-/** Lists the fields of a thread that change with nearly every turn; their own row lets a turn write little. */
+/** Fields of a thread that change with nearly every turn; their own row lets a turn write little. */
 export const turnFields = [
   "run",
   "tokens",
@@ -21,7 +21,7 @@ export const turnFields = [
   "lastEnd",
 ] as const satisfies readonly (keyof Thread)[];
 
-/** Lists the same kind of fields of the session. */
+/** Fields of the session that change with nearly every turn. */
 export const sessionTurnFields = [
   "updatedAt",
   "nextRun",
@@ -38,13 +38,13 @@ type SessionTurnFields = (typeof sessionTurnFields)[number];
 
 type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionTurnFields>;
 
-/** Holds what a thread's turns change; main's row also holds such fields of the session. */
+/** What a thread's turns change; main's row also holds such fields of the session. */
 export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
 
-/** Holds a thread without what has rows of its own; main's row also holds the session's own fields. */
+/** Thread without what has rows of its own; main's row also holds the session's own fields. */
 export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
   readonly inboxIds: readonly string[];
-  /** Names its place among the messages. */
+  /** Place of the first input among the messages. */
   readonly firstInput: Pick<Message, "pos"> | null;
   readonly session?: SessionRow;
 };
@@ -56,7 +56,7 @@ export const pickFields = <T extends object, K extends keyof T>(from: T, keys: r
   return some;
 };
 
-/** Limits the UTF-16 units of a row, which keeps any text below the platform's limit in bytes. */
+/** UTF-16 units of a row, which keeps any text below the platform's limit in bytes. */
 const pieceLength = 500_000;
 
 /** Parses the `json` of rows that are never long. */
@@ -74,13 +74,13 @@ export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
   sql.exec("DELETE FROM blobs WHERE id = ? AND piece >= ?", id, pieces.length);
 };
 
-/** Orders asks as they were opened. */
+/** SQL order in which asks were opened. */
 export const askOrder = "json ->> '$.seq'";
 
-/** Names the blob of the external project context. */
+/** Name of the blob of the external project context. */
 export const externalBlob = "external";
 
-/** Names the blob of the tools of MCP servers. */
+/** Name of the blob of the tools of MCP servers. */
 export const serverToolsBlob = "server_tools";
 
 /** Reads a stored long text and joins its pieces; returns null if it is unknown. */
@@ -91,7 +91,7 @@ export const loadBlob = (sql: SqlStorage, id: string): string | null => {
   return pieces.length === 0 ? null : pieces.map(({ text }) => text).join("");
 };
 
-/** Names the blobs that hold the pieces of a row's JSON. */
+/** Names of the blobs that hold the pieces of a row's JSON. */
 export const blobOf = {
   answer: (key: string) => `answer:${key}`,
   ask: (id: string) => `ask:${id}`,
@@ -105,7 +105,7 @@ export const blobOf = {
   turn: (thread: string) => `turn:${thread}`,
 } as const;
 
-/** Begins a row whose JSON is stored in pieces; no other JSON begins this way. */
+/** Beginning of a row whose JSON is stored in pieces; no other JSON begins this way. */
 const apartPrefix = '{"apart":true';
 
 /** Returns the text of a row: a long JSON moves to a blob, and only the fields that queries need stay. */
@@ -143,7 +143,7 @@ export const valuesOf = (
     .toArray()
     .map(({ id, json }) => JSON.parse(wholeJson(sql, blob(id), json)) as unknown);
 
-/** Reads a stored input, whatever became of it. */
+/** Reads a stored input, whether or not it still waits. */
 export const readStoredInput = (sql: SqlStorage, id: string): Input | null =>
   (valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
 
@@ -151,23 +151,23 @@ export const readStoredInput = (sql: SqlStorage, id: string): Input | null =>
 export const readWaitingInputs = (sql: SqlStorage): readonly Input[] =>
   valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE status = 'accepted'") as readonly Input[];
 
-/** Holds a message: its first and last fields stand in columns, and `json` is what is between them. */
+/** Message whose first and last fields are in columns; `json` is what is between them. */
 export interface MessageRow extends Record<string, SqlStorageValue> {
   readonly pos: number;
-  /** If it is null, `json` begins with the first field. */
+  /** If null, `json` begins with the first field. */
   readonly at: number | null;
   readonly tokens: number | null;
   readonly role: string | null;
   readonly origin: string | null;
-  /** If it is null, `json` ends with the last field. */
+  /** If null, `json` ends with the last field. */
   readonly run: string | null;
   readonly turn: number | null;
-  /** If it is not null, these marks stand for those that the message was written with. */
+  /** If not null, these marks replace those that the message was written with. */
   readonly marks: string | null;
   readonly json: string;
 }
 
-/** Lists the columns of a message's row in a query that names the table `m`. */
+/** Columns of a message's row in a query that names the table `m`. */
 export const messageColumns = "m.pos, m.at, m.tokens, m.role, m.origin, m.run, m.turn, m.marks, m.json";
 
 type MessageHead = Pick<MessageRow, "pos" | "at" | "tokens" | "role" | "origin">;
@@ -233,7 +233,7 @@ export const readMessageRows = (
     )
     .toArray();
 
-/** Reads what a stored message was shown as since an edit. */
+/** Reads how a stored message was shown since an edit. */
 export const overlayJson = (
   sql: SqlStorage,
   thread: string,

@@ -3,15 +3,15 @@ import type { Episode } from "../../src/agent/state/events.ts";
 import type { EventText } from "../../src/session/event-lines.ts";
 import { readLogBackwards } from "./event-log.ts";
 
-/** Gives the newest episodes of a run at its end. */
+/** Newest episodes of a run, for its end. */
 export interface Episodes {
-  /** Remembers those of a commit. */
+  /** Remembers the episodes of a commit. */
   readonly note: (events: readonly EventText[]) => void;
-  /** Returns them, oldest first. */
+  /** Returns a run's newest episodes, oldest first. */
   readonly newest: (run: string, most: number) => readonly Episode[];
 }
 
-/** Reads back to the oldest of them, or to the run's start: past what all other runs did meanwhile. */
+/** Reads the log back to the oldest wanted episode, or to the run's start, past the events of other runs. */
 const readEpisodes = (sql: SqlStorage, run: string, most: number): readonly Episode[] => {
   const ofRun = `,"run":${JSON.stringify(run)}`;
   const found: Episode[] = [];
@@ -26,7 +26,10 @@ const readEpisodes = (sql: SqlStorage, run: string, most: number): readonly Epis
 
 const runIn = (scope: string): string => /,"run":"([^"]*)"/.exec(scope)?.[1] ?? "";
 
-/** Knows the episodes of the runs that began since the session woke; for those of others the log is read. */
+/**
+ * Creates the memory of the episodes of runs that began since the session woke; for other runs the log is
+ * read.
+ */
 export const createEpisodes = (sql: SqlStorage): Episodes => {
   const known = new Map<string, string[]>();
   return {

@@ -19,7 +19,7 @@ import { messageKey, resultOf, resultPlaces } from "./results.ts";
  * data whose output stands in message 12.
  */
 
-/** Says what a commit wrote and what its state is, to which its events may refer. */
+/** What a commit wrote and its state, to which its events may refer. */
 export interface EventSources {
   readonly threads: Readonly<Record<string, Thread>>;
   readonly written: WrittenMessages;
@@ -70,7 +70,7 @@ export const replaceContent = (sources: EventSources, event: SessionEvent, data:
   return `r${place} ${JSON.stringify({ ...event.data, output: null })}`;
 };
 
-/** Matches a reference: what it is, the place of the message, and the rest. */
+/** Pattern of a reference: its kind, the place of the message, and the rest. */
 const referencePattern = /^([mnr])(\d+) (.*)$/s;
 
 /** Returns the data of a call's end as its row keeps it, without the output if another row holds that. */
@@ -131,8 +131,8 @@ const dataOf = (sql: SqlStorage, reference: Reference, messages: ReadonlyMap<str
 };
 
 /**
- * Returns what puts the content into an event of these rows. Their messages are read together once one is needed: reading
- * and parsing whole messages is worth it only for events that are shown.
+ * Returns a function that puts the content into an event of these rows. Their messages are read together once
+ * one is needed: reading and parsing whole messages is worth it only for events that are shown.
  */
 export const createContentReader = (
   sql: SqlStorage,

@@ -10,22 +10,22 @@ import { dictionaryOf, packText, unpackText } from "./pack.ts";
 
 const tailRows = 8;
 
-/** Limits the length of a row of the log, and of the tail before more is added. */
+/** Longest row of the log, and longest tail to which more is added. */
 export const logRowLength = 65_536;
 
-/** Says how many rows stand in the tail of the log, and their length. */
+/** Number of rows in the tail of the log, and their length. */
 export interface LogPlace {
   readonly rows: number;
   readonly length: number;
 }
 
-/** Says what a commit adds to the tail, or puts in its place, and where the log goes on once that is stored. */
+/** What a commit adds to the tail, or puts in its place, and where the log goes on once that is stored. */
 export interface LogChange extends LogPlace {
   readonly text: string;
   readonly keepsTail: boolean;
 }
 
-/** Holds the events of a commit, or a part of them, with serialised rows of the ledger and of edits. */
+/** Events of a commit, or a part of them, with serialised rows of the ledger and of edits. */
 export interface LogRow {
   /** The number of the first event. */
   readonly first: number;
@@ -39,8 +39,9 @@ const rowsText = ({ ledger, edits }: Pick<LogRow, "ledger" | "edits">): string =
   ledger.map((row) => `\n\t${row}`).join("") + edits.map((row) => `\n\t\t${row}`).join("");
 
 /**
- * A row is a line with its time, a line for each event, whose fields are parted by tabs, which JSON never contains, and
- * a line for each row of the ledger, which begins with a tab, and for each row of an edit, which begins with two.
+ * Returns the text of a row: a line with its time, a line for each event, whose fields are separated by tabs,
+ * which JSON never contains, a line for each row of the ledger, which begins with a tab, and one for each row
+ * of an edit, which begins with two.
  */
 const rowText = (row: LogRow): string => {
   let text = `${row.at}`;
@@ -71,7 +72,7 @@ const parseRow = (text: string, first: number): LogRow => {
   return { first, at: Number(at), events, ledger, edits };
 };
 
-/** Parts the rows of the tail and of a pack. */
+/** Separator of rows in the tail and in a pack. */
 const rowSeparator = "\f";
 
 const parseRows = (text: string, first: number): readonly LogRow[] => {
@@ -127,7 +128,10 @@ const packTail = (sql: SqlStorage, tail: string, last: number): void => {
   sql.exec("INSERT INTO events VALUES (?, ?, ?)", last, readPackedHead(sql) + 1, pack);
 };
 
-/** Adds the rows of a commit to the log, which holds once main's row of `turns` is written with this change. */
+/**
+ * Adds the rows of a commit to the log, which is complete once main's row of `turns` is written with this
+ * change.
+ */
 export const addToLog = (sql: SqlStorage, rows: readonly LogRow[], place: LogPlace): LogChange => {
   let change: LogChange = { ...place, text: "", keepsTail: true };
   for (const row of rows) {
@@ -155,7 +159,7 @@ export const addToNewest = (
   return { text, keepsTail: true, rows, length: length + text.length };
 };
 
-/** Creates what unpacks the packs of one reading, which share the dictionary. */
+/** Creates a function that unpacks the packs of one reading, which share the dictionary. */
 const createUnpacker = (sql: SqlStorage): ((row: PackRow) => readonly LogRow[]) => {
   let dictionary: Uint8Array | null = null;
   return ({ first, pack }) =>

@@ -15,9 +15,15 @@ import { inTime } from "../with-timeout.ts";
 
 /** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
-  /** Schedules a report, because something was committed: so many model calls, and decisions, after this event. */
+  /**
+   * Schedules a report after a commit: its number of model calls, and whether it holds decisions, after this
+   * event.
+   */
   readonly touch: (calls: number, head: number, decided?: boolean) => void;
-  /** Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are repeated. */
+  /**
+   * Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are
+   * repeated.
+   */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   /** Returns the summary with which a deleted session leaves the index; nothing else is reported of it. */
   readonly takeFinalSummary: (session: Session, key: string | null) => SessionSummary;
@@ -25,15 +31,15 @@ export interface IndexReport {
 
 const reportDelayMs = 2_000;
 
-/** Usage and decisions alone wait longer, since each turn has some. */
+/** Milliseconds that usage and decisions alone wait: longer, since each turn has some. */
 const usageDelayMs = 4_000;
 
 const longestReportDelayMs = 300_000;
 
-/** A report is repeated then: its object knows what it has. */
+/** Milliseconds after which a report is repeated: the tenant's object knows what it already has. */
 const reportTimeoutMs = 20_000;
 
-/** Reads what a report brings beside the summary. */
+/** What a report contains beside the summary. */
 export interface ReportSource {
   /** Reads the sums of usage that changed with an event or after it. */
   readonly usage: (since: number) => readonly DailyUsage[];
@@ -44,9 +50,9 @@ export interface ReportSource {
 type TenantIndex = Pick<TenantDirectory, "index">;
 
 /**
- * Sends a summary with the usage and the decisions that the tenant's object lacks, which says if it lacks older ones
- * too. `decided` is false if there is no decision to read since the event that it is known to know. Returns the event up
- * to which it then knows them.
+ * Sends a summary with the usage and the decisions that the tenant's object lacks; the object says if it
+ * lacks older ones, too. `decided` is false if there is no decision since the event that the object is known
+ * to have. Returns the event up to which it has them afterwards.
  */
 export const sendSummary = async (
   tenant: TenantIndex,
@@ -126,8 +132,8 @@ const newsOf = (session: Session, summary: SessionSummary): string => {
 };
 
 /**
- * Creates the report; what an earlier isolate reported is unknown, so a session that wakes reports once. It takes all
- * that it used before for reported, unless the tenant's object says otherwise.
+ * Creates the report. What an earlier isolate reported is unknown, so a session that wakes reports once. All
+ * earlier usage counts as reported, unless the tenant's object says otherwise.
  */
 export const createIndexReport = (
   tenant: (address: TenantAddress) => TenantIndex,
@@ -143,7 +149,7 @@ export const createIndexReport = (
   let decided = false;
   let said: string | null = null;
   let failures = 0;
-  /** Schedules a report that failed once more, from the event that was confirmed last: what arrived since is unknown. */
+  /** Schedules a failed report once more, from the event that was confirmed last. */
   const repeat = (error: unknown): void => {
     failures += 1;
     known = heard;

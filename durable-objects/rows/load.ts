@@ -58,7 +58,7 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
     .sort((a, b) => viewPlaceOf(a) - viewPlaceOf(b));
 };
 
-/** Holds the rows of a thread, apart from its chat and inbox. */
+/** Rows of a thread, apart from its chat and inbox. */
 interface ThreadRows {
   readonly row: StoredRow;
   readonly turn: TurnRow;
@@ -125,7 +125,7 @@ const loadRun = (
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** Orders threads by the run that made them; `main` is the first. */
+/** Returns the order of threads: by the run that made them; `main` is the first. */
 const creationOrder = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
   id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
 

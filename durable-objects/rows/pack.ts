@@ -4,7 +4,7 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 
 const level = 6;
 
-/** Packs are short, and a larger buffer for what comes out costs more time than the packing. */
+/** Buffer size for unpacking: packs are short, and a larger buffer costs more time than the packing. */
 const chunkSize = 4_096;
 
 const dictionaryBytes = 16_384;
@@ -19,6 +19,6 @@ export const packText = (text: string, dictionary: Uint8Array | null): ArrayBuff
 export const unpackText = (pack: ArrayBuffer, dictionary: Uint8Array | null): string =>
   new TextDecoder().decode(inflateRawSync(pack, options(dictionary)));
 
-/** Returns the dictionary that a pack without one is for others. */
+/** Returns the dictionary for other packs that a pack without one contains. */
 export const dictionaryOf = (pack: ArrayBuffer): Uint8Array =>
   inflateRawSync(pack).subarray(0, dictionaryBytes);

@@ -2,9 +2,9 @@ import { callsOfRun } from "../../src/agent/state/run.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 
-/** This file says where the results of calls stand among the messages. */
+/** Finds the results of calls among the messages. */
 
-/** Finds the messages that a commit wrote. */
+/** Messages that a commit wrote. */
 export type WrittenMessages = ReadonlyMap<string, Message>;
 
 export const messageKey = (thread: string, pos: number): string => `${thread} ${pos}`;
@@ -14,7 +14,10 @@ export const resultOf = (call: string, { parts }: Message): ToolResultPart | nul
   return part?.type === "tool_result" && part.call === call ? part : null;
 };
 
-/** Lists the places of the results of a thread's open calls: they follow the reply in the order of its calls. */
+/**
+ * Returns the places of the results of a thread's open calls: they follow the reply in the order of its
+ * calls.
+ */
 export const resultPlaces = (thread: Thread | undefined): ReadonlyMap<string, number> => {
   const calls = callsOfRun(thread?.run ?? null);
   const reply = calls.length === 0 ? undefined : thread?.chat.findLast(({ role }) => role === "assistant");

@@ -2,12 +2,12 @@ import { ProblemError } from "../../src/session/problems.ts";
 import type { LogLine } from "../../src/tools/log-line.ts";
 import { logFailure } from "../log.ts";
 
-/** Selects the part of an object's storage that commits use. */
+/** Part of an object's storage that commits use. */
 export type CommitStorage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
 
 const storageProblem = {
   code: "storage_error",
-  detail: "The session could not be stored, so nothing was done. Send it again.",
+  detail: "The session could not be stored, so nothing was done. Send the request again.",
   retryAfterMs: 1_000,
 } as const;
 

@@ -1,4 +1,6 @@
-/** Defines SessionObject's tables; reads never create them. Values are JSON; times are milliseconds since the epoch. */
+/**
+ * Tables of SessionObject; reads never create them. Values are JSON; times are milliseconds since the epoch.
+ */
 export const schema = `
   -- schema_version, from the second on; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -46,5 +48,5 @@ export const schema = `
   CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
 `;
 
-/** Lists the steps between schema versions: step i leads to version i + 2. There is one version so far. */
+/** Steps between schema versions: step i leads to version i + 2. There is one version so far. */
 export const migrations: readonly string[] = [];

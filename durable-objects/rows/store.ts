@@ -39,10 +39,13 @@ const omitOutcomes = ({ run }: Thread): Thread["run"] => {
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** Adds fields to a row, none of which appear in its JSON. */
+/** Row with added fields that do not appear in its JSON. */
 type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
 
-/** Sets fields with their own rows to `undefined`, which leaves them out of a JSON without the cost of a copy. */
+/**
+ * Returns fields with their own rows as `undefined`, which leaves them out of a JSON without the cost of a
+ * copy.
+ */
 const omittedFields = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
   Object.fromEntries(keys.map((key) => [key, undefined]));
 
@@ -92,7 +95,7 @@ const writeServerTools = (sql: SqlStorage, before: Session | null, { serverTools
     writeBlob(sql, serverToolsBlob, JSON.stringify(serverTools));
 };
 
-/** Says where a commit is written, with the texts of its new messages as far as its events have them. */
+/** Where a commit is written, with the texts of its new messages as far as its events have them. */
 interface CommitTarget {
   readonly sql: SqlStorage;
   readonly messages: EventTexts["messages"];
@@ -102,7 +105,7 @@ interface CommitTarget {
   readonly restored: ReadonlySet<string>;
 }
 
-/** Pairs a thread with its session. */
+/** Thread with its session. */
 interface ThreadInSession {
   readonly thread: Thread;
   readonly session: Session;
@@ -125,7 +128,7 @@ const hasRowChanged = (before: ThreadInSession, { thread, session }: ThreadInSes
 const insertTurn = `INSERT INTO turns (thread, json, history, log) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (thread)
   DO UPDATE SET json = excluded.json, history = excluded.history, log = iif(?5, log || excluded.log, excluded.log)`;
 
-/** Changes the log of a row without changing the log. */
+/** Log of a row that does not change. */
 const sameLog = { text: "", keepsTail: true } as const;
 
 /** Writes what a thread's turn changed; main's row also takes what the commit adds to the log. */
@@ -204,8 +207,8 @@ const writeChat = (
 };
 
 /**
- * Brings messages back into the view; their edit keeps when they were out of it. Events may refer to the rows of those
- * that have the marks they were written with.
+ * Brings messages back into the view; their edit records when they were out of it. Events may refer to the
+ * rows of those that have the marks they were written with.
  */
 const writeRestored = ({ sql, written }: CommitTarget, { threads }: Session, { restored }: Draft): void => {
   for (const { edit, ...back } of restored) {
@@ -324,7 +327,10 @@ export const writeTransition = (
   return { rows: log.rows, length: log.length };
 };
 
-/** Adds the events of a commit to the log as one row, or as a few if they are long, without what its other rows hold. */
+/**
+ * Adds the events of a commit to the log as one row, or as a few if they are long, without what its other
+ * rows hold.
+ */
 const addEvents = (
   { sql, written, messages }: CommitTarget,
   { head, threads }: Session,

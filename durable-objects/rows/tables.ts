@@ -6,7 +6,7 @@ import { migrations, schema } from "./schema.ts";
 export const hasTables = (sql: SqlStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;
 
-/** The first version is the one without a row, so that a session's creation does not pay for it. */
+/** Writes the version; the first one has no row, so that a session's creation does not pay for it. */
 const writeVersion = (sql: SqlStorage, version: number): void => {
   if (version > 1) sql.exec("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", String(version));
 };
@@ -21,7 +21,6 @@ export const createTables = (sql: SqlStorage): void => {
   writeVersion(sql, migrations.length + 1);
 };
 
-/** Brings the tables of an older schema version up to date, step by step, each in its own transaction. */
 export const migrate = (storage: CommitStorage, steps: readonly string[] = migrations): void => {
   for (let version = readVersion(storage.sql); version <= steps.length; version++) {
     storage.transactionSync(() => {

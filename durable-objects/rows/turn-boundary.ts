@@ -5,7 +5,7 @@ import { rebuildChat } from "./context-rows.ts";
 import type { LogRow } from "./event-log.ts";
 import { readLogBackwards } from "./event-log.ts";
 
-/** This file finds a place in the past of a thread between its turns, and the chat as it was there. */
+/** Finds a place in the past of a thread between its turns, and the chat as it was there. */
 
 interface NumberedEvent {
   readonly seq: number;
@@ -70,7 +70,7 @@ const readReported = (sql: SqlStorage, thread: string, seq: number): ReadonlySet
       .filter((pos) => pos !== null),
   );
 
-/** Finds what the log says of a thread at an event. */
+/** Describes a thread at an event, from the log. */
 const describeBoundary = (
   sql: SqlStorage,
   thread: string,
@@ -95,7 +95,7 @@ const describeBoundary = (
   };
 };
 
-/** Leaves out a reply at the end whose results are not all there. */
+/** Returns the messages without a reply at the end whose results are not all there. */
 const wholeBlocks = (shown: PastView["shown"]): PastView["shown"] => {
   const at = shown.findLastIndex(({ message }) => message.role !== "tool");
   const reply = shown[at]?.message;

@@ -4,17 +4,20 @@ import type { Principal } from "../../src/session/rpc.ts";
 import type { Flow } from "./flow.ts";
 import { createFlow } from "./flow.ts";
 
-/** Survives hibernation with a socket; `after` is its cursor while it lags, and null once it has seen all. */
+/**
+ * State of a socket that survives hibernation; `after` is its cursor while it lags, and null once it has seen
+ * all.
+ */
 export interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
-  /** Is true once the socket has sent its hello. */
+  /** Whether the socket has sent its hello. */
   readonly ready: boolean;
   readonly after: number | null;
-  /** Says whether the reader acknowledges: a `silent` one did not when it lagged, and is paced from then on. */
+  /** Whether the reader acknowledges: a `silent` one did not when it lagged, and is paced from then on. */
   readonly reader: "new" | "silent" | "acknowledging";
 }
 
-/** Holds the sockets of a session: who watches, what was sent, and how they end. */
+/** Sockets of a session: who watches, what was sent, and how they end. */
 export interface Connections {
   readonly viewer: (socket: WebSocket) => Viewer;
   readonly change: (socket: WebSocket, change: Partial<Viewer>) => void;
@@ -43,7 +46,7 @@ const initialViewer: Viewer = {
   threads: null,
 };
 
-/** Holds the state of each socket, in memory and in its attachment. */
+/** Creates the store of each socket's state, in memory and in its attachment. */
 const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   const viewers = new WeakMap<WebSocket, Viewer>();
   const viewer = (socket: WebSocket): Viewer => {
@@ -93,13 +96,13 @@ const startWait = (
 interface ConnectionParts {
   /** Returns the newest event's seq, where a reader that has seen all resumes. */
   readonly head: () => number;
-  /** Goes on with a paced reader. */
+  /** Sends more to a paced reader. */
   readonly resume: (socket: WebSocket) => void;
 }
 
 const ackRule = "acknowledge at least each 100 frames or 256 KiB; frames counts those of the connection";
 
-/** Returns the `hint` of a lagging reader: the acknowledgement that is missing. */
+/** Returns the `hint` to a lagging reader: the acknowledgement that is missing. */
 const ackHint = (frames: number): string => `send {"type":"ack","frames":${frames}}; ${ackRule}`;
 
 export const createConnections = (

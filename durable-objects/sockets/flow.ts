@@ -1,17 +1,17 @@
 /** Counts what one socket was sent and has not acknowledged; hibernating sockets give no useful `bufferedAmount`. */
 export interface Flow {
   readonly recordSent: (characters: number, frames: number) => void;
-  /** Takes the oldest messages as received, of so many characters, by a reader that never says what it received. */
+  /** Counts the oldest messages, of this many characters, as received by a reader that never acknowledges. */
   readonly credit: (characters: number) => void;
-  /** Counts all characters and frames that were sent. */
+  /** Returns the numbers of characters and frames that were sent. */
   readonly sent: () => { readonly characters: number; readonly frames: number };
   /** Records that the reader has received this many frames of its connection. */
   readonly acknowledge: (frames: number) => void;
-  /** Counts characters. */
+  /** Returns the number of unacknowledged characters. */
   readonly unacknowledged: () => number;
   /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
   readonly wait: (ms: number, over: () => void) => boolean;
-  /** Forgets the socket, which is gone. */
+  /** Forgets a closed socket. */
   readonly forget: () => void;
 }
 
@@ -19,7 +19,7 @@ export const createFlow = (): Flow => {
   let frames = 0;
   let characters = 0;
   let total = 0;
-  /** Counts frames that this isolate did not send: those before a hibernation, and automatic pongs. */
+  /** Frames that this isolate did not send: those before a hibernation, and automatic pongs. */
   let others = 0;
   let waiting: ReturnType<typeof setTimeout> | null = null;
   const messages: { readonly upTo: number; readonly characters: number }[] = [];

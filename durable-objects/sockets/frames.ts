@@ -15,7 +15,7 @@ import type { HelloTimers } from "./hello-timers.ts";
 import type { OpenItems } from "./open-items.ts";
 import type { Watchers } from "./watchers.ts";
 
-/** This file carries out the frames of a session's sockets. */
+/** Carries out the frames of a session's sockets. */
 
 export interface FrameParts {
   readonly connections: Connections;
@@ -56,7 +56,7 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   if (now === null || principal === null) return;
   if (ready) {
     const detail =
-      "this socket has said hello already: `set` changes what it shows, a new socket begins elsewhere";
+      "this socket has already said hello: use `set` to change what it shows, or a new socket to begin elsewhere";
     return rejectFrame(parts, socket, { code: "invalid_request", detail });
   }
   hellos.forget(socket);
@@ -104,7 +104,7 @@ const handleCommand = async (
   connections.send(socket, [`{"type":"result","id":${JSON.stringify(id)},${result}}`]);
 };
 
-/** Keeps the socket if a new token is for the same tenant and session. */
+/** Renews the credential of a socket if the new token is for the same tenant and session. */
 const renewCredential = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
   const { connections } = parts;
   const found = await parts.authenticate(token);

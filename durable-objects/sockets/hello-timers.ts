@@ -4,7 +4,7 @@ import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 export interface HelloTimers {
   /** Expects a hello of a socket that was opened. */
   readonly expect: (socket: WebSocket) => void;
-  /** Stops waiting for a socket that has said hello or is gone. */
+  /** Stops waiting for a socket that has said hello or was closed. */
   readonly forget: (socket: WebSocket) => void;
 }
 

@@ -7,23 +7,26 @@ type StreamedItem = Parameters<Host["itemGrew"]>[0];
 export interface OpenItems {
   readonly grow: Host["itemGrew"];
   readonly close: Host["itemsClosed"];
-  /** Finds an item as far as it was shown, even by a lost isolate. */
+  /** Returns an item as far as it was shown, even by a lost isolate. */
   readonly find: (id: string) => StreamedItem | null;
   readonly open: () => readonly StreamedItem[];
-  /** Forgets all items, since the session and its rows are gone and the next one of its name has none yet. */
+  /**
+   * Forgets all items, since the session and its rows were deleted and the next session of its name has none
+   * yet.
+   */
   readonly forget: () => void;
 }
 
 const writeEveryMs = 250;
 
-/** Limits the characters of an item in its row, which JSON may make six times as long. */
+/** Most characters of an item in its row, which JSON may make six times as long. */
 const maxStoredLength = 250_000;
 
 export const createOpenItems = (sql: SqlStorage, now: () => number): OpenItems => {
   const open = new Map<string, StreamedItem>();
   const seen = new Map<string, number>();
   let rows: Set<string> | null = null;
-  /** Holds the items that have a row, including those of a lost isolate. */
+  /** Returns the items that have a row, including those of a lost isolate. */
   const withRow = (): Set<string> =>
     (rows ??= new Set(
       sql

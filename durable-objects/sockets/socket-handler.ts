@@ -23,7 +23,7 @@ interface SocketHandler {
 const refuseSocket = (problem: Problem): Response =>
   Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
 
-/** Says why a socket may not be opened; null if it may. */
+/** Returns why a socket may not be opened; null if it may. */
 const findOpenProblem = (
   session: Session | null,
   principal: Principal | null,

@@ -14,7 +14,9 @@ export interface Watchers {
   readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
   /** Changes the filter from now on; open items are sent anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
-  /** Sends the lines of a commit, which are built only if somebody watches; `before` is the head before it. */
+  /**
+   * Sends the lines of a commit, which are built only if there are watchers; `before` is the head before it.
+   */
   readonly publish: (lines: () => readonly string[], before: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   /** Sends frames of providers to those who may debug and take all deltas. */
@@ -36,7 +38,7 @@ interface WatcherParts {
 
 const nobody = { scopes: [] };
 
-/** Limits one message of a replay. */
+/** Limits of one message of a replay. */
 const replayPage = { before: Number.MAX_SAFE_INTEGER, limit: streamLimits.page, bytes: 262_144 };
 
 const isWanted = ({ deltas, threads }: StreamFilter, kind: Delta["kind"], thread: string): boolean =>
@@ -59,8 +61,8 @@ const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly 
   showEvents(lines, principal ?? nobody).map(eventFrame);
 
 /**
- * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the session is not
- * in memory nothing is known of its log, and the socket goes on with the next commit.
+ * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the
+ * session is not in memory its log is unknown, and the socket goes on with the next commit.
  */
 const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
   const { viewer, change, send, applyBackpressure, closeIfExpired } = parts.connections;
@@ -192,7 +194,7 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       const { reader, after } = connections.viewer(socket);
       const hasRoom = connections.acknowledge(socket, frames);
       if (hasRoom && after !== null) catchUp(parts, socket);
-      // Deltas begin again in the middle of items, which come anew.
+      // Deltas begin again in the middle of items, which are sent anew.
       if (reader === "silent" && after === null)
         connections.send(socket, itemStates(parts, connections.viewer(socket)));
     },

@@ -16,9 +16,9 @@ import { readOrDefault, readText } from "./read-text.ts";
 import type { WorkContext } from "./work.ts";
 import { withTimeout } from "./work.ts";
 
-/** This file fetches what the model learns about its surroundings before the first turn of a run. */
+/** Fetches what the model learns about its surroundings before the first turn of a run. */
 
-/** Limits each fetch to this many milliseconds; `longest` limits it together with all its repetitions after crashes. */
+/** Milliseconds for each fetch; `longest` is for a fetch with all its repetitions after crashes. */
 const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   context: 10_000,
   reflections: 2_000,
@@ -27,12 +27,12 @@ const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   servers: 20_000,
 };
 
-/** Limits the embedding within that time; the rest is left for a search by words. */
+/** Milliseconds for the embedding within that time; the rest is left for a search by words. */
 const embeddingMs = 1_200;
 
 const longestMs = 60_000;
 
-/** Limits the characters of an input that memory is searched by. */
+/** Characters of an input that memory is searched by. */
 const longestQuery = 8_000;
 
 const fetchProjectContext = async ({ host }: WorkContext): Promise<string> => {
@@ -41,7 +41,7 @@ const fetchProjectContext = async ({ host }: WorkContext): Promise<string> => {
   return host.redactor.text(await readExternalContext(host.sandbox(), context));
 };
 
-/** Returns the newest message of the chat, which says what the run is about. */
+/** Returns the newest message of the chat: the input or task of the run. */
 const newestTextOf = ({ host }: WorkContext, threadId: string): string =>
   textOf(host.read().threads[threadId]?.chat.at(-1)?.parts ?? []);
 
@@ -177,15 +177,13 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   });
 };
 
-/** The functions below read the project context that a workspace brings along. */
-
 const contextFiles = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
 
 const rulesFolder = ".cursor/rules";
 
 const mostRules = 50;
 
-/** A remainder that is shorter than this is not worth adding. */
+/** Number of characters below which a remainder is not worth adding. */
 const leastCharacters = 100;
 
 const stripFrontmatter = (text: string): string =>

@@ -30,7 +30,10 @@ export const endCommands = async ({ host, settle }: WorkContext): Promise<void> 
   settle((draft) => recordEndTries(draft, new Map(due.map((exec, index) => [exec, ended[index] === true]))));
 };
 
-/** Closes the browser of a session without a run. One that cannot be told to close ends by itself when it is idle. */
+/**
+ * Closes the browser of a session without a run. If the request fails, the browser ends by itself when it is
+ * idle.
+ */
 export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promise<void> =>
   browserLock(async () => {
     const page = host.read().page ?? null;
@@ -76,7 +79,7 @@ const embedRows = async (
 
 const longestDeliveryMs = 30_000;
 
-/** Returns the ids of what was taken, or null if the delivery failed or takes too long. */
+/** Returns the ids of the rows that were taken, or null if the delivery failed or takes too long. */
 const tryDelivery = async (
   work: WorkContext,
   ids: readonly string[],
@@ -98,7 +101,7 @@ const waitingMemories = ({ entries }: Host): readonly (readonly [string, MemoryR
       return value === null ? [] : [[key, value as unknown as MemoryRow] as const];
     });
 
-/** Sends what the outbox holds; a failure is retried later and changes no run. */
+/** Sends the rows of the outbox; a failure is retried later and changes no run. */
 export const deliverOutbox = async (work: WorkContext): Promise<void> => {
   const { host, settle } = work;
   const { rows = [], tries = 0 } = host.read().outbox ?? {};

@@ -2,9 +2,9 @@ import { isJsonObject, parseJson } from "../chat/json.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { readOrDefault, readText } from "./read-text.ts";
 
-/** This file finds the command that tests a project by the files in its folder. */
+/** Finds the command that tests a project by the files in its folder. */
 
-/** Limits the bytes that are read of a file. */
+/** Bytes that are read of a file. */
 const mostBytes = 1_048_576;
 
 interface Sign {

@@ -23,7 +23,10 @@ import { createLazyAbort, createLock, createToolCache } from "./work.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
-  /** Applies what is due, then starts and stops work as the state demands. `by` names what changed the session. */
+  /**
+   * Applies what is due, then starts and stops work as the state demands. `by` names what changed the
+   * session.
+   */
   pump(by?: string): void;
   /** Resolves when no work is in progress. */
   idle(): Promise<void>;
@@ -31,7 +34,7 @@ export interface Driver {
   stop(removed?: boolean): void;
 }
 
-/** Describes work that this isolate is doing according to the state. */
+/** Work that this isolate is doing according to the state. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
   | { readonly key: string; readonly kind: "deliver" | "end_commands" | "migrate" | "close_browser" }
@@ -58,7 +61,7 @@ const deliveryIntents = (session: Session, now: number): readonly Intent[] => {
   ];
 };
 
-/** A session that is to have another revision goes over before the run that waits. */
+/** Returns the intent to migrate a session before the run that waits, if a migration is due. */
 const migrationIntents = (session: Session, now: number, follows: string | null): readonly Intent[] => {
   if (!Object.values(session.threads).some((thread) => hasWork(thread, now))) return [];
   const due = dueMigration(session, follows);
@@ -97,14 +100,14 @@ const intentsOf = (host: Host, session: Session, now: number): readonly Intent[]
   ...migrationIntents(session, now, host.migration.follows),
 ];
 
-/** Holds the work in progress by its keys, each with the two ways to end it. */
+/** Work in progress by its keys, each with the two ways to end it. */
 interface WorkRegistry {
   readonly size: () => number;
   readonly has: (key: string) => boolean;
   readonly add: (key: string) => Pick<WorkContext, "stop" | "gone">;
   /** Forgets work that ended; the driver becomes idle only if `then` starts no successor. */
   readonly done: (key: string, then: () => void) => void;
-  /** Ends work that is not wanted any more, and asks work that is being stopped to end. */
+  /** Ends work that is no longer wanted, and asks work that is being stopped to end. */
   readonly review: (intents: readonly Intent[]) => void;
   readonly drop: () => void;
   readonly idle: () => Promise<void>;

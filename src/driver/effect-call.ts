@@ -53,7 +53,7 @@ const requestOf = (
   context: originOf(host.read(), agent, thread, run, call),
 });
 
-/** Makes one model call; returns null if its time has not come, and the effect runs again then. */
+/** Makes one model call; returns null if it has to wait, and the effect runs again later. */
 export const runEffectCall = async (
   context: WorkContext,
   work: EffectWork,
@@ -84,9 +84,7 @@ export const runEffectCall = async (
   return typeof reply === "object" ? reply : null;
 };
 
-/** The rest of this file tracks an effect's work: whether it is still current, and which answers it already has. */
-
-/** Describes an effect at work, as the state had it when the effect began. */
+/** An effect at work, as the state had it when the effect began. */
 export interface EffectWork {
   readonly thread: Thread;
   readonly run: Run;

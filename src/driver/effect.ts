@@ -15,9 +15,9 @@ import { runEffectCall, digest, memoOf, settleIfCurrent } from "./effect-call.ts
 import { runVerification } from "./verification.ts";
 import type { WorkContext } from "./work.ts";
 
-/** This file runs one effect that needs a model or a person, from the stored `preparing` to its stored edits. */
+/** Runs one effect that needs a model or a person, from the stored `preparing` to its stored edits. */
 
-/** Limits the milliseconds an effect may take besides its calls and questions. */
+/** Milliseconds that an effect may take besides its calls and questions. */
 const ownTimeMs = 5_000;
 
 const boundEffectOf = ({ effects }: Agent, work: PreparedWork): BoundEffect | null => {
@@ -122,8 +122,8 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
 };
 
 /**
- * Carries out the effect, briefing or check that the state says is at work, and stores its result unless that comes
- * too late. A call that the effect did not await is aborted.
+ * Carries out the effect, briefing or check that the state says is at work, and stores its result unless that
+ * comes too late. A call that the effect did not await is aborted.
  */
 export const runPreparation = async (context: WorkContext, threadId: string): Promise<void> => {
   const phase = preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null);

@@ -5,7 +5,7 @@ import { asModelError } from "../model/failure.ts";
 import type { Host } from "./host.ts";
 import { reportCallEnd, reserveTicket } from "./tickets.ts";
 
-/** This file sends embedding requests through their provider's gate: each takes a ticket that is free now, or none. */
+/** Sends embedding requests through their provider's gate: each takes a ticket that is free now, or none. */
 
 const embedAtGate = async (
   gates: Pick<Host, "gate">,
@@ -17,7 +17,8 @@ const embedAtGate = async (
   const { provider, model } = embedder;
   const input = texts.reduce((sum, text) => sum + estimateText(text), 0);
   const { status } = await reserveTicket(gates, embedder, { id, input, maxOutput: 0 });
-  if (status !== "booked") throw new Error(`provider ${provider}: its rate limit leaves no place now`);
+  if (status !== "booked")
+    throw new Error(`provider ${provider}: its rate limit has no free place right now`);
   let code: ModelErrorCode | "ok" = "ok";
   try {
     return await embedder.embed(texts, signal);
@@ -29,7 +30,10 @@ const embedAtGate = async (
   }
 };
 
-/** Wraps embedders so that each request takes its own ticket. `name` tells this isolate's requests from others'. */
+/**
+ * Wraps embedders so that each request takes its own ticket. `name` distinguishes this isolate's requests
+ * from others'.
+ */
 export const gateEmbedders = (
   embedderOf: Host["embedder"],
   gate: Host["gate"],

@@ -6,7 +6,7 @@ import { SandboxError } from "../sandbox/contract.ts";
 import type { Host } from "./host.ts";
 import type { WorkContext } from "./work.ts";
 
-/** Asks the sandbox what a change did; returns the refusal if it does not say. */
+/** Asks the sandbox for the outcome of a change; returns the refusal if the sandbox does not know it. */
 const findOutcome = async (host: Host, id: string): Promise<ChangeOutcome | null | SandboxError> => {
   try {
     return await host.sandbox().settle(id);
@@ -27,7 +27,10 @@ const storeFound = (
   postponeFileChange(draft, id, !found.isUnavailable);
 };
 
-/** Finds out what became of a person's change whose maker has not said it; it is not made any more after that. */
+/**
+ * Finds out the outcome of a person's change that was never reported; after that the change can no longer be
+ * made.
+ */
 export const settleLostChange = async (
   { host, settle }: WorkContext,
   change: PendingFileChange,

@@ -19,7 +19,7 @@ import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { AuthorizeServer } from "../tools/egress/server-authorization.ts";
 
-/** Gives access to the rate limits and the health of one provider. */
+/** Rate limits and health of one provider. */
 export interface Gate {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
   /** Reports how an attempt ended, without waiting for an answer. `booked` means that it held a ticket. */
@@ -28,10 +28,10 @@ export interface Gate {
   release(id: string): void;
 }
 
-/** Defines what a session asks of its tenant's day. */
+/** What a session asks of its tenant's day. */
 export interface TenantDay {
   readonly bounds: readonly Bound[];
-  /** Leases a share of the day; throws if nobody answers. */
+  /** Leases a share of the day; throws if there is no answer. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
@@ -46,7 +46,7 @@ export interface ServerLister {
   authorize(server: string): AuthorizeServer;
 }
 
-/** Defines everything that the core needs from outside: storage, clock, watchers and bindings. */
+/** Everything that the core needs from outside: storage, clock, watchers and bindings. */
 export interface Host {
   readonly epoch: number;
   now(): number;
@@ -55,7 +55,7 @@ export interface Host {
   agent(threadId: string): Agent;
   /** Applies a transition to the newest state in one transaction, then publishes its events; throws if that fails. */
   update<T>(change: (draft: Draft) => T): T;
-  /** Sends live pieces to watchers in order; nothing waits for them. */
+  /** Sends live pieces to watchers in order; no caller waits for them. */
   show(deltas: readonly Delta[]): void;
   /** Sends frames of providers to watchers who may see them; null if the team shows none. */
   readonly showFrames: ((frames: readonly ProviderFrame[]) => void) | null;
@@ -72,15 +72,15 @@ export interface Host {
   media(blob: string): string;
   /** Returns a stored full text, or null if the id is unknown. */
   recall(id: string): string | null;
-  /** Reads the stored entries of the shared stores. */
+  /** Stored entries of the shared stores. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** Holds the lessons that the tenant's sessions share. */
+  /** Lessons that the tenant's sessions share. */
   readonly reflections: SharedReflections;
-  /** Holds what the tenant's sessions remember. */
+  /** Memory that the tenant's sessions share. */
   readonly memory: SharedMemory;
-  /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
+  /** Returns the embedder of an agent's memory, or null if the agent has none. */
   embedder(agent: string): Embedder | null;
   /** Returns the notes that sessions share, as this agent sees them; null means that each session has its own. */
   notes(agent: string): SharedNotes | null;
@@ -92,30 +92,32 @@ export interface Host {
   gate(provider: string): Gate;
   readonly tenant: TenantDay;
   readonly migration: {
-    /** The team's sessions go over to this revision before their next run; null: each keeps its own. */
+    /** Revision to which the team's sessions migrate before their next run; null: each keeps its own. */
     readonly follows: string | null;
-    /** Takes the session at rest to the revision that is due, or has it stay, and goes on with what waits. */
+    /**
+     * Migrates the session at rest to the revision that is due, or lets it stay, and goes on with what waits.
+     */
     run(): Promise<void>;
   };
   /** Removes known secrets from what tools return. */
   readonly redactor: Redactor;
-  /** Gives access to the grants of the tenant's agents. */
+  /** Grants of the tenant's agents. */
   readonly grants: {
     known(): readonly Grant[];
     /** Asks the team again if the last answer is old; without a new answer the known grants stay. */
-    look(): Promise<void>;
+    refresh(): Promise<void>;
   };
   /** Says when the driver next has work: `live` means that work is running now, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
-  /** Logs an outcome that came after nobody waited for it any more; it changes nothing. */
+  /** Logs an outcome that came too late to be used; it changes nothing. */
   late(outcome: {
     readonly thread: string;
     readonly run: string;
-    /** Identifies the model attempt or the tool call. */
+    /** Model attempt or tool call. */
     readonly step: string;
     readonly code: string;
   }): void;
-  /** Logs what a tool threw, for whoever wrote it. */
+  /** Logs what a tool threw, for the tool's author. */
   logThrown(
     call: { readonly thread: string; readonly step: string; readonly tool: string },
     error: unknown,

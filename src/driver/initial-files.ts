@@ -24,8 +24,8 @@ const placeFile = async (
 };
 
 /**
- * Puts the files of the session's creation into its workspace before anything else is asked of it. After a crash it
- * begins anew: nothing has used the workspace by then, and keys keep a late writer from writing twice.
+ * Puts the files of the session's creation into its workspace before its first use. After a crash it begins
+ * again: nothing has used the workspace by then, and keys keep a late writer from writing twice.
  */
 export const placeInitialFiles = async (
   host: Pick<Host, "read" | "update" | "media">,

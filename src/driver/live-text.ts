@@ -7,12 +7,12 @@ import { preview } from "../chat/text.ts";
 import type { CompleteOptions, ItemDelta } from "../model/completer.ts";
 import type { Host } from "./host.ts";
 
-/** Pieces of a reply become deltas for watchers as they come. */
+/** Turns pieces of a reply into deltas for watchers as they arrive. */
 
 /** Sends the live text of one attempt to the watchers: it merges many provider reads into one frame per item. */
 interface ItemStream {
   readonly take: NonNullable<CompleteOptions["onDelta"]>;
-  /** Drops what was not sent, because the event that follows holds the whole text. */
+  /** Drops unsent pieces, because the event that follows holds the whole text. */
   readonly close: () => void;
 }
 
@@ -26,8 +26,8 @@ interface StreamItem {
 }
 
 /**
- * Sets the milliseconds between frames: an item's first piece leaves at once, and later pieces are gathered. With what reading
- * them and a timer take, each is at the socket 16 ms after it came.
+ * Milliseconds between frames: an item's first piece is sent at once, and later pieces are gathered.
+ * Including the time to read and a timer, each piece is at the socket 16 ms after it arrived.
  */
 const frameMs = 14;
 
@@ -55,7 +55,7 @@ const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
   preview: kind === "tool_input" ? "" : preview(text),
 });
 
-/** A failure to store is the session's, and none of the model whose reply is being read. */
+/** Runs work whose failure to store is the session's, not that of the model whose reply is being read. */
 const runForSession = (host: Host, work: () => void): void => {
   try {
     work();
@@ -67,7 +67,7 @@ const runForSession = (host: Host, work: () => void): void => {
 export const openLiveText = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
   const items = new Map<number, StreamItem>();
   let timer: { cancel(): void } | null = null;
-  /** When the next frame is due: a timer that fires late makes the frames after it no later. */
+  /** When the next frame is due: a timer that fires late does not delay the frames after it. */
   let dueAt = Number.NEGATIVE_INFINITY;
   let closed = false;
 
@@ -105,7 +105,7 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
     take: (deltas, isWhole) => {
       if (closed) return;
       const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
-      // Of a reply that is there already its event brings the text as soon.
+      // A reply that is already complete is shown by its event just as soon.
       if (hasNew && !isWhole) {
         timer?.cancel();
         runForSession(host, flush);

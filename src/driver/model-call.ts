@@ -19,18 +19,18 @@ import { reportCallEnd } from "./tickets.ts";
 import type { WorkContext } from "./work.ts";
 import { withTimeout } from "./work.ts";
 
-/** This file makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
+/** Makes the model call that a thread's state says is under way: lease, ticket, request, stored outcome. */
 
-/** Says what a call asks and what follows from it. The transitions run only while the call is the current one. */
+/** What a call asks and what follows from it. The transitions run only while the call is the current one. */
 interface ModelCallPlan {
   readonly thread: string;
   readonly target: ModelTarget;
   readonly estimate: CostEstimate;
   readonly request: (call: ModelCall) => ModelRequest;
   readonly onDelta?: CompleteOptions["onDelta"];
-  /** Is awaited between the end of a call that left and the transition that stores it. */
+  /** Awaited between the end of a sent call and the transition that stores its outcome. */
   readonly ended?: (outcome: ModelCallOutcome) => Promise<void>;
-  /** The tenant's day does not pay for the call. */
+  /** Handles a call that the tenant's day does not pay for. */
   readonly uncovered: (draft: Draft, call: ModelCall, how: LeaseRefusal) => void;
   /** Stores a failure and returns whether the target was given up; `sent` is set if the provider saw the request. */
   readonly fail: (
@@ -40,11 +40,11 @@ interface ModelCallPlan {
     sent: (() => ModelRequest) | null,
   ) => boolean;
   readonly reply: (draft: Draft, call: ModelCall, reply: Completion) => void;
-  /** Is called instead of `reply` if nobody waits for the reply any more. */
+  /** Called instead of `reply` if the reply is no longer needed. */
   readonly late?: () => void;
 }
 
-/** Describes how a call that left ended; `known` means that its provider, or the network to it, failed as expected. */
+/** How a sent call ended; `known` means that its provider, or the network to it, failed as expected. */
 export type ModelCallOutcome =
   | { readonly ok: true; readonly reply: Completion }
   | { readonly ok: false; readonly failure: ModelFailure; readonly known: boolean };
@@ -63,8 +63,9 @@ const settlementOf = (outcome: ModelCallOutcome): Pick<GateSettlement, "code" | 
 };
 
 /**
- * The target is given up: its ticket starts too late, and a call that waited that long would only wait as long again.
- * Our own limiter says nothing about the provider's health, so the gate does not hear of this failure.
+ * Returns the failure of a call whose ticket starts too late. The target is given up: waiting that long would
+ * only mean waiting as long again. Our own limiter says nothing about the provider's health, so this failure
+ * is not reported to the gate.
  */
 const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: number): ModelFailure => ({
   code: "rate_limited",
@@ -75,20 +76,20 @@ const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: numb
   message: "no place at the provider's rate limit became free in time",
 });
 
-/** Returns the call while it is under way; null once nobody needs its outcome any more. */
+/** Returns the call while it is under way; null once its outcome is no longer needed. */
 type CurrentCall = (session: Session) => ModelCall | null;
 
-/** Changes the state if the call is still under way, and else calls `late`. */
+/** Changes the state if the call is still under way, otherwise calls `late`. */
 type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () => void) => void;
 
-/** Limits the rounds after which two threads that draw at once each hold a lease that covers them. */
+/** Number of rounds after which two threads that draw at once each hold a lease that covers them. */
 const mostRounds = 8;
 
 const leaseTimeoutMs = 10_000;
 
 /**
- * Returns whether a lease of the tenant's day covers the call; it sends no request if one already does. If none does,
- * the call waits, or nobody needs it any more.
+ * Returns whether a lease of the tenant's day covers the call; sends no request if one already does. If none
+ * does, the call waits, or is no longer needed.
  */
 const ensureLease = async (
   work: WorkContext,
@@ -113,7 +114,10 @@ const ensureLease = async (
   return false;
 };
 
-/** Returns whether the call holds its ticket now; if not, it waits for it or failed, or nobody needs it any more. */
+/**
+ * Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer
+ * needed.
+ */
 const takeTicket = async (
   { host, tickets, signal }: WorkContext,
   { thread, target, fail }: ModelCallPlan,
@@ -134,7 +138,7 @@ const takeTicket = async (
   return false;
 };
 
-/** Limits the bytes of a provider's frame as it is sent to watchers. */
+/** Longest frame of a provider that is sent to watchers, in bytes. */
 const longestFrame = 65_536;
 
 /** Cuts the data of a frame that is too long. */
@@ -145,7 +149,7 @@ const fitFrame = (frame: ProviderFrame): ProviderFrame => {
   return fitFrame({ ...frame, data: frame.data.slice(0, length).toWellFormed(), truncated: true });
 };
 
-/** Returns what shows the frames of a call to watchers; undefined if the team shows none. */
+/** Returns the function that shows the frames of a call to watchers; undefined if the team shows none. */
 const rawFramesTo = (host: Host, thread: string, call: ModelCall): CompleteOptions["onRaw"] => {
   const { showFrames } = host;
   const run = host.read().threads[thread]?.run;
@@ -156,7 +160,7 @@ const rawFramesTo = (host: Host, thread: string, call: ModelCall): CompleteOptio
   return (frames) => showFrames(frames.map((data) => fitFrame({ ...place, data })));
 };
 
-/** Sends the request of a call that holds its ticket, and stores the outcome; the gate learns how it ended. */
+/** Sends the request of a call that holds its ticket, stores the outcome, and reports it to the gate. */
 const sendCall = async (
   { host, tickets, signal }: WorkContext,
   { thread, target, request, onDelta, ended, fail, reply, late }: ModelCallPlan,

@@ -2,12 +2,12 @@ import { cleanText } from "../chat/text.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 
-/** This file reads files of a workspace that need not exist. */
+/** Reads files of a workspace that need not exist. */
 
-/** The sandbox answers with these codes if there is no such path, or a file where a folder should be. */
+/** Codes with which the sandbox answers if there is no such path, or a file where a folder should be. */
 const absentCodes: readonly string[] = ["workspace_read_not_found", "conflict"];
 
-/** Returns `nothing` if there is no such path; other refusals are thrown. */
+/** Returns `nothing` if there is no such path; throws other refusals. */
 export const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
   try {
     return await work;

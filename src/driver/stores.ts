@@ -42,7 +42,7 @@ export const createStores = (host: Host, agent: Agent, signal: () => AbortSignal
   };
 };
 
-/** Finds what an agent remembers that fits a query; it searches by words alone if vectors cannot be made. */
+/** Finds what an agent remembers that fits a query; searches by words alone if vectors cannot be made. */
 const searchMemory = async (
   host: Host,
   { name, memory }: Agent,
@@ -67,7 +67,7 @@ const searchMemory = async (
   return found.map(({ at, agent, text: said, tags, score }) => ({ at, agent, text: said, tags, score }));
 };
 
-/** Writes changed notes where they are shared, before the outcome is stored. Returns why one was refused. */
+/** Writes changed notes to the shared store before the outcome is stored. Returns why one was refused. */
 export const writeSharedNotes = async (
   notes: SharedNotes,
   changes: readonly StoreChange[],

@@ -21,7 +21,7 @@ import { openLiveText } from "./live-text.ts";
 import { makeModelCall } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
 
-/** This file makes one model attempt, from the stored intent to the stored outcome. */
+/** Makes one model attempt, from the stored intent to the stored outcome. */
 
 interface ModelAttempt {
   readonly thread: Thread;
@@ -79,7 +79,7 @@ const failBrokenHistory = (draft: Draft, threadId: string): void => {
   run.stop = { reason: "internal", error: "the history could not be made valid" };
 };
 
-/** Limits the repairs that one event names. */
+/** Number of repairs that one event names. */
 const mostNamed = 20;
 
 /** Returns the thread's messages as a provider may see them; repairs are reported once in each run. */
@@ -150,7 +150,10 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   });
 };
 
-/** Reads the team's grants before a call asks a person or uses a grant, because they also change elsewhere. */
+/**
+ * Reads the team's grants again before a call asks a person or uses a grant, because they also change
+ * elsewhere.
+ */
 const refreshGrants = async (
   host: Host,
   agent: Agent,
@@ -165,5 +168,5 @@ const refreshGrants = async (
     const { verdict, by } = agent.judge(call, grants, place);
     return verdict === "ask" || by.startsWith("grant ");
   });
-  if (matters) await host.grants.look();
+  if (matters) await host.grants.refresh();
 };

@@ -7,7 +7,7 @@ import type { Thread } from "../agent/state/thread.ts";
 import type { GateSettlement, ReserveAnswer, ReserveRequest } from "../model/gate.ts";
 import type { Host } from "./host.ts";
 
-/** This file speaks with providers' gates: it asks for tickets, gives back unused ones and reports how calls ended. */
+/** Deals with providers' gates: asks for tickets, gives back unused ones and reports how calls ended. */
 
 type GateTarget = Pick<ModelTarget, "provider" | "model" | "gate">;
 
@@ -27,16 +27,16 @@ export const reportCallEnd = (
   outcome: Omit<GateSettlement, "model">,
 ): void => host.gate(provider).ended(id, gate !== null, { model, ...outcome });
 
-/** Holds a session's tickets at the gates: calls that asked for them use them, and all others are given back. */
+/** Tickets of a session at the gates: calls that asked for them use them, and all others are given back. */
 export interface Tickets {
-  /** Asks for a call's ticket, which is given back unless the state goes on to want it. */
+  /** Asks for a call's ticket, which is given back unless the state then wants it. */
   readonly ask: (
     target: ModelTarget,
     request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
   ) => Promise<ReserveAnswer>;
-  /** Marks a ticket as used, because its call leaves now. */
+  /** Marks a ticket as used, because its call is sent now. */
   readonly used: (target: ModelTarget, id: string) => void;
-  /** Gives back the tickets that the state does not want any more. */
+  /** Gives back the tickets that the state no longer wants. */
   readonly review: (session: Pick<Session, "threads">) => void;
   /** Gives back every ticket of a removed session, including those that are still being asked for. */
   readonly leave: () => void;
@@ -59,11 +59,11 @@ const releaseLostTicket = (host: Host, thread: Thread): void => {
 
 const ticketKeyOf = ({ provider, id }: TicketRef): string => `${provider} ${id}`;
 
-/** Creates the tickets of a session and reads what an older isolate left before anything changes it. */
+/** Creates the tickets of a session, including those that an older isolate left in the state. */
 export const createTickets = (host: Host): Tickets => {
   const { threads } = host.read();
   const awaited = Object.values(threads).flatMap(({ run }) => awaitedTicketOf(run) ?? []);
-  /** Holds the tickets that no call has used yet. */
+  /** Tickets that no call has used yet. */
   const unused = new Map<string, TicketRef>(awaited.map((ticket) => [ticketKeyOf(ticket), ticket]));
   let lost = Object.values(threads).filter(({ run }) => modelCallOf(run) !== null);
   let removed = false;

@@ -22,17 +22,17 @@ import { writeSharedNotes, createStores } from "./stores.ts";
 import type { LazyAbort, WorkContext } from "./work.ts";
 import { createLazyAbort, withTimeout } from "./work.ts";
 
-/** This file runs one tool in isolation, with its own signal, deadline and error boundary. */
+/** Runs one tool in isolation, with its own signal, deadline and error boundary. */
 
-/** Describes how a call ended: with an output, or with a wait. */
+/** How a call ended: with an output, or with a wait. */
 export type ToolOutcome =
   | {
       readonly kind: "output";
       readonly output: ToolOutput;
       readonly status: ResultStatus;
-      /** Says what the cache answered; null means that it was not asked. */
+      /** What the cache answered; null means that it was not asked. */
       readonly cache: "hit" | "miss" | null;
-      /** Lists the stored bytes that the output shows. */
+      /** Stored bytes that the output shows. */
       readonly kept?: readonly StoredBlob[];
     }
   | { readonly kind: "parked"; readonly park: Parked["parked"] };
@@ -57,10 +57,10 @@ const longestTimeout = 2_147_483_647;
 const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number => {
   const ms = tool.timeout(args, command);
   const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
-  return isTime ? ms : refuseOutput("a timeout that is no number of milliseconds");
+  return isTime ? ms : refuseOutput("a timeout that is not a number of milliseconds");
 };
 
-/** Turns what a tool threw into an output that the model may read; it is logged unless the call was to end anyway. */
+/** Turns what a tool threw into an output for the model; logs it unless the call was to end anyway. */
 const takeThrown = (
   { host, stop }: WorkContext,
   thread: string,
@@ -72,7 +72,7 @@ const takeThrown = (
   return host.redactor.value(createOutput(toToolError(error).content, "error"));
 };
 
-/** Returns what is stored about the MCP server of a call's tool; null if it is of no server. */
+/** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
 const serverOf = ({ host }: WorkContext, { tools }: Agent, { call }: Call): ToolContext["server"] => {
   const name = tools.get(call.name)?.toolbox ?? "";
   const link = host.read().serverLinks?.[name];
@@ -96,7 +96,7 @@ const createPage = (
   lock: browserLock,
 });
 
-/** Says what rules and grants would say to a call if it were another. */
+/** Returns the verdict of rules and grants on a different call of the same kind. */
 const createCallJudge =
   ({ host }: WorkContext, threadId: string, call: Call): ToolContext["judge"] =>
   ({ args, page }) => {
@@ -165,9 +165,9 @@ const createToolContext = (
 };
 
 /**
- * Runs a tool under its own deadline. When the call is cancelled, its signal is aborted and the tool has until the end
- * of the run to say how it ended; a tool that ignores both is abandoned. The signal is aborted at every other end, too:
- * no request of a call outlives it.
+ * Runs a tool under its own deadline. When the call is cancelled, its signal is aborted and the tool has
+ * until the end of the run to report how it ended; a tool that ignores both is abandoned. The signal is
+ * aborted at every other end, too: no request of a call outlives it.
  */
 export const runTool = async (
   work: WorkContext,
@@ -207,7 +207,7 @@ export const runTool = async (
     .then((result) => withAttachments(attachments, host.redactor.value(checkOutcome(result))))
     .then((outcome) => (stop.asked() ? asCancelled(outcome) : outcome))
     .then((outcome) => {
-      // What the tool did is done: its time limit ends no write of its notes half-way.
+      // The tool has done its work: its time limit must not interrupt a write of its notes.
       time.cancel();
       return live.ended ? outcome : withSharedNotes(work, context, outcome);
     })
@@ -229,8 +229,7 @@ export const runTool = async (
 
 const notesTimeoutMs = 10_000;
 
-const notesUnknown =
-  "unknown: The shared notes gave no answer in time. Read what is in them before you write it again.";
+const notesUnknown = "unknown: The shared notes did not answer in time. Read them before you write again.";
 
 /** Writes shared notes before the outcome is stored; writing them again after a crash changes nothing. */
 const withSharedNotes = async (
@@ -259,13 +258,13 @@ const lateOutcome = (thread: string, run: string, { call }: Call, outcome: ToolO
 const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return outcome;
   const kept = attachments.shown(outcome.output.content);
-  if (kept === null) return refuseOutput("an image that it did not keep");
+  if (kept === null) return refuseOutput("an image that it did not attach");
   return kept.length === 0 ? outcome : { ...outcome, kept };
 };
 
 const cancelledOutcome: ToolOutcome = createOutput(syntheticResults.cancelledRunning, "cancelled");
 
-/** A call that must not be made twice may have taken effect before its time was over. */
+/** Returns the outcome of a timeout: a call that must not be made twice may have taken effect before. */
 const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome => {
   const stopped = `${name} took longer than ${ms / 1000} s and was stopped`;
   return plan.safety === "unsafe"
@@ -273,7 +272,9 @@ const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome
     : createOutput(toolError("timeout", stopped).content, "error");
 };
 
-/** Keeps what a tool says of its own end: it alone knows what it did before it stopped. */
+/**
+ * Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped.
+ */
 const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return cancelledOutcome;
   if (outcome.status === "ok") return outcome;
@@ -292,12 +293,12 @@ const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
 
 const longestDetails = 65_536;
 
-/** Refuses what a tool gave back, as if it had thrown. */
+/** Refuses what a tool returned, as if it had thrown. */
 const refuseOutput = (what: string): never => {
-  throw new Error(`the tool gave back ${what}`);
+  throw new Error(`the tool returned ${what}`);
 };
 
-/** Says what a tool returned: an object that can be stored, or something that is no output. */
+/** Names what a tool returned: an object that can be stored, or something that is no output. */
 const shapeOf = (result: unknown): string => {
   if (result === undefined || result === null) return "nothing";
   if (Array.isArray(result)) return "a list";
@@ -335,7 +336,7 @@ interface CallTime {
   readonly cancel: () => void;
 }
 
-/** Limits the milliseconds of pauses that do not count. */
+/** Milliseconds of pauses that do not count. */
 const mostPaused = 120_000;
 
 const createCallTime = (

@@ -21,7 +21,7 @@ import type { ToolOutcome } from "./tool-run.ts";
 import { isCallCurrent, createOutput, runTool } from "./tool-run.ts";
 import type { WorkContext } from "./work.ts";
 
-/** This file runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
+/** Runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
@@ -67,7 +67,7 @@ const runCached = async (
   return { ...outcome, cache: "miss" };
 };
 
-/** Returns what loop detectors compare, if that differs from the result itself. */
+/** Returns the text that loop detectors compare, if that differs from the result itself. */
 const comparedTextOf = (
   draft: Draft,
   threadId: string,
@@ -78,7 +78,7 @@ const comparedTextOf = (
   return volatile.length === 0 ? {} : { compared: comparableText(content, volatile) };
 };
 
-/** Returns an output in the form in which it is stored. */
+/** Converts an output to the form in which it is stored. */
 const settlementOf = (
   draft: Draft,
   threadId: string,

@@ -16,9 +16,9 @@ import { SandboxError } from "../sandbox/contract.ts";
 import { detectCommand } from "./detect-command.ts";
 import type { WorkContext } from "./work.ts";
 
-/** This file runs the command that checks a workspace once, from the stored `preparing` to the stored outcome. */
+/** Runs the command that checks a workspace once, from the stored `preparing` to the stored outcome. */
 
-/** Describes a check as the state had it when it began, or began again after a crash. */
+/** A check as the state had it when it began, or began again after a crash. */
 interface Check {
   readonly thread: string;
   readonly run: Run;
@@ -62,7 +62,7 @@ const requestOf = ({ agent }: Check, { text, exec }: CheckCommand): ExecRequest 
   ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
 });
 
-/** A shell answers with these codes if it cannot run a command or does not find it. */
+/** Codes with which a shell answers if it cannot run a command or does not find it. */
 const notRunnable: readonly number[] = [126, 127];
 
 const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
@@ -74,8 +74,8 @@ const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
 const lostOutcome: CheckOutcome = { is: "error", output: "the sandbox lost the command" };
 
 /**
- * Returns the command that the state holds, or finds it and stores that it is about to start; null if there is none,
- * or if nobody waits for the check any more.
+ * Returns the command that the state holds, or finds it and stores that it is about to start; null if there
+ * is none, or if the check is no longer wanted.
  */
 const prepareCommand = async (
   context: WorkContext,
@@ -124,7 +124,7 @@ const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({
   signal,
 });
 
-/** Returns null if nobody waits for the outcome any more. */
+/** Runs the command; returns null if its outcome is no longer wanted. */
 const tryCheck = async (context: WorkContext, check: Check): Promise<CheckOutcome | null> => {
   const { host, signal } = context;
   const sandbox = host.sandbox().as(check.thread);

@@ -3,18 +3,18 @@ import type { ToolOutput } from "../tools/define-tool.ts";
 import type { Host } from "./host.ts";
 import type { Tickets } from "./tickets.ts";
 
-/** Defines what one piece of work may use. */
+/** What one piece of work may use. */
 export interface WorkContext {
   readonly host: Host;
   readonly cache: ToolCache;
-  /** Is aborted when the work is asked to end. */
+  /** Aborted when the work is asked to end. */
   readonly stop: LazyAbort;
-  /** Is aborted when nobody waits for the outcome any more. */
+  /** Aborted when the outcome is no longer needed. */
   readonly gone: LazyAbort;
-  /** Holds the signal of `stop`. */
+  /** Signal of `stop`. */
   readonly signal: AbortSignal;
   readonly tickets: Tickets;
-  /** Lets one work at a time use the session's browser. */
+  /** Lets one piece of work at a time use the session's browser. */
   readonly browserLock: Lock;
   /** Stores an outcome and everything that follows from it in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
@@ -57,8 +57,8 @@ export const createLazyAbort = (): LazyAbort => {
 };
 
 /**
- * Gives the outcome of a work; null if it fails, takes longer than `ms` or is not needed any more. What is left of it is
- * told then to end.
+ * Returns the outcome of a piece of work; null if it fails, takes longer than `ms` or is not needed any more.
+ * The rest of the work is then asked to end.
  */
 export const withTimeout = async <T>(
   { host, stop }: Pick<WorkContext, "host" | "stop">,
@@ -76,7 +76,10 @@ export const withTimeout = async <T>(
   return outcome;
 };
 
-/** Does one work at a time, in the order of the requests; the failure of one does not concern the next. */
+/**
+ * Does one piece of work at a time, in the order of the requests; the failure of one does not affect the
+ * next.
+ */
 export type Lock = <T>(work: () => Promise<T>) => Promise<T>;
 
 export const createLock = (): Lock => {
@@ -88,11 +91,13 @@ export const createLock = (): Lock => {
   };
 };
 
-/** Caches results of `cache: true` tools in this isolate; it is emptied whenever the workspace may have changed. */
+/**
+ * Cache of results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed.
+ */
 interface ToolCache {
   get(key: string): ToolOutput | undefined;
   put(key: string, output: ToolOutput, epoch: number): void;
-  /** Counts the changes, so that a result read before a change is not stored after it. */
+  /** Returns the number of changes, so that a result read before a change is not stored after it. */
   readonly epoch: () => number;
   clear(): void;
 }

@@ -49,7 +49,7 @@ export interface Archive {
   }) => readonly { readonly pos: number; readonly json: () => string }[];
   /** Yields events with `after < seq`, in order, read on demand. */
   readonly events: (after: number) => Iterable<LoggedEvent>;
-  /** Lists the calls of a turn that left, in order, with their places in the ledger. */
+  /** Lists the calls of a turn that were sent, in order, with their places in the ledger. */
   readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
   /** Returns a thread's newest answered call before a place in the ledger. */
   readonly answered: (thread: string, before: number) => LedgerRow | null;
@@ -76,7 +76,7 @@ export interface Archive {
   }[];
 }
 
-/** Defines what the deployment says about sessions; the engine implements it. */
+/** What the deployment says about sessions; the engine implements it. */
 export interface SessionRules {
   readonly onBusy: OnBusy;
   readonly interactive: boolean;
@@ -85,26 +85,26 @@ export interface SessionRules {
   readonly revision: string;
   /** Returns the bounds on a session of this agent besides its caller's. */
   readonly boundsOf: (agent: string) => ConfiguredBounds;
-  /** Says why a model may not be chosen for this session; null if it may. */
+  /** Returns why a model may not be chosen for this session; null if it may. */
   readonly modelProblem: (model: string, agent: string) => Problem | null;
-  /** Says why an agent cannot run in this deployment, as when a secret is missing. */
+  /** Returns why an agent cannot run in this deployment, as when a secret is missing. */
   readonly agentProblem: (agent: string) => Problem | null;
-  /** Says why the session's model cannot take what an input holds. */
+  /** Returns why the session's model cannot take what an input holds. */
   readonly mediaProblem: (
     parts: readonly ContentPart[],
     agent: string,
     model: string | null,
   ) => Problem | null;
-  /** Says why client tools cannot be added to the agent's own. */
+  /** Returns why client tools cannot be added to the agent's own. */
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
-  /** Says why sessions have no workspace here; null if they have one. */
+  /** Returns why sessions have no workspace here; null if they have one. */
   readonly workspaceProblem: () => Problem | null;
-  /** Says why a tool ceiling makes no sense. */
+  /** Returns why a tool ceiling makes no sense. */
   readonly ceilingProblem: (ceiling: readonly string[], client: readonly ClientTool[]) => Problem | null;
-  /** Says why a JSON Schema cannot be used. */
+  /** Returns why a JSON Schema cannot be used. */
   readonly schemaProblem: (schema: Json) => string | null;
   readonly stores: {
-    /** Holds the toolboxes that at least one agent lists. */
+    /** Toolboxes that at least one agent lists. */
     readonly listed: ReadonlySet<string>;
     readonly notes: "session" | "agent" | "tenant";
     readonly onDependencyFailure: OnDependencyFailure;
@@ -139,11 +139,11 @@ export interface WriteContext {
   readonly principal: Principal;
   readonly rules: SessionRules;
   readonly ifMatch: string | null;
-  /** Is true if the tenant has as many runs under way as it may have, so that this command must begin none. */
+  /** Whether the tenant has as many runs under way as it may have, so that this command must begin none. */
   readonly full: boolean;
-  /** Is null unless the command begins a fork. */
+  /** Source of a fork; null unless the command begins one. */
   readonly forkSource: ForkSource | null;
-  /** Is null unless the command migrates the session. */
+  /** Target of a migration; null unless the command migrates the session. */
   readonly migrationTarget: MigrationTarget | null;
   /** Returns the bytes that the session holds. */
   readonly stored: () => number;
@@ -207,13 +207,13 @@ export const requireRunAdmission = ({ full }: WriteContext): void => {
   );
 };
 
-/** Limits the bytes of a session; beyond them it takes no more inputs and files. */
+/** Bytes beyond which a session takes no more inputs and files. */
 const mostStored = 2 ** 30;
 
 /** Refuses what a full session cannot hold. */
 export const requireStorage = ({ stored }: WriteContext): void => {
   if (stored() < mostStored) return;
-  refuse("storage_error", "this session holds 1 GiB, as much as it may; begin a new one");
+  refuse("storage_error", "this session holds 1 GiB, its limit; begin a new one");
 };
 
 /** Accepts text without lone surrogates and without control characters that JSON allows but people do not mean. */

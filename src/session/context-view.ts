@@ -6,24 +6,24 @@ import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
 
-/** This file builds the context view: what a model call saw, rebuilt from rows, and what has changed since another. */
+/** Builds the context view: what a model call saw, rebuilt from rows, and what has changed since another. */
 
-/** Holds the chat as a call saw it, and the messages that had left it by then. */
+/** Chat as a call saw it, and the messages that had left it by then. */
 export interface PastChat {
-  /** Lists messages in the order of the view, with the overlays they had then. */
+  /** Messages in the order of the view, with the overlays they had then. */
   readonly shown: readonly Message[];
-  /** Lists the messages that left, each with the edit that removed it and its cause. */
+  /** Messages that had left, each with the edit that removed it and its cause. */
   readonly gone: readonly RemovedMessage[];
 }
 
 interface RemovedMessage {
   readonly message: Message;
   readonly edit: number;
-  /** Is null if no cause was recorded. */
+  /** Cause of the removal; null if none was recorded. */
   readonly cause: Cause | null;
 }
 
-/** Describes a model call from the ledger, or the one under way. */
+/** Model call from the ledger, or the one under way. */
 export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
   readonly outcome: LedgerRow["outcome"] | "in_flight";
   /** Absent while the call is under way. */
@@ -31,19 +31,19 @@ export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "
   readonly saw?: ContextSnapshot;
 };
 
-/** Joins a call with the chat that it saw. */
+/** Call with the chat that it saw. */
 export interface CallWithChat {
   readonly row: RecordedCall;
   readonly chat: PastChat;
 }
 
 interface ContextChange {
-  /** Names the kind of the effect; null means that no effect made the change. */
+  /** Kind of the effect; null means that no effect made the change. */
   readonly effect: string | null;
   readonly reason: string | null;
   readonly edit: "inject" | "overlay" | "retire" | "append" | "remove" | "request";
   readonly messages: readonly string[];
-  /** Counts the tokens that the request lost; it is negative if the request gained some. */
+  /** Tokens that the request lost; negative if the request gained some. */
   readonly tokens_saved: number;
 }
 
@@ -60,7 +60,7 @@ const stateOf = (message: Message): "full" | "overlaid" | "summary" | "note" => 
   return isOverlaid(message) ? "overlaid" : "full";
 };
 
-/** Names who caused a message to be shown as it is. */
+/** Who caused a message to be shown as it is. */
 interface ChangeAuthor {
   readonly effect: string | null;
   readonly reason: string | null;

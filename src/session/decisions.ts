@@ -4,9 +4,9 @@ import type { Json } from "../chat/message.ts";
 import { digestJson } from "../tools/canonical.ts";
 import type { EventText } from "./event-lines.ts";
 
-/** This file derives from a session's events who or what decided about its calls, for the tenant's audit. */
+/** Derives from a session's events who or what decided about its calls, for the tenant's audit. */
 
-/** Describes a decision about a call, a plan or a budget, under the number and the time of its event. */
+/** Decision about a call, a plan or a budget, under the number and the time of its event. */
 export interface Decision {
   readonly seq: number;
   readonly at: number;
@@ -15,18 +15,18 @@ export interface Decision {
   readonly run: string | null;
   readonly call: string | null;
   readonly tool: string | null;
-  /** Says what the permissions came to; a call that a person approved is `approved` when it starts. */
+  /** Result of the permissions; a call that a person approved is `approved` when it starts. */
   readonly verdict: "allow" | "approved" | "ask" | "deny" | null;
-  /** Names the rule, the grant, the preset or the budget that decided. */
+  /** Rule, grant, preset or budget that decided. */
   readonly rule: string | null;
-  /** Names the ask, its answer, who gave it, and how far it holds; `clock` answers an ask that expires. */
+  /** Ask with its answer, who gave it, and how far it holds; `clock` answers an ask that expires. */
   readonly ask: string | null;
   readonly answer: Json;
   readonly who: string | null;
   readonly remember: Json;
-  /** Holds the SHA-256 of the arguments as canonical JSON in hexadecimal, without secrets; null if there are none. */
+  /** SHA-256 of the arguments as canonical JSON in hexadecimal, without secrets; null if there are none. */
   readonly input_sha256: string | null;
-  /** Names what somebody did outside sessions, like `revoke_key`, and to what; null for decisions in sessions. */
+  /** Action outside sessions, like `revoke_key`, and its object; null for decisions in sessions. */
   readonly action: string | null;
   readonly subject: string | null;
 }
@@ -48,7 +48,7 @@ export const noOutcome: Outcome = {
   subject: null,
 };
 
-/** Names the verdicts of permissions, since an event holds one as text. */
+/** Verdicts of permissions, since an event holds one as text. */
 const verdicts: readonly string[] = ["allow", "approved", "ask", "deny"] satisfies Decision["verdict"][];
 const isVerdict = (text: string): text is NonNullable<Decision["verdict"]> => verdicts.includes(text);
 
@@ -59,7 +59,7 @@ interface JudgedCall {
   readonly permission?: { readonly verdict: string; readonly by: string };
 }
 
-/** Returns whether only the preset allows a call: nobody decided about it, and its event says so. */
+/** Returns whether only the preset allows a call: then there is no decision, and its event says so. */
 const isAllowedByPreset = ({ verdict, by }: { readonly verdict: string; readonly by: string }): boolean =>
   verdict === "allow" && by.startsWith("preset ");
 
@@ -115,17 +115,17 @@ const readers: {
 const readerOf = (type: string): ((data: never, askOf: AskReader) => Outcome | null) | undefined =>
   Object.hasOwn(readers, type) ? readers[type as keyof typeof readers] : undefined;
 
-/** Returns whether events of this type may tell of a decision. */
+/** Returns whether events of this type may hold a decision. */
 export const mayDecide = (type: string): boolean => readerOf(type) !== undefined;
 
-/** Returns whether an event may tell of a decision: most calls are allowed by the preset alone. */
+/** Returns whether an event may hold a decision: most calls are allowed by the preset alone. */
 export const hasDecision = ({ type, data }: SessionEvent): boolean => {
   if (type === "tool_call_start") return data.permission !== undefined && !isAllowedByPreset(data.permission);
   if (type === "tool_call_end") return data.permission?.verdict === "deny";
   return mayDecide(type);
 };
 
-/** Holds the fields of an event that say where it happened. */
+/** Fields of an event that say where it happened. */
 interface EventPlace {
   readonly thread: string;
   readonly agent: { readonly name: string };
@@ -133,7 +133,7 @@ interface EventPlace {
   readonly call?: string;
 }
 
-/** Returns the decision that an event tells of, or null; `askOf` reads an ask as it is now. */
+/** Returns the decision in an event, or null; `askOf` reads an ask as it is now. */
 export const decisionOf = (
   { type, scope, own, data }: EventText,
   { seq, at }: Pick<Decision, "seq" | "at">,
@@ -145,10 +145,10 @@ export const decisionOf = (
   return { seq, at, thread, agent: agent.name, run, call, ...outcome };
 };
 
-/** Limits how many decisions stand in one row. */
+/** Number of decisions in one row. */
 const decisionsPerRow = 500;
 
-/** Parts decisions into lists that fit a row. */
+/** Splits decisions into lists that fit a row. */
 export const chunkDecisions = (decisions: readonly Decision[]): readonly (readonly Decision[])[] =>
   Array.from({ length: Math.ceil(decisions.length / decisionsPerRow) }, (_, at) =>
     decisions.slice(at * decisionsPerRow, (at + 1) * decisionsPerRow),

@@ -3,23 +3,23 @@ import type { CommandAnswer, ReadContext, WriteContext } from "./command.ts";
 import { parseParams } from "./command.ts";
 import type { Scope } from "./rpc.ts";
 
-/** This file defines what an operation of a session is: everything that HTTP, sockets and the session know of it. */
+/** Defines what an operation of a session is: everything that HTTP, sockets and the session know of it. */
 
 interface OperationRow<Name extends string, Params extends z.ZodObject> {
   readonly name: Name;
-  /** Says in one sentence what it does. */
+  /** One sentence that says what the operation does. */
   readonly summary: string;
-  /** Lists the scopes of which a caller needs one. */
+  /** Scopes of which a caller needs one. */
   readonly scopes: readonly [Scope, ...Scope[]];
-  /** Holds the HTTP path, with `:name` for each parameter that stands in it. The key of a write holds for its whole path. */
+  /** HTTP path, with `:name` for each parameter in it. The key of a write holds for its whole path. */
   readonly path: `/v1/sessions${string}`;
-  /** Describes the values of path, query and body together. */
+  /** Schema of the values of path, query and body together. */
   readonly params: Params;
-  /** Serves the path without `/v1` too. */
+  /** Whether the path is served without `/v1`, too. */
   readonly alias?: true;
-  /** Answers with the session, whose `ETag` the answer has. */
+  /** Whether the operation answers with the session, so that the answer has its `ETag`. */
   readonly isTagged?: true;
-  /** Sends its caller on to the session's workspace, which is ready before the answer leaves. */
+  /** Whether the caller is sent on to the session's workspace, which is ready before the answer is sent. */
   readonly entersWorkspace?: true;
 }
 
@@ -29,20 +29,22 @@ interface ReadRow<Name extends string, Params extends z.ZodObject> extends Opera
 
 interface WriteRow<Name extends string, Params extends z.ZodObject> extends OperationRow<Name, Params> {
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Allows the long bodies of inputs. */
+  /** Whether the long bodies of inputs are allowed. */
   readonly takesContent?: true;
   /** Returns whether unchecked parameters ask for what may begin a run, for which the tenant must have room. */
   readonly mayStartRun?: (params: Readonly<Record<string, unknown>>) => boolean;
-  /** Says what its `If-Match` names: the session's head, or the version of its input. The others take none. */
+  /**
+   * What `If-Match` names: the session's head, or the version of its input; absent: the operation takes none.
+   */
   readonly matches?: "session" | "input";
-  /** Begins the session that it is performed on, which its route names. */
+  /** Whether the operation begins the session that it is performed on, which its route names. */
   readonly creates?: true;
-  /** Makes it a command of the WebSocket too; `body` names the field of its frame that holds the body, if it has one. */
+  /** Command of the WebSocket; `body` names the field of its frame that holds the body, if it has one. */
   readonly frame?: { readonly body: string | null };
   readonly run: (context: WriteContext, params: z.output<Params>) => CommandAnswer;
 }
 
-/** Represents an operation that only reads. */
+/** Operation that only reads. */
 export interface ReadOperation<
   Name extends string = string,
   Params extends z.ZodObject = z.ZodObject,
@@ -53,7 +55,7 @@ export interface ReadOperation<
   readonly run: (context: ReadContext, params: unknown) => CommandAnswer;
 }
 
-/** Represents an operation that changes the session in one commit. */
+/** Operation that changes the session in one commit. */
 export interface WriteOperation<
   Name extends string = string,
   Params extends z.ZodObject = z.ZodObject,
@@ -86,7 +88,7 @@ export const defineWrite = <Name extends string, Params extends z.ZodObject>(
 export const needsSession = (operation: Operation): boolean =>
   operation.kind === "read" || operation.creates !== true;
 
-/** Lists the parameters that stand in the path besides the session. */
+/** Lists the path parameters other than the session. */
 export const pathParametersOf = ({ path }: Operation): readonly string[] =>
   [...path.matchAll(/:(\w+)/g)].flatMap(([, name = ""]) => (name === "session" ? [] : [name]));
 

@@ -61,7 +61,7 @@ const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
   return knownAgent.text;
 };
 
-/** Holds the pieces of an event's line, without what the commit adds to it. */
+/** Pieces of an event's line, without what the commit adds to it. */
 export interface EventText {
   readonly type: string;
   /** Fields that are shared by most events of a commit: the thread, its agent, the run and the turn. */
@@ -71,11 +71,11 @@ export interface EventText {
   readonly data: string;
 }
 
-/** Holds the texts of a commit's events, and of the messages in them. */
+/** Texts of a commit's events, and of the messages in them. */
 export interface EventTexts {
   readonly events: readonly EventText[];
   readonly messages: ReadonlyMap<ReportedMessage, string>;
-  /** A secret was taken out, so that the events differ from what other rows hold. */
+  /** Whether a secret was taken out, so that the events differ from what other rows hold. */
   readonly redacted: boolean;
 }
 
@@ -145,10 +145,10 @@ export const eventHeadOf = (line: string): { readonly type: string; readonly thr
 
 const scopePattern = /^"thread":"([^"]+)"/;
 
-/** Returns the thread of an event whose shared fields stand in a text. */
+/** Returns the thread of an event from the text of its shared fields. */
 export const threadOfScope = (scope: string): string => scopePattern.exec(scope)?.[1] ?? "";
 
-/** Holds an event of the log: what filters ask for, and its line, which is built on demand. */
+/** Event of the log: what filters ask for, and its line, which is built on demand. */
 export interface LoggedEvent {
   readonly seq: number;
   readonly type: string;

@@ -7,7 +7,7 @@ import type { Session } from "../agent/state/session.ts";
 import type { Json } from "../chat/message.ts";
 import { refuseField } from "./problems.ts";
 
-/** This file says what rules and grants make of a call, which nothing runs. */
+/** Explains what rules and grants decide about a call, which is not run. */
 
 export const explainedCallSchema = z.strictObject({
   agent: z.string().max(64),

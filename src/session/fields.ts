@@ -4,7 +4,7 @@ import { findNearestName } from "../tools/suggest.ts";
 import { knownFields } from "./known-fields.ts";
 import type { Problem } from "./problems.ts";
 
-/** This file reports what a schema found wrong in a request, field by field. */
+/** Reports what a schema found wrong in a request, field by field. */
 
 type FieldProblem = NonNullable<Problem["errors"]>[number];
 
@@ -19,14 +19,14 @@ const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string
   return [...new Set(taken)].join("; or ") || message;
 };
 
-/** A refusal names at most this many mistakes, and this many fields of one place. */
+/** Number of mistakes that a refusal names, and of the fields of one place. */
 const mostNamed = 20;
 
-/** Names the field that was probably meant, and all that there are. */
+/** Names the field that was probably meant, and all known ones. */
 export const unknownFieldMessage = (key: string, known: readonly string[]): string =>
   `${key} is not a field here${suggestKnown(key, known)}`;
 
-/** Names what was probably meant, and all that there is. */
+/** Names the value that was probably meant, and all known ones. */
 const suggestKnown = (name: string, known: readonly string[]): string => {
   const nearest = findNearestName(name, known);
   const meant = nearest === null ? "" : `; did you mean ${nearest}?`;
@@ -36,7 +36,10 @@ const suggestKnown = (name: string, known: readonly string[]): string => {
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>((part, key) => (isContainer(part) ? Reflect.get(part, key) : undefined), value);
 
-/** Says that the field which tells the kinds of a thing apart names none of them; undefined if it is about something else. */
+/**
+ * Returns the message for a field that should name the kind but names no known one; undefined if the issue is
+ * about something else.
+ */
 const unknownKindMessage = (
   issue: z.core.$ZodIssueInvalidUnion,
   value: unknown,

@@ -5,7 +5,7 @@ import type { EventFilter } from "./operations/event-filter.ts";
 import { operations } from "./operations.ts";
 import { describeUnknownType, findUnknownType } from "./operations/event-filter.ts";
 
-/** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
+/** Defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
 
 const nameListSchema = z.array(z.string().max(64)).max(64);
 
@@ -21,7 +21,7 @@ const commandIdSchema = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 print
 
 const bodySchema = z.record(z.string(), z.unknown());
 
-/** Defines the frames of the commands: ids that stand in the path are fields of their own, and the body is one field. */
+/** Frames of the commands: ids of the path are fields of their own, and the body is one field. */
 const commandFrames = operations.flatMap((operation) => {
   if (operation.kind === "read" || operation.frame === undefined) return [];
   const { name: op, frame } = operation;
@@ -72,7 +72,7 @@ export const commandIdOf = (frame: unknown): string | undefined =>
 
 export type ClientFrame = z.output<typeof clientFrameSchema>;
 
-/** Lists the codes that say why a socket is closed. */
+/** Codes that say why a socket is closed. */
 export const closeCodes = {
   overload: 1013,
   bad_frame: 4400,
@@ -89,28 +89,28 @@ export const closeCodes = {
 export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
 
 export const streamLimits = {
-  /** Limits the bytes of an incoming frame. */
+  /** Most bytes of an incoming frame. */
   frame: 262_144,
-  /** Limits the frames per second and in one burst; acknowledgements and pings do not count. */
+  /** Frames per second and in one burst; acknowledgements and pings do not count. */
   rate: 30,
   burst: 60,
   sockets: 32,
-  /** Limits the bytes sent but not acknowledged; above it, deltas are shed and events come from the log. */
+  /** Bytes sent but not acknowledged, above which deltas are shed and events come from the log. */
   unacked: 1_048_576,
-  /** Limits the milliseconds without an acknowledgement before a lagging reader is closed. */
+  /** Milliseconds without an acknowledgement before a lagging reader is closed. */
   patience: 30_000,
-  /** Limits the bytes that a lagging reader gets in a second, and in all, if it has never acknowledged anything. */
+  /** Bytes that a lagging reader gets in a second, and in all, if it has never acknowledged anything. */
   pace: 262_144,
   silent: 16_777_216,
-  /** Limits the events that a lagging reader gets at a time. */
+  /** Events that a lagging reader gets at a time. */
   page: 200,
-  /** Limits the milliseconds until the first `auth` where one is needed, and until `hello`. */
+  /** Milliseconds until the first `auth` where one is needed, and until `hello`. */
   authentication: 5_000,
   hello: 10_000,
   heartbeat: 15_000,
 } as const;
 
-/** Defines what a socket wants to see. */
+/** What a socket wants to see. */
 export interface StreamFilter extends EventFilter {
   readonly deltas: "all" | "text" | "none";
 }

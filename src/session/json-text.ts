@@ -2,7 +2,7 @@ import { deepestInput, depthOf } from "../chat/json-depth.ts";
 import { findJsonFault, positionIn } from "../chat/json-fault.ts";
 import { refuse } from "./problems.ts";
 
-/** This file parses JSON that a caller sent. */
+/** Parses JSON that a caller sent. */
 
 /** Refuses a text as `invalid_json`, with the line and the column of the error. */
 export const refuseJson = (sentence: string, text: string, at: number): never => {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** This file reads from a request's schema which fields it has, for an answer that names them. */
+/** Reads from a request's schema which fields it has, for an answer that names them. */
 
 type Schema = z.core.$ZodType;
 
@@ -18,12 +18,15 @@ const partOfValue = (value: unknown, key: PropertyKey): unknown =>
     ? (value as Readonly<Record<PropertyKey, unknown>>)[key]
     : undefined;
 
-/** Finds the options of a union that a value is meant to be, by the field that tells them apart; all if it does not tell. */
+/**
+ * Finds the options of a union that a value is meant to be, by its discriminating field; all if that does not
+ * decide.
+ */
 const optionsFor = (union: z.ZodUnion, value: unknown): readonly Schema[] => {
   if (!(union instanceof z.ZodDiscriminatedUnion)) return union.options;
   const { discriminator } = union.def;
-  const told = partOfValue(value, discriminator) as z.core.util.Primitive;
-  const meant = union.options.filter(({ _zod }) => _zod.propValues?.[discriminator]?.has(told) === true);
+  const kind = partOfValue(value, discriminator) as z.core.util.Primitive;
+  const meant = union.options.filter(({ _zod }) => _zod.propValues?.[discriminator]?.has(kind) === true);
   return meant.length === 0 ? union.options : meant;
 };
 

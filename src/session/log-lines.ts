@@ -6,14 +6,14 @@ import { textOf } from "../chat/text.ts";
 import type { LogLevel } from "../tools/log-line.ts";
 import { isLogged } from "../tools/log-line.ts";
 
-/** Describes a line of a run's log, with its level. */
+/** Line of a run's log, with its level. */
 export interface RunLine {
   readonly level: RunLogger["level"];
   readonly msg: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Returns which run of whom a line is about. */
+/** Returns the run, thread and agent that a line is about. */
 const runOfLine = ({ run, thread, agent }: SessionEvent) => ({ run, thread, agent: agent.name });
 
 const startLine = (events: readonly SessionEvent[], event: SessionEvent, content: boolean) => ({
@@ -52,8 +52,8 @@ const endLine = (event: Extract<SessionEvent, { type: "run_end" }>, content: boo
 };
 
 /**
- * Lists what the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an
- * error may quote an answer, so it appears only where texts are logged.
+ * Lists the log lines of a thread's agent for a commit: the outer logger begins first and ends last. The text
+ * of an error may quote an answer, so it appears only where texts are logged.
  */
 export const runLines = (
   events: readonly SessionEvent[],
@@ -75,8 +75,6 @@ export const runLines = (
     });
   });
 
-/** The functions below log finished steps: model attempts, tool calls and effects that acted. They log no user text. */
-
 interface EndedStep {
   readonly level: LogLevel;
   readonly code: string;
@@ -94,7 +92,10 @@ const attemptStartedAt = (before: Session, thread: string, now: number): number 
   return modelCallOf(run)?.startedAt ?? now;
 };
 
-/** Returns the step that an event ends. A failed attempt is a warning; an error that nobody retries is an error. */
+/**
+ * Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an
+ * error.
+ */
 const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedStep | null => {
   const { type, data } = event;
   if (type === "llm_finish")
@@ -123,13 +124,14 @@ const lineNames: Readonly<Partial<Record<SessionEvent["type"], string>>> = {
   mcp_status: "mcp_server",
 };
 
-/** Says why a server cannot be used, which may quote what it answered. */
+/** Returns why a server cannot be used, which may quote its answer. */
 const reasonOf = (event: SessionEvent): { readonly message?: string } =>
   event.type === "mcp_status" && event.data.error !== undefined ? { message: event.data.error } : {};
 
 /**
- * Returns the log lines, of at least a level, for the steps that a commit ended; `before` is the state before it. On a
- * developer's machine they say why an MCP server cannot be used.
+ * Returns the log lines, of at least a level, for the model attempts, tool calls and acting effects that a
+ * commit ended; `before` is the state before it. No user text is logged. On a developer's machine the lines
+ * say why an MCP server cannot be used.
  */
 export const stepLines = (
   events: readonly SessionEvent[],

@@ -32,7 +32,7 @@ import {
   writeFileOperation,
 } from "./operations/workspace.ts";
 
-/** Lists every operation of a session. Routes, frames, scopes and keys follow from it. */
+/** All operations of a session. Routes, frames, scopes and keys follow from this list. */
 export const operations = [
   createOperation,
   getOperation,

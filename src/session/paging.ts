@@ -4,21 +4,20 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problems.ts";
 
-/** Accepts a whole number, which may come as text, because queries hold only texts. */
+/** Schema for a whole number, which may come as text, because queries hold only texts. */
 export const wholeNumberSchema = (min: number, max: number) =>
   z.preprocess(
     (value) => (typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value),
     z.int().min(min).max(max),
   );
 
-/** Accepts how many rows a list may be asked for. */
+/** Schema for the number of rows that a list may be asked for. */
 export const limitSchema = (most: number, standard: number) => wholeNumberSchema(1, most).default(standard);
 
-/** Say what every list takes. */
 export const limitSentence = "How many rows a page has at most.";
 export const cursorSentence = "The `next_cursor` or `prev_cursor` of another page.";
 
-/** Defines the query fields that every list takes. */
+/** Query fields that every list takes. */
 export const pageQueryFields = {
   limit: limitSchema(200, 50).describe(limitSentence),
   cursor: z.string().max(1024).optional().describe(cursorSentence),
@@ -39,14 +38,14 @@ export interface Page<T> {
   readonly prev_cursor: string | null;
 }
 
-/** Holds a row with its place in a list; `json` reads what is shown of it. */
+/** Row with its place in a list; `json` reads the JSON that is shown. */
 export interface PagedRow {
   readonly at: number;
   readonly id: string;
   readonly json: () => string;
 }
 
-/** Limits the bytes of a page: further rows go to the next one, and a longer value is a page of its own. */
+/** Most bytes of a page: further rows go to the next one, and a longer value is a page of its own. */
 export const pageBytes = 4 * 2 ** 20;
 
 /** Reads texts one by one and returns the first ones that fit a page. */
@@ -61,7 +60,7 @@ export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly
   return taken;
 };
 
-/** Names the position from which a page is read, and how many rows it holds at most. */
+/** Position from which a page is read, and how many rows it holds at most. */
 export interface PageStart {
   readonly position: PagePosition | null;
   readonly limit: number;
@@ -169,8 +168,8 @@ export function pageOf<Row extends Readonly<Record<string, unknown>>, T>(
 }
 
 /**
- * Builds a page of a list that is held in memory, in the order of what `idOf` names its items by: cursors stay good while
- * items come and go. `list` names it, so that its cursors fit no other.
+ * Builds a page of a list that is held in memory, ordered by `idOf`, so that cursors stay valid while items
+ * come and go. `list` names the list, so that its cursors fit no other.
  */
 export function pageOfList<T>(
   items: readonly T[],

@@ -21,18 +21,18 @@ import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
 export interface OperationContext {
-  /** Returns null until the session is created. */
+  /** Returns the session; null until it is created. */
   readonly read: () => Session | null;
   readonly archive: () => Archive;
   readonly rules: SessionRules;
   readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
-  /** Is true if the tenant has as many runs under way as it may have. */
+  /** Whether the tenant has as many runs under way as it may have. */
   readonly full: boolean;
-  /** Is null unless the call begins a fork. */
+  /** Source of a fork; null unless the call begins one. */
   readonly forkSource: ForkSource | null;
-  /** Is null unless the call migrates the session. */
+  /** Target of a migration; null unless the call migrates the session. */
   readonly migrationTarget: MigrationTarget | null;
   /** Returns the bytes that the session holds. */
   readonly stored: () => number;
@@ -40,7 +40,10 @@ export interface OperationContext {
   readonly redactor: Redactor;
   /** Returns the open streamed items with their text so far. */
   readonly items: () => Json;
-  /** Is true if this call's key deleted an earlier session of this name, or made it; null means that this is unknown now. */
+  /**
+   * Whether this call's key deleted an earlier session of this name, or made it; null means that this is
+   * unknown now.
+   */
   readonly deleted: boolean | null;
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
@@ -130,7 +133,10 @@ const requireScope = ({ scopes }: Operation, principal: Principal): void => {
     refuse("scope_missing", `this needs the scope ${scopes.join(" or ")}`);
 };
 
-/** Returns the answer to a repeated delete, whose key was stored with the team; what was deleted is not made again. */
+/**
+ * Returns the answer to a repeated delete, whose key was stored with the team; a deleted session is not made
+ * again.
+ */
 const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): PerformedReply | null => {
   if (deleted === null)
     return refuse("overloaded", "this Idempotency-Key cannot be checked right now; send it again", {

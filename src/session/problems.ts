@@ -66,11 +66,11 @@ export const problemKinds = {
 
 export type ProblemCode = keyof typeof problemKinds;
 
-/** Says why a request was refused: the field (`errors[].pointer`, RFC 6901) and the way out, without secrets. */
+/** Why a request was refused: the field (`errors[].pointer`, RFC 6901) and how to fix it, without secrets. */
 export interface Problem {
   readonly code: ProblemCode;
   readonly detail: string;
-  /** Stands in the place of the detail for callers with the scope `admin`, who alone read names of secrets. */
+  /** Detail for callers with the scope `admin`, the only ones who may read names of secrets. */
   readonly adminDetail?: string;
   readonly retryAfterMs?: number;
   readonly errors?: readonly { readonly pointer: string; readonly code: string; readonly message: string }[];
@@ -130,7 +130,7 @@ export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T =
   }
 };
 
-/** Suggests when a busy session is asked again, in milliseconds: nobody knows when its run will end. */
+/** Milliseconds after which a busy session should be asked again: the end of its run is unknown. */
 export const busyRetryMs = 2_000;
 
 /** What is unknown, deleted or another tenant's looks the same, whoever found it missing; an address without a route has `meta`. */

@@ -4,9 +4,9 @@ import type { TenantAddress } from "../sandbox/jurisdiction.ts";
 import type { OperationName } from "./operations.ts";
 import type { Problem } from "./problems.ts";
 
-/** This file defines the only calls that the router and a session's own sockets make to a session. */
+/** Defines the only calls that the router and a session's own sockets make to a session. */
 
-/** Lists every scope. */
+/** All scopes. */
 export const allScopes = [
   "sessions:read",
   "sessions:write",
@@ -28,36 +28,39 @@ const decidingKinds: readonly Ask["kind"][] = ["approval", "authorization", "bud
 export const answerScopeOf = (kind: Ask["kind"]): Scope =>
   decidingKinds.includes(kind) ? "approvals:decide" : "asks:answer";
 
-/** Identifies the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
+/** Verified owner of a key or browser token. `by` is the key's id, for events and audit. */
 export interface Principal extends TenantAddress {
   readonly by: string;
   readonly scopes: readonly Scope[];
-  /** Names a browser token's only session. */
+  /** Only session of a browser token. */
   readonly session?: string;
   /** Gives that session's creation in milliseconds since the epoch: the token is not valid for a later session with the same id. */
   readonly made?: number;
-  /** Gives the expiry in milliseconds since the epoch. */
+  /** Expiry in milliseconds since the epoch. */
   readonly expires?: number;
   readonly origin?: string;
 }
 
-/** Describes a call; `params` merges unchecked body, query and path values, which the handler's schema validates. */
+/**
+ * Call of a session; `params` merges unchecked body, query and path values, which the handler's schema
+ * validates.
+ */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;
   readonly op: OperationName;
   readonly params: unknown;
-  /** Holds the `Idempotency-Key`, or the `id` of the body or frame. */
+  /** `Idempotency-Key`, or the `id` of the body or frame. */
   readonly key?: string;
-  /** Holds the bare value of a PATCH's `If-Match`, without quotes. */
+  /** Bare value of a PATCH's `If-Match`, without quotes. */
   readonly ifMatch?: string;
-  /** Holds the request's W3C `traceparent`. */
+  /** The request's W3C `traceparent`. */
   readonly trace?: string;
-  /** Names the deployment's own host to which the operator sent the request. It is absent for other callers. */
+  /** The deployment's own host to which the operator sent the request. It is absent for other callers. */
   readonly host?: string;
 }
 
-/** Holds an answer: `json` is its serialised body; `replayed` means that the same key was answered before. */
+/** Answer: `json` is its serialised body; `replayed` means that the same key was answered before. */
 interface RpcAnswer<Status extends number> {
   readonly ok: true;
   readonly status: Status;
@@ -69,27 +72,27 @@ export type RpcReply<Status extends number, More = unknown> =
   | (RpcAnswer<Status> & More)
   | { readonly ok: false; readonly problem: Problem };
 
-/** Answers an operation; `seq` is the session's head after it. */
+/** Answer of an operation; `seq` is the session's head after it. */
 export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
-/** Asks a session for what a fork of it begins with; `params` are those of the fork. */
+/** Request to a session for what a fork of it begins with; `params` are those of the fork. */
 export type ForkSourceRequest = Pick<SessionCall, "principal" | "params">;
 
-/** Answers with a serialised `ForkSource`. */
+/** Answer with a serialised `ForkSource`. */
 export type ForkSourceReply =
   | { readonly ok: true; readonly json: string }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Tells what became of a change that a write operation of the workspace began; null: its maker does not know. */
+/** Outcome of a change that a write operation of the workspace began; null: its maker does not know it. */
 export interface FileChangeReport {
   readonly change: string;
   readonly path: string;
-  /** Gives the SHA-256 of a body that the sandbox does not keep as it came. */
+  /** SHA-256 of a body that the sandbox does not keep as it came. */
   readonly sha256?: string;
   readonly outcome: ChangeOutcome | null;
 }
 
-/** Tells that somebody has signed in at an MCP server, or has refused to. */
+/** Report that a person has signed in at an MCP server, or has refused to. */
 export interface LoginSettlement {
   readonly server: string;
   readonly granted: boolean;
@@ -100,19 +103,19 @@ export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
   /** Answers the caller of the change; 204 without JSON if nothing of it is known. */
   reportFileChange(report: FileChangeReport): Promise<SessionReply>;
-  /** Says what the session's rules and grants make of a call of one of its agents. */
+  /** Explains what the session's rules and grants decide about a call of one of its agents. */
   explainCall(asked: Pick<SessionCall, "principal" | "params">): Promise<SessionReply>;
 }
 
-/** Defines what SessionObject answers to its tenant's object. */
+/** What SessionObject answers to its tenant's object. */
 export interface LoginRpc {
-  /** Returns whether the session waits for somebody to sign in at a server. */
+  /** Returns whether the session waits for a person to sign in at a server. */
   awaitsLogin(server: string): Promise<boolean>;
   /** Answers the session's open asks to sign in at a server. */
   settleLogin(settlement: LoginSettlement): Promise<void>;
 }
 
-/** Defines what SessionObject answers to the objects of its forks. */
+/** What SessionObject answers to the objects of its forks. */
 export interface ForkSourceRpc {
   forkSource(request: ForkSourceRequest): Promise<ForkSourceReply>;
 }

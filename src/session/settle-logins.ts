@@ -5,7 +5,7 @@ import type { Draft } from "../agent/transaction/draft.ts";
 import { answerAsk } from "../agent/turn/ask-answers.ts";
 import type { LoginSettlement } from "./rpc.ts";
 
-/** This file answers a session's asks to sign in at a server, once somebody has signed in there or refused to. */
+/** Answers a session's asks to sign in at a server, once a person has signed in there or refused to. */
 
 /** Stands for whoever signed in, since the deployment does not know who it was. */
 const signer = "login";
@@ -16,7 +16,7 @@ const loginAsks = ({ asks }: Pick<Session, "asks">, server: string): readonly As
     ({ authorization }) => authorization?.login === true && authorization.server === server,
   );
 
-/** Returns whether the session waits for somebody to sign in at this server. */
+/** Returns whether the session waits for a person to sign in at this server. */
 export const awaitsLogin = (session: Pick<Session, "asks">, server: string): boolean =>
   loginAsks(session, server).length > 0;
 

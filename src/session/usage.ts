@@ -3,7 +3,7 @@ import type { Session } from "../agent/state/session.ts";
 import { costOf, spendingSince } from "../agent/state/usage.ts";
 import type { Spending } from "../agent/state/usage.ts";
 
-/** Shows a sum of spending as the API has it. */
+/** Returns a sum of spending in the form of the API. */
 export const spendingView = (spending: Spending) => ({
   ...spending.usage,
   calls: spending.modelCalls,
@@ -11,6 +11,6 @@ export const spendingView = (spending: Spending) => ({
   estimated: spending.estimated > 0,
 });
 
-/** Shows what a session used since it was cleared, as the session and its tenant's list have it. */
+/** Returns what a session used since it was cleared, for the session and its tenant's list. */
 export const totalsView = ({ spent, spentBefore }: Pick<Session, "spent" | "spentBefore">) =>
   spendingView(spendingSince(spent, spentBefore));

@@ -3,7 +3,7 @@ import { SandboxError } from "../sandbox/contract.ts";
 import type { Problem, ProblemCode } from "./problems.ts";
 import { ProblemError, fieldProblem } from "./problems.ts";
 
-/** This file turns refusals of the sandbox into problems of requests for its files. */
+/** Turns refusals of the sandbox into problems of requests for its files. */
 
 const codes: Readonly<Record<SandboxErrorCode, ProblemCode>> = {
   invalid_request: "invalid_request",
@@ -28,7 +28,7 @@ const codes: Readonly<Record<SandboxErrorCode, ProblemCode>> = {
 
 const ofPath: readonly ProblemCode[] = ["invalid_request", "not_found"];
 
-/** Returns what a refusal tells the caller; rethrows anything else. */
+/** Returns the problem that a refusal reports to the caller; rethrows anything else. */
 export const workspaceProblem = (error: unknown): Problem => {
   if (error instanceof ProblemError) return error.problem;
   if (!(error instanceof SandboxError)) throw error;

@@ -172,11 +172,11 @@ test("TB-8: a team that does not answer holds nobody up for long: what is known 
     }),
     () => now,
   );
-  expect(await grants.look(session)).toEqual([]);
+  expect(await grants.refresh(session)).toEqual([]);
   expect(grants.known()).toEqual([grant]);
   fails = true;
   now = 60_000;
-  expect(await grants.look(session)).toEqual([]);
+  expect(await grants.refresh(session)).toEqual([]);
   expect(grants.known()).toEqual([grant]);
 });
 
@@ -186,16 +186,16 @@ test.each([
 ])("TB-8: a session that wakes %s", async (_, run, times) => {
   const grants = [{ id: "g", scope: "agent" }];
   const session = { grants, threads: { main: { run } } } as unknown as Session;
-  let looks = 0;
-  const look = async (): Promise<readonly string[]> => {
-    looks += 1;
+  let reads = 0;
+  const refresh = async (): Promise<readonly string[]> => {
+    reads += 1;
     return [];
   };
   const live = { read: () => session, update: () => undefined as never };
-  createGrantReporter({ look }, live, (error) => {
+  createGrantReporter({ refresh }, live, (error) => {
     throw error;
   });
-  expect(looks).toBe(times);
+  expect(reads).toBe(times);
 });
 
 test("TB-8: an agent that asks nobody never asks the team either", async () => {

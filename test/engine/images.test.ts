@@ -154,7 +154,7 @@ test.each([
   [
     "bytes that it did not keep",
     (): ToolOutput => ({ content: [{ type: "image", media_type: "image/png", blob: "m1" }] }),
-    "failed: the tool gave back an image that it did not keep",
+    "failed: the tool returned an image that it did not attach",
   ],
   [
     "more than 5 MiB",

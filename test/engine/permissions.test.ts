@@ -141,7 +141,7 @@ test("SE-28: a rule's own ask_timeout and on_timeout apply to its approvals; lim
   expect(time()).toBe(7_200_000);
   await bench.pass(7_200_000);
   expect(probe.names()).toEqual(["fire(0)"]);
-  expect(lastText(bench, "tool")).toBe("denied: nobody approved this call in time.");
+  expect(lastText(bench, "tool")).toBe("denied: this call was not approved in time.");
 });
 
 const question =

@@ -216,7 +216,7 @@ test("★ TB-37, SE-16: an output of another shape than outputs have is an error
       output,
       "error",
       expect.stringMatching(
-        /^failed: the tool gave back (content|changes|stores|status|a list|nothing|a text)/,
+        /^failed: the tool returned (content|changes|stores|status|a list|nothing|a text)/,
       ),
     ]);
     expect(lastText(bench, "assistant")).toBe("done");
@@ -230,7 +230,7 @@ test("TB-37: a tool that returns a text is told what to return", async () => {
   bench.send("Go");
   await bench.steps();
   expect(lastText(bench, "tool")).toBe(
-    'failed: the tool gave back a text; its run returns an object like { content: "…" }',
+    'failed: the tool returned a text; its run returns an object like { content: "…" }',
   );
 });
 
@@ -270,7 +270,7 @@ test("TB-37, SE-16: a timeout that is no time is an error of the tool, and the r
     await bench.steps();
     expect([timeout, lastText(bench, "tool"), lastText(bench, "assistant")]).toEqual([
       timeout,
-      "failed: the tool gave back a timeout that is no number of milliseconds",
+      "failed: the tool returned a timeout that is not a number of milliseconds",
       "done",
     ]);
   }

@@ -184,11 +184,11 @@ describe("EF-44: guards of a team", () => {
       }),
       "few_calls: out of order",
     ],
-    ["gives no verdict", guard(() => undefined as never), "few_calls: before gives back no verdict"],
+    ["gives no verdict", guard(() => undefined as never), "few_calls: before must return a verdict"],
     [
       "gives a promise",
       guard((async () => ({ do: "allow" })) as never),
-      "few_calls: before gives back no verdict",
+      "few_calls: before must return a verdict",
     ],
     [
       "remembers too much",
@@ -216,26 +216,26 @@ describe("EF-44: guards of a team", () => {
     }) as never,
   });
   const odd: readonly (readonly [string, Guard, string])[] = [
-    ["remembers no JSON", giving({ do: "allow", state: 5n }), "few_calls: its state is no JSON"],
-    ["waits for no moment", giving({ do: "allow", until: "soon" }), "few_calls: before gives back"],
-    ["warns without words", giving({ do: "warn" }), "few_calls: before gives back"],
-    ["vetoes without words", giving({ do: "veto", reason: null }), "few_calls: before gives back"],
+    ["remembers no JSON", giving({ do: "allow", state: 5n }), "few_calls: its state is not JSON"],
+    ["waits for no moment", giving({ do: "allow", until: "soon" }), "few_calls: before must return"],
+    ["warns without words", giving({ do: "warn" }), "few_calls: before must return"],
+    ["vetoes without words", giving({ do: "veto", reason: null }), "few_calls: before must return"],
     [
       "stops for another reason",
       giving({ do: "stop", reason: "x", end: "y" }),
-      "few_calls: before gives back",
+      "few_calls: before must return",
     ],
     [
       "names no loop",
       giving({ do: "veto", reason: "x", loop: { count: 5n } }),
-      "few_calls: before gives back",
+      "few_calls: before must return",
     ],
-    ["says no word after the outcome", saying(5), "few_calls: after gives back"],
-    ["says a number after the outcome", saying({ note: 5 }), "few_calls: after gives back"],
-    ["stops with nothing after the outcome", saying({ stop: null }), "few_calls: after gives back"],
-    ["stops without words after the outcome", saying({ stop: {} }), "few_calls: after gives back"],
-    ["gives a promise after the outcome", later, "few_calls: after gives back"],
-    ["remembers a circle after the outcome", saying({ state: cyclic }), "few_calls: its state is no JSON"],
+    ["says no word after the outcome", saying(5), "few_calls: after may return"],
+    ["says a number after the outcome", saying({ note: 5 }), "few_calls: after may return"],
+    ["stops with nothing after the outcome", saying({ stop: null }), "few_calls: after may return"],
+    ["stops without words after the outcome", saying({ stop: {} }), "few_calls: after may return"],
+    ["gives a promise after the outcome", later, "few_calls: after may return"],
+    ["remembers a circle after the outcome", saying({ state: cyclic }), "few_calls: its state is not JSON"],
   ];
   test.each([...broken, ...odd])(
     "one that %s ends the run effect_failed, with all calls answered",

@@ -401,7 +401,7 @@ test("TB-19: a redirect that nobody approves, or that a rule denies, ends as den
   await answer(bench, "deny", { message: "Not there." });
   expect(lastText(bench, "tool")).toBe("denied: Not there.");
   const alone = await play([{ url: site }], { web: toDock, team: listed, create: { interactive: false } });
-  expect(lastText(alone.bench, "tool")).toBe("denied: nobody approved this call in time.");
+  expect(lastText(alone.bench, "tool")).toBe("denied: this call was not approved in time.");
   const rules = `${listed}
 permissions: { rules: [{ act: egress, match: "https://dock.example/**", action: deny }] }`;
   const ruled = await play([{ url: site }], { web: toDock, team: rules });

@@ -3,7 +3,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter, threadOf } from "../transaction/draft.ts";
 
-/** An open ask is closed when nobody need answer it any more. */
+/** Closes an open ask that needs no answer any more. */
 export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
@@ -15,11 +15,11 @@ export const cancelAsk = (draft: Draft, threadId: string, askId: string): void =
 
 export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool" | "authorization">;
 
-/** The person learns from this which called agent asks. */
+/** Names the called agent that asks, for the person who answers. */
 export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
-/** An ask of a run has no call. */
+/** Returns the call that an ask belongs to; an ask of a run has none. */
 export const askScopeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
 
 export const mostOpenAsks = 50;

@@ -16,27 +16,27 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
 /**
- * Budgets are computed here without any state of their own: runs and the session store what was spent, and
- * phases store what is reserved for calls under way.
+ * Computes budgets and keeps no state: runs and the session store what was spent, and phases store what is
+ * reserved for calls under way.
  */
 
-/** The budgets of a session are judged by this state. */
+/** State by which the budgets of a session are judged. */
 export interface BudgetState {
   readonly state: Session;
   readonly context: { readonly agents: AgentResolver; readonly budgets: TeamBudgets };
 }
 
-/** An account books a thread's spending: for its run, each run above it, or the session. */
+/** Account that a thread's spending is booked on: its run's, that of each run above it, or the session's. */
 export interface BudgetAccount {
   readonly scope: BudgetScope;
-  /** The run of this thread ends or asks when the account is used up. */
+  /** Thread whose run ends or asks when the account is used up. */
   readonly thread: string;
-  /** The bounds include what people raised. */
+  /** Limits of the account, including what people raised. */
   readonly bounds: readonly Bound[];
   readonly spent: Amounts;
 }
 
-/** The lineage is the thread and those above it, itself first. */
+/** Returns a thread and those above it, itself first. */
 export const lineageOf = ({ threads }: Session, threadId: string): readonly Thread[] => {
   const line: Thread[] = [];
   let thread = threads[threadId];
@@ -47,11 +47,11 @@ export const lineageOf = ({ threads }: Session, threadId: string): readonly Thre
   return line;
 };
 
-/** The model call that a run is making reserves this; null if it makes none. */
+/** Returns what the model call of a run has reserved; null if the run makes none. */
 export const reservationOf = (run: Run | null): BudgetReservation | null =>
   modelCallOf(run)?.reservation ?? null;
 
-/** Limits that a person may raise are as high as a person has raised them. */
+/** Replaces limits that a person may raise with the raised ones. */
 export const applyRaises = (
   bounds: readonly Bound[],
   raised: Readonly<Partial<Record<BudgetKind, number>>>,
@@ -62,14 +62,14 @@ export const applyRaises = (
         bound.ask ? { ...bound, limit: Math.max(bound.limit, raised[bound.kind] ?? 0) } : bound,
       );
 
-/** The bounds of a run include what people raised. */
+/** Returns the bounds of a run, including what people raised. */
 export const runBounds = (
   { context }: Pick<BudgetState, "context">,
   thread: Thread,
   run: Run,
 ): readonly Bound[] => applyRaises(context.agents(thread).limits.bounds, run.budget.raised);
 
-/** The session's caller sets these bounds, which narrow the team's. */
+/** Returns the bounds that the session's caller set, which narrow the team's. */
 const callerBounds = ({ budget }: Session): readonly Bound[] => {
   if (budget === null) return [];
   const rest = { warnAt: budget.warn_at, ask: budget.on_exceeded === "ask", written: true };
@@ -86,7 +86,7 @@ export const sessionBounds = ({
   readonly context: Pick<BudgetState["context"], "budgets">;
 }): readonly Bound[] => applyRaises([...callerBounds(state), ...context.budgets.session], state.funds.raised);
 
-/** A thread has these accounts, the session's first and its own last. */
+/** Returns the accounts of a thread, the session's first and its own last. */
 export const accountsOf = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] => {
   const { state } = budgets;
   const runs = lineageOf(state, threadId).flatMap((thread): BudgetAccount[] =>
@@ -112,7 +112,10 @@ export interface ReservedAmounts {
   readonly cost: number;
 }
 
-/** The reservations of an account are summed without one thread's; `leased` takes only those that a lease pays for. */
+/**
+ * Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays
+ * for.
+ */
 export const sumReservations = (
   state: Session,
   { scope, thread }: Pick<BudgetAccount, "scope" | "thread">,
@@ -131,14 +134,14 @@ export const sumReservations = (
   return { tokens, cost };
 };
 
-/** The cost of a planned model call is estimated by these figures. */
+/** Figures from which the cost of a planned model call is estimated. */
 export interface CostEstimate {
   readonly model: string;
-  /** The request has this many estimated tokens. */
+  /** Estimated tokens of the request. */
   readonly input: number;
-  /** The reply may have this many tokens at most. */
+  /** Most tokens that the reply may have. */
   readonly output: number;
-  /** Reasoning may take this many tokens beside the reply. */
+  /** Tokens that reasoning may take beside the reply. */
   readonly thinking: number;
   /** The worst-case price of so many output tokens, in 10⁻⁹ USD; null if it is not known. */
   readonly price: (output: number) => number | null;
@@ -146,17 +149,19 @@ export interface CostEstimate {
 
 export type BudgetCheck =
   | { readonly is: "free"; readonly hold: BudgetReservation }
-  /** Calls under way have reserved the budget: when they end, it may suffice. */
+  /** Calls under way have reserved the budget; when they end, the rest may suffice. */
   | { readonly is: "wait" }
   | { readonly is: "reached"; readonly reached: ReachedLimit };
 
 /** A reply of fewer tokens is not worth its request. */
 const leastOutput = 256;
 
-/** A reply is worth asking for from this many tokens on. */
+/** Returns the fewest output tokens for which a call is worth making. */
 export const leastOutputOf = ({ output }: CostEstimate): number => Math.min(leastOutput, output);
 
-/** The cost left pays for this many output tokens; Infinity where the price does not depend on them. */
+/**
+ * Returns how many output tokens the cost left pays for; Infinity where the price does not depend on them.
+ */
 const affordableOutput = ({ price, output }: CostEstimate, left: number): number => {
   const empty = price(0);
   if (empty === null) return Infinity;
@@ -167,7 +172,10 @@ const affordableOutput = ({ price, output }: CostEstimate, left: number): number
   return (price(most) ?? 0) > left ? most - 1 : most;
 };
 
-/** The rest of a kind allows so many output tokens. Time is not reserved: replies of calls under way are kept. */
+/**
+ * Returns how many output tokens the rest of a kind allows. Time is not reserved: replies of calls under way
+ * are kept.
+ */
 export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: CostEstimate): number => {
   if (kind === "tokens") return left - estimate.input - estimate.thinking;
   if (kind === "cost") return affordableOutput(estimate, left);
@@ -175,14 +183,14 @@ export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: Cost
   return Infinity;
 };
 
-/** The call spends at least this much of a kind. */
+/** Returns the least amount of a kind that the call spends. */
 export const leastSpendOf = (kind: BudgetKind, estimate: CostEstimate): number => {
   if (kind === "tokens") return estimate.input + estimate.thinking + leastOutputOf(estimate);
   if (kind === "cost") return estimate.price(leastOutputOf(estimate)) ?? 0;
   return 1;
 };
 
-/** The same call is reserved with fewer output tokens. */
+/** Reserves a call with this many output tokens. */
 export const createReservation = (estimate: CostEstimate, output: number): BudgetReservation => ({
   tokens: estimate.input + estimate.thinking + output,
   cost: estimate.price(output) ?? 0,
@@ -204,7 +212,7 @@ const createReachedLimit = (
   ask,
 });
 
-/** A model without a price may not run under this cost limit. */
+/** Finds a cost limit under which a model without a price may not run. */
 const findUnpricedLimit = (
   accounts: readonly BudgetAccount[],
   { context }: BudgetState,
@@ -219,7 +227,7 @@ const findUnpricedLimit = (
   return { scope: "run", thread: threadId, kind, limit, spent: 0, least: 0, ask: false, unpriced: model };
 };
 
-/** A limit that ends the run comes before one that may be raised; among those, the widest scope wins. */
+/** Returns the gravest limit: one that ends the run before one that may be raised, then the widest scope. */
 const findGravest = (found: readonly ReachedLimit[]): ReachedLimit | undefined =>
   found.find(({ ask }) => !ask) ?? found[0];
 
@@ -270,7 +278,7 @@ const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string):
   return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
 };
 
-/** A run or its session spent more than a limit that stops it; null if not. */
+/** Finds a limit that stops a run and that the run or its session overspent; null if there is none. */
 export const findOverspentLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null =>
   ownAccounts(budgets, threadId).flatMap((account) =>
     account.bounds

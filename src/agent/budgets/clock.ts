@@ -4,9 +4,14 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
 
-/** The clock of a run counts the time in which somebody works and stops while only people can go on. */
+/**
+ * The clock of a run counts the time in which agents work, and stops while only people can move the run on.
+ */
 
-/** The deadline, from `since`, is the earlier of the agent's timeout and, if the run announces, the announcement's. */
+/**
+ * Returns the deadline, counted from `since`: the agent's timeout or, if the run announces and that is
+ * earlier, the announcement's.
+ */
 export const deadlineOf = (
   { limits: { timeoutMs }, delegation: { announce } }: Agent,
   since: number,
@@ -36,7 +41,10 @@ const resumeClock = (draft: Draft, threadId: string): void => {
 const findClockedThreads = (session: Session): readonly string[] =>
   Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
 
-/** Each clock runs or stops by who is waited for: a person, or an agent that itself works or waits for one. */
+/**
+ * Starts and stops the clocks of all runs. A clock stops while its run waits for a person, directly or
+ * through an agent that it waits for.
+ */
 export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
   for (const id of findClockedThreads(draft.state)) {
     if (waitsForPeople(id)) pauseClock(draft, id);

@@ -4,22 +4,22 @@ import { noUsage } from "../state/usage.ts";
 import type { BudgetState, BudgetCheck, CostEstimate } from "./bounds.ts";
 import { checkBudget } from "./bounds.ts";
 
-/** The worst-case cost of a call to a model target is estimated and checked against its budgets. */
+/** Estimates the worst-case cost of a call to a model target and checks it against the budgets. */
 
-/** A request leaves this many tokens of the window free. */
+/** Tokens of the window that a request leaves free. */
 const windowMargin = 256;
 
-/** A model target may write this many tokens in a reply. */
+/** Returns the most tokens that a model target may write in a reply. */
 const mostOutput = ({ window, maxOutput }: ModelTarget, input: number): number =>
   window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, window - input - windowMargin));
 
-/** A request may ask for so many output tokens: what its budget and the window leave. */
+/** Returns how many output tokens a request may ask for: what its budget and the window leave. */
 export const allowedOutput = ({ window }: Pick<ModelTarget, "window">, input: number, held: number): number =>
   window === 0 ? held : Math.min(held, window - input - windowMargin);
 
 const toUsage = (usage: Partial<Usage>): Usage => ({ ...noUsage, ...usage });
 
-/** The worst price counts that tokens written to the provider's cache may cost more than others. */
+/** Returns the worst-case price: tokens written to the provider's cache may cost more than others. */
 const worstCost = (target: ModelTarget, input: number, output: number): number | null => {
   const total = input + output;
   const plain = target.cost(toUsage({ input, output, total }));
@@ -28,7 +28,7 @@ const worstCost = (target: ModelTarget, input: number, output: number): number |
   return Math.max(plain, target.cost(toUsage({ cacheWrite: input, output, total }), hourly) ?? 0);
 };
 
-/** A call to a model target has so many input tokens, and at most `output` for its reply. */
+/** Estimates a call to a model target with this many input tokens and at most `output` for its reply. */
 export const estimateCost = (
   target: ModelTarget,
   input: number,
@@ -41,7 +41,7 @@ export const estimateCost = (
   price: (tokens) => worstCost(target, input, tokens + target.thinking),
 });
 
-/** The budget of a thread's turn is checked; a model target that the agent has lost costs nothing. */
+/** Checks the budget of a thread's turn; a model target that the agent has lost costs nothing. */
 export const checkTurnBudget = (
   budgets: BudgetState,
   threadId: string,

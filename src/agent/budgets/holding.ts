@@ -10,13 +10,15 @@ export interface ConfiguredBounds {
   readonly team: TeamBudgets;
 }
 
-/** A limit with what was spent of it. */
+/** Limit with what was spent of it. */
 export interface HoldingLimit extends Bound {
   readonly scope: BudgetScope;
   readonly spent: number;
 }
 
-/** The tenant's day counts only once it is used up: until then the session knows its own share alone. */
+/**
+ * Returns the limits of the tenant's day once it is used up: until then the session knows only its own share.
+ */
 const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly HoldingLimit[] => {
   const { out } = funds.tenant;
   return bounds
@@ -24,7 +26,10 @@ const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly Holdi
     .map((bound) => ({ ...bound, scope: "tenant", spent: bound.limit }));
 };
 
-/** Of each kind, the limit with the least left holds: of the run of `main`, its next one, the session, or the day. */
+/**
+ * Returns, for each kind, the limit with the least left: of the run of `main`, of its next run, of the
+ * session, or of the day.
+ */
 export const findHoldingLimits = (
   session: Session,
   { run, team }: ConfiguredBounds,

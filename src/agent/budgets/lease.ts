@@ -25,13 +25,13 @@ import {
 import { warnOfLimits } from "./spend.ts";
 
 /**
- * A session spends from its lease of the tenant's day without asking anybody; it requests another when a call
- * does not fit any more, and gives back what it did not use when it comes to rest.
+ * A session spends from its lease of the tenant's day without asking the tenant's object. It requests another
+ * lease when a call no longer fits, and gives back what it did not use when it comes to rest.
  */
 
 type LeaseAmounts = Readonly<Partial<Record<BudgetKind, number>>>;
 
-/** A settled lease is given back. */
+/** Lease that is given back. */
 export interface SettledLease {
   readonly id: string;
   readonly used: Amounts;
@@ -39,11 +39,11 @@ export interface SettledLease {
 
 export interface LeaseRequest {
   readonly session: string;
-  /** The id names the lease, so that a repeated request gets the same one. */
+  /** Names the lease, so that a repeated request gets the same one. */
   readonly id: string;
-  /** The tenant has these limits of a day, for the kinds that have one. */
+  /** Limits of the tenant's day, for the kinds that have one. */
   readonly limits: LeaseAmounts;
-  /** The calls under way may cost this at worst. */
+  /** Worst-case cost of the calls under way. */
   readonly need: LeaseAmounts;
   /** The least that they cost. */
   readonly least: LeaseAmounts;
@@ -81,11 +81,11 @@ const noReservation: BudgetReservation = { tokens: 0, cost: 0, output: 0, leased
 const reservationAt = (state: Session, threadId: string): BudgetReservation =>
   reservationOf(state.threads[threadId]?.run ?? null) ?? noReservation;
 
-/** The lease already pays for these reservations of other threads. */
+/** Sums up the reservations of other threads that the lease already pays for. */
 export const sumOtherReservations = (state: Session, threadId: string): ReservedAmounts =>
   sumReservations(state, { scope: "session", thread: threadId }, threadId, true);
 
-/** A lease has this left for one thread. */
+/** Returns what a lease has left for one thread. */
 const remainingFor = (state: Session, { granted, used }: Lease, threadId: string): LeaseAmounts => {
   const others = sumOtherReservations(state, threadId);
   return Object.fromEntries(
@@ -120,7 +120,7 @@ const isCovered = (
   return counted.every(({ kind }) => isEnough(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
 };
 
-/** A reservation is marked as leased if the lease covers it: the call then leaves without a request. */
+/** Marks a reservation as leased if the lease covers it: the call is then sent without a request. */
 export const markLeased = (
   { state, context }: Draft,
   threadId: string,
@@ -130,7 +130,7 @@ export const markLeased = (
   leased: isCovered(state, context.budgets.tenant, context.now, threadId, hold),
 });
 
-/** A thread's call needs this lease first; null if it may leave. */
+/** Returns the lease that a thread's call needs first; null if the call may be sent. */
 export const findLeaseRequest = (
   state: Session,
   bounds: readonly Bound[],
@@ -141,7 +141,7 @@ export const findLeaseRequest = (
   return own.leased ? null : createLeaseRequest(state, bounds, threadId, own, estimate);
 };
 
-/** A run that is about to begin in `main` needs this lease for its first call; null if it may do without. */
+/** Returns the lease that a run about to begin in `main` needs for its first call; null if it needs none. */
 export const findRunLeaseRequest = (
   state: Session,
   bounds: readonly Bound[],
@@ -189,7 +189,7 @@ const changeReservation = (draft: Draft, threadId: string, reservation: BudgetRe
     run.phase = { ...phase, call: { ...phase.call, reservation } };
 };
 
-/** The new lease pays for the call; if it is smaller than requested, the reply is made shorter. */
+/** Lets the new lease pay for the call; if the lease is smaller than requested, the reply is made shorter. */
 const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate: CostEstimate): void => {
   const hold = reservationAt(draft.state, threadId);
   const left = remainingFor(draft.state, lease, threadId);
@@ -206,10 +206,10 @@ const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
   draft.state.funds = { ...draft.state.funds, tenant };
 };
 
-/** A session treats a day as used up for this long before it asks again. */
+/** Time for which a session treats a day as used up before it asks again. */
 const dayUsedUpMs = 60_000;
 
-/** The answer gives the session a new lease, or returns the limit of the day that is reached. */
+/** Gives the session its new lease, or returns the limit of the day that is reached. */
 export const applyLeaseAnswer = (
   draft: Draft,
   threadId: string,
@@ -236,11 +236,11 @@ export const applyLeaseAnswer = (
 
 type GivenLease = Extract<LeaseAnswer, { ok: true }>;
 
-/** The session spends from the new lease; null if the answer is to a request that was answered before. */
+/** Lets the session spend from the new lease; null if the request was answered before. */
 const adoptLease = (draft: Draft, request: LeaseRequest, { granted, until }: GivenLease): Lease | null => {
   const share = draft.state.funds.tenant;
   if (request.id !== String(share.next)) return null;
-  // What was spent while the answer was on its way is not among what was given back.
+  // Spending while the answer was on its way is not part of what was given back.
   const since =
     share.lease === null || request.settles === null
       ? zeroAmounts
@@ -251,8 +251,8 @@ const adoptLease = (draft: Draft, request: LeaseRequest, { granted, until }: Giv
 };
 
 /**
- * A change that begins a run of `main` spends from a lease that was fetched before it. Without a lease, because the day
- * is used up, the run asks for one itself; a lease that no run needs is given back.
+ * Makes a change that begins a run of `main`, with a lease fetched before it. Without a lease, because the
+ * day is used up, the run requests one itself; a lease that no run needs is given back.
  */
 export const beginWithLease = <T>(
   draft: Draft,
@@ -268,10 +268,10 @@ export const beginWithLease = <T>(
   return result;
 };
 
-/** No lease covers a call. `wait`: calls under way reserve the rest. `unreachable`: no answer. */
+/** Why no lease covers a call. `wait`: calls under way reserve the rest. `unreachable`: no answer. */
 export type LeaseRefusal = "wait" | "unreachable" | ReachedLimit;
 
-/** A session that comes to rest gives its lease back with its next report to its tenant's object. */
+/** Closes the lease of a session that comes to rest; its next report to the tenant's object gives it back. */
 export const closeLease = (draft: Draft): void => {
   const share = draft.state.funds.tenant;
   if (share.lease === null || share.lease.closed) return;

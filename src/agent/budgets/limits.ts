@@ -14,7 +14,7 @@ import { checkTurnBudget } from "./estimate-cost.ts";
 
 /** This file checks the limits that forbid a thread to make its next model call. */
 
-/** A run may have this many turns, as a person allowed them; 0 means any number. */
+/** Returns how many turns a run may have, including those that a person allowed; 0 means any number. */
 export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
   askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
 
@@ -27,7 +27,7 @@ const findTurnLimit = (draft: Draft, threadId: string): ReachedLimit | null => {
   return { scope: "run", thread: threadId, kind: "turns", limit, spent: run.turn, least: run.turn + 1, ask };
 };
 
-/** A request has at least the tokens of the system prompt, whatever its effects leave out. */
+/** Returns the fewest tokens of a request: those of the system prompt, whatever effects leave out. */
 const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): number => {
   const { tokens } = agent.system({ depth, light });
   return (
@@ -39,7 +39,7 @@ const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): nu
   );
 };
 
-/** Before the effects of the turn, the budget is checked only for what none of them can change. */
+/** Checks the budget before the effects of the turn, only for what none of them can change. */
 const checkBudgetBeforeEffects = (
   draft: Draft,
   thread: Thread,
@@ -71,11 +71,11 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   return check.is === "wait" ? "wait" : check.reached;
 };
 
-/** A limit beyond the single run is used up. */
+/** Used-up budget that is not that of a single run. */
 interface ExhaustedBudget {
   readonly scope: "session" | "tenant";
   readonly kind: LimitKind;
-  /** Another try is worth it then; null if a person has to act. */
+  /** When another try is worth it; null if a person has to act. */
   readonly until: number | null;
 }
 
@@ -91,7 +91,10 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   return { scope: "session", kind: check.reached.kind, until: null };
 };
 
-/** A thread starts nothing during an ask for a higher limit, here or above, or while a run above it ends. */
+/**
+ * Returns the hold on a thread, which starts nothing during an ask for a higher limit, here or above, or
+ * while a run above it ends.
+ */
 export const findBudgetHold = (
   session: Session,
   threadId: string,
@@ -102,10 +105,10 @@ export const findBudgetHold = (
   return ask === undefined ? null : { until: session.asks[ask]?.expires_at ?? null };
 };
 
-/** A thread that waits for budget checks again by itself after this time at most. */
+/** Longest time after which a thread that waits for budget checks again. */
 const recheckMs = 60_000;
 
-/** The run waits until calls under way end and free the budget they reserved. */
+/** Lets the run wait until calls under way end and free the budget they reserved. */
 export const awaitBudget = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase } = run;

@@ -18,7 +18,7 @@ import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
-/** These transitions book spending, warn of limits, report them and stop runs. */
+/** Books spending, warns of limits, reports them and stops runs. */
 
 export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void => {
   const run = runOf(draft, threadId);
@@ -32,7 +32,7 @@ const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Amounts): Te
   return { ...share, lease: { ...lease, used: addAmounts(lease.used, amounts) } };
 };
 
-/** What a thread spent is booked on its run, every run above it, its session and its lease in one commit. */
+/** Books what a thread spent on its run, every run above it, its session and its lease, in one commit. */
 export const bookSpending = (draft: Draft, threadId: string, spending: Partial<Spending>): void => {
   for (const { id, run } of lineageOf(draft.state, threadId))
     if (run !== null) runOf(draft, id).spent = addSpending(run.spent, spending);
@@ -43,7 +43,10 @@ export const bookSpending = (draft: Draft, threadId: string, spending: Partial<S
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
-/** A lost attempt is booked with its model time, at most its model target's timeout; nothing if the target is gone. */
+/**
+ * Books a lost attempt with its model time, at most its model target's timeout; nothing if the target no
+ * longer exists.
+ */
 export const bookLostTime = (
   draft: Draft,
   threadId: string,
@@ -64,14 +67,14 @@ const figuresOf = (
   spent: toApiAmount(kind, used),
 });
 
-/** The share is formatted like `800 of 1000 tokens`. */
+/** Formats a share like `800 of 1000 tokens`. */
 const formatShare = (kind: LimitKind, used: number, limit: number): string => {
   if (kind === "cost") return `${used / 1e9} of ${limit / 1e9} USD`;
   if (kind === "time") return `${used / 1_000} of ${limit / 1_000} s of model time`;
   return `${used} of ${limit} ${kind}`;
 };
 
-/** A near limit is reported once per run, scope and kind: to watchers, and to the model at its next turn. */
+/** Reports a near limit once per run, scope and kind: to watchers, and to the model at its next turn. */
 export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used }: BudgetAccount): void => {
   for (const { kind, limit, warnAt } of bounds) {
     const { run } = threadOf(draft, thread);
@@ -96,7 +99,7 @@ export const describeLimit = ({ scope, kind, limit, spent: used, least, unpriced
   return `${limitNames[kind]}${whose}: ${formatShare(kind, used, limit)} are spent${end}`;
 };
 
-/** A reached limit is reported once per run, scope and kind until somebody raises it. */
+/** Reports a reached limit once per run, scope and kind until a person raises it. */
 export const reportReachedLimit = (
   draft: Draft,
   { scope, thread, kind, limit, spent: used }: ReachedLimit,
@@ -107,7 +110,7 @@ export const reportReachedLimit = (
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
-/** The run of an account ends, and with it everything below. */
+/** Ends the run of an account and everything below it. */
 export const stopRun = (
   draft: Draft,
   { thread, kind }: Pick<ReachedLimit, "thread" | "kind">,
@@ -124,7 +127,7 @@ export const stopRun = (
     runOf(draft, thread).verification = { of: "breach", outcome: null };
 };
 
-/** A limit is raised for a run or, in the session's scope, for the session. */
+/** Raises a limit for a run or, in the session's scope, for the session. */
 export const raiseLimit = (
   draft: Draft,
   { scope, thread, kind }: Pick<ReachedLimit, "scope" | "thread" | "kind">,
@@ -157,7 +160,7 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
   draft.state.said = [...said, `unpriced ${model}`];
 };
 
-/** An attempt at a model call is booked in the ledger, on the session, on its run and those above it. */
+/** Books an attempt at a model call in the ledger, on the session, on its run and those above it. */
 export const bookAttempt = (
   draft: Draft,
   threadId: string,

@@ -44,7 +44,7 @@ const stopAfterCall = (draft: Draft, threadId: string, id: string, tool: string,
   if (runOf(draft, threadId).stop === null) stopRunByGuard(draft, threadId, stop);
 };
 
-/** An ended call is recorded, and its result returned with the notes of the guards at its end. */
+/** Records an ended call and returns its result with the notes of guards at its end. */
 export const runAfterGuards = (
   draft: Draft,
   threadId: string,
@@ -64,12 +64,10 @@ export const runAfterGuards = (
   return appendGuardNotes(settlement.result, notes);
 };
 
-/** The state of guards is stored in rows of the thread and reset as their definitions say. */
-
 export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
 
-/** The run ends with an error that names the guard. */
+/** Ends the run with an error that names the guard. */
 export const failRunByGuard = (
   draft: Draft,
   threadId: string,
@@ -79,7 +77,7 @@ export const failRunByGuard = (
   runOf(draft, threadId).stop = { reason: "effect_failed", error: `${guard.kind}: ${message}` };
 };
 
-/** `loop_detected` is emitted if the guard names a loop. */
+/** Emits `loop_detected` if the guard names a loop. */
 export const reportLoop = (
   draft: Draft,
   threadId: string,
@@ -92,7 +90,7 @@ export const reportLoop = (
   emit(draft, threadId, "loop_detected", { detector, count, message, level, tool }, { call: id });
 };
 
-/** The run fails as a guard says. */
+/** Fails the run as a guard says. */
 export const stopRunByGuard = (
   draft: Draft,
   threadId: string,
@@ -105,7 +103,10 @@ export const stopRunByGuard = (
   };
 };
 
-/** A guard's new state is stored; false if it is too large or no JSON, which ends the run. */
+/**
+ * Stores a guard's new state in rows of the thread; returns false if it is too large or not JSON, which ends
+ * the run.
+ */
 export const putGuardState = (
   draft: Draft,
   threadId: string,
@@ -125,7 +126,9 @@ export const putGuardState = (
   return true;
 };
 
-/** Only a human input begins these records anew: it is a new intent, while an agent's message is not. */
+/**
+ * Returns the records since the last human input: only that is a new intent, while an agent's message is not.
+ */
 export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
   const first = history[0];
   return first === undefined || first.n >= recordMarks.input
@@ -133,7 +136,7 @@ export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly Ca
     : history.filter(({ n }) => n >= recordMarks.input);
 };
 
-/** One guard sees these records of the window. */
+/** Returns the records of the window that one guard sees. */
 export const recordsForGuard = (
   { guard, params }: BoundGuard,
   window: readonly CallRecord[],
@@ -142,7 +145,7 @@ export const recordsForGuard = (
   return window.length > size ? window.slice(window.length - size) : window;
 };
 
-/** Guards forget what they stored for one input or for one run. */
+/** Resets the state of guards that lasts for one input or for one run. */
 export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
   const thread = threadOf(draft, threadId);
   const gone = new Set<string>(
@@ -155,7 +158,7 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
   thread.recordMarks = { ...recordMarks, input: recordMarks.next, compaction: null };
 };
 
-/** After each compaction identical calls count as a loop of their own, from the first compaction since the input. */
+/** Marks a compaction, so that identical calls after it count as a loop of their own. */
 export const markCompaction = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   const { recordMarks } = thread;

@@ -10,7 +10,7 @@ import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Background commands of the sandbox outlive their call; others have to end with their run. */
 
-/** A command that could not be ended in so many tries, over a quarter of an hour, has met its own time-out. */
+/** Number of tries to end a command, over a quarter of an hour, after which its own time-out has ended it. */
 const mostTries = 10;
 
 const firstPause = 1_000;
@@ -21,7 +21,7 @@ const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void
   draft.state.commands = none ? null : commands;
 };
 
-/** The commands that a call's outcome leaves in the background are recorded. */
+/** Records the commands that a call's outcome leaves in the background. */
 export const recordCommands = (
   draft: Draft,
   threadId: string,
@@ -40,7 +40,7 @@ export const recordCommands = (
 export const hasRunningCommands = ({ commands = null }: Session, now: number): boolean =>
   commands !== null && (commands.ending.length > 0 || commands.running.some(({ until }) => until > now));
 
-/** A call's command is the one that its tool noted before it began. */
+/** Returns the command of a call, which its tool noted before it began. */
 const execOf = ({ memo }: Call): readonly string[] =>
   typeof memo === "object" && memo !== null && "exec" in memo && typeof memo["exec"] === "string"
     ? [memo["exec"]]
@@ -50,7 +50,7 @@ const execOf = ({ memo }: Call): readonly string[] =>
 const isCutOff = ({ status, outcome }: Call): boolean =>
   status !== "done" || outcome?.result.status === "cancelled";
 
-/** The command of a call that may not go on is ended. */
+/** Ends the command of a call that may not go on. */
 export const stopCommand = (draft: Draft, call: Call): void => stopExecs(draft, execOf(call));
 
 /** Ends commands. */
@@ -62,7 +62,9 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   changeCommands(draft, { ending: [...ending, ...[...added].map((exec) => ({ exec, tries: 0, at }))] });
 };
 
-/** An ending run ends the commands of cut-off calls; if it is cancelled, also those in the background. */
+/**
+ * Ends the commands of an ending run's cut-off calls; if the run is cancelled, also those in the background.
+ */
 export const stopCommands = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { running } = draft.state.commands ?? noBackgroundCommands;
@@ -71,7 +73,7 @@ export const stopCommands = (draft: Draft, threadId: string): void => {
   if (own.length > 0) changeCommands(draft, { running: running.filter((command) => !own.includes(command)) });
 };
 
-/** A called agent's run has ended by itself: its background commands now belong to its caller. */
+/** Passes the background commands of a called run that ended by itself to its caller. */
 export const inheritCommands = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
   const heir = draft.state.threads[parent?.thread ?? ""]?.run?.id;

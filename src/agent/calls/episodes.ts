@@ -7,18 +7,18 @@ import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf } from "../transaction/draft.ts";
 
-/** An episode is a call in short. The events hold those of a run, so that no compaction takes them away. */
+/** An episode is a call in short. The events hold those of a run, so that no compaction removes them. */
 
 const longestArgs = 200;
 
 const longestOutcome = 160;
 
-/** A run's summary lists so many of its newest calls. */
+/** Number of the newest calls that a run's summary lists. */
 export const mostEpisodes = 24;
 
 const longestSummary = 2_000;
 
-/** A call that ran, or that the cache answered, is reported right behind its end. */
+/** Reports a call that ran, or that the cache answered, right after its end. */
 export const recordEpisode = (
   draft: Draft,
   threadId: string,
@@ -38,7 +38,7 @@ export const recordEpisode = (
 const episodeLine = ({ tool, args, success, summary }: Episode): string =>
   `${tool}(${args}) ${success ? "ok" : "failed"}: ${summary}`;
 
-/** The run's newest episodes are those that this draft adds, and stored ones before them. */
+/** Returns the run's newest episodes: those that this draft adds, and stored ones before them. */
 const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[] => {
   const added = draft.events.flatMap((event) =>
     event.type === "episode_recorded" && event.run === id ? [event.data] : [],
@@ -47,7 +47,7 @@ const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[]
   return stored <= 0 ? added.slice(-mostEpisodes) : [...draft.context.episodes(id, stored), ...added];
 };
 
-/** The calls of a run get a line each: the newest 24, as many of them as fit into 2 000 characters. */
+/** Returns a line for each of a run's newest 24 calls, as many as fit into 2 000 characters. */
 export const summarizeRun = (draft: Draft, run: Run): string => {
   let lines = newestEpisodes(draft, run).map(episodeLine);
   while (lines.length > 1 && isLonger(lines.join("\n"), longestSummary)) lines = lines.slice(1);

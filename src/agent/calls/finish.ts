@@ -18,15 +18,15 @@ import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } fro
 import { runAfterGuards } from "./after-guards.ts";
 import { recordEpisode } from "./episodes.ts";
 
-/** Calls are parked and ended here, whatever the reason. */
+/** Parks and ends calls, whatever the reason. */
 
 export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
 
-/** Events show arguments parsed if they are JSON, otherwise as the raw text. */
+/** Returns the arguments for events: parsed if they are JSON, otherwise as the raw text. */
 export const callInputOf = (call: Call): Json => parseJson(argsOf(call)) ?? call.call.args;
 
-/** A parked call waits for a person, the clock, or others. */
+/** Parks a call that waits for a person, the clock, or others. */
 export const parkCall = (
   draft: Draft,
   threadId: string,
@@ -39,22 +39,22 @@ export const parkCall = (
   assign(callOf(draft, threadId, id), { status: "parked", wait, ...change });
 };
 
-/** The call has been running for this many milliseconds. */
+/** Returns the milliseconds that the call has been running. */
 export const elapsedOf = ({ context: { now } }: Draft, { startedAt }: Call): number =>
   Math.max(0, now - (startedAt ?? now));
 
-/** A settlement is what a tool gave back, ready to be stored. */
+/** What a tool returned, ready to be stored. */
 export interface CallSettlement extends CallCompletion {
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   readonly statusText?: string;
-  /** The call changed a shared store. */
+  /** Whether the call changed a shared store. */
   readonly stored?: true;
-  /** Loop detectors compare this part of the output; if omitted, the result. */
+  /** Part of the output that loop detectors compare; if omitted, the result. */
   readonly compared?: string;
 }
 
-/** A call has its outcome; the results of a reply are appended together when the last one is there. */
+/** Ends a call with its outcome; the results of a reply are appended together when the last one is there. */
 export const endCall = (draft: Draft, threadId: string, callId: string, settlement: CallSettlement): void => {
   const call = draftCallsOf(runOf(draft, threadId)).find((each) => each.call.id === callId);
   if (call === undefined || call.status === "done") return;
@@ -95,7 +95,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
   };
 };
 
-/** The permission of a call is its newest verdict; an approval stands against everything but a deny. */
+/** Returns the permission of a call: its newest verdict; an approval stands against everything but a deny. */
 export const permissionOf = ({
   approved,
   plan: { verdict, by },
@@ -104,7 +104,7 @@ export const permissionOf = ({
   by,
 });
 
-/** The end of a call is followed by its episode, its status text, and the files that it changed. */
+/** Reports the episode, the status text and the changed files of a call after its end. */
 const reportWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
   const { cached, result, statusText, changes = [] } = settlement;
   const { id, name: tool } = call.call;
@@ -114,18 +114,21 @@ const reportWork = (draft: Draft, threadId: string, call: Call, settlement: Call
     emit(draft, threadId, "file_change", { ...change, tool, message: null }, { call: id });
 };
 
-/** The end of a call brings its output as the model sees it, with the notes of guards, which judge the ended call. */
+/**
+ * Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees
+ * it.
+ */
 const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): void => {
   const event = draft.events[place];
   if (event?.type === "tool_call_end")
     draft.events[place] = { ...event, data: { ...event.data, output: outputOf(content) } };
 };
 
-/** A call ends with a result that took no time. */
+/** Ends a call with a result that took no time. */
 export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
   endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
-/** The end of a call brings a single text as it is, and other content as parts. */
+/** Returns the output for the end of a call: a single text as it is, other content as parts. */
 export const outputOf = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
@@ -153,7 +156,7 @@ const wasExecuted = (call: Call, { cached, result: { status } }: CallSettlement)
   return status !== "cancelled" || !isQuestion(call);
 };
 
-/** The run's turn changed a file, by a call of its own or by a child. */
+/** Records that the run's turn changed a file, by a call of its own or by a child. */
 export const recordEdit = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.counters.hasEdited = true;
@@ -168,7 +171,7 @@ const changedFiles = ({ changes = [], result }: CallSettlement): boolean =>
 const mayHaveChanged = (tool: Tool | undefined, { changes }: CallSettlement): boolean =>
   changes === undefined && tool?.does?.includes("exec") === true;
 
-/** The turn remembers what its calls did. */
+/** Records what a call did in the work of the turn. */
 const recordWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
   if (!wasExecuted(call, settlement)) return;
   const run = runOf(draft, threadId);
@@ -185,11 +188,9 @@ const recordWork = (draft: Draft, threadId: string, call: Call, settlement: Call
   if (call.plan.foreign === true) run.counters.untrusted = true;
 };
 
-/** The chat keeps a call's result in this form, whether a tool, a person or a client gave it. */
-
 const defaultLimit = 32_000;
 
-/** The text of a result is cut to its limit, and the whole is kept for `recall`. */
+/** Cuts the text of a result to its limit and keeps the whole for `recall`. */
 const limitContent = (
   draft: Draft,
   content: readonly ContentPart[],
@@ -212,7 +213,7 @@ const cleanContent = (parts: readonly ContentPart[]): readonly ContentPart[] => 
     : [{ type: "text", text: "(no output)" }];
 };
 
-/** A note shows the arguments that were run if an approver changed them. */
+/** Adds a note that shows the arguments that were run, if an approver changed them. */
 const withEditNote = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
   if (edited === null) return parts;
   const said = `[arguments changed by the approver: ${edited}]`;
@@ -222,7 +223,10 @@ const withEditNote = (parts: readonly ContentPart[], edited: string | null): rea
     : [{ type: "text", text: said }, ...parts];
 };
 
-/** The result is cleaned, marked with an approver's change, and cut to the tool's limit. */
+/**
+ * Cleans a result, marks an approver's change, and cuts the result to the tool's limit. A result from a
+ * person or a client is kept in this form, too.
+ */
 export const createCallResult = (
   draft: Draft,
   threadId: string,
@@ -238,7 +242,7 @@ export const createCallResult = (
   return { type: "tool_result", call: id, name, status, ...limitContent(draft, parts, limit) };
 };
 
-/** A call that no tool runs for is answered. */
+/** Answers a call that no tool runs for. */
 export const answerCall = (
   draft: Draft,
   threadId: string,
@@ -248,7 +252,7 @@ export const answerCall = (
 ): void =>
   endCallAtOnce(draft, threadId, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
-/** A call that no tool runs for is refused. */
+/** Refuses a call that no tool runs for. */
 export const refuseCall = (
   draft: Draft,
   threadId: string,

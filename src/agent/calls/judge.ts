@@ -4,14 +4,17 @@ import type { Grant, Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 
-/** Foreign content that reached a run also reaches the agents that it calls. */
+/**
+ * Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it
+ * calls.
+ */
 export const placeOf = (session: Session, threadId: string): CallPlace => ({
   depth: session.threads[threadId]?.depth ?? 0,
   untrusted: lineageOf(session, threadId).some(({ run }) => run?.counters.untrusted === true),
   page: session.page?.url ?? null,
 });
 
-/** A called agent's run ends: its caller gets the foreign content that it read. */
+/** Passes the foreign content that a called agent's run read to its caller. */
 export const passForeignContent = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
   if (parent === null || run?.counters.untrusted !== true) return;
@@ -19,26 +22,26 @@ export const passForeignContent = (draft: Draft, threadId: string): void => {
 };
 
 /**
- * Grants are permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold
- * in all sessions, are the tenant's and are looked up where they decide.
+ * Grants are permissions that answers left behind. A session holds its own. Those of its tenant's agents,
+ * which hold in all sessions, belong to the tenant and are looked up where they decide.
  */
 
-/** A grant of an agent holds this long. */
+/** Milliseconds that a grant of an agent holds. */
 export const grantLifeMs = 30 * 86_400_000;
 
-/** A session reports its grants to its tenant's object in this form. */
+/** Report of a session's grants to its tenant's object. */
 export interface GrantsReport {
   readonly session: string;
   readonly grants: readonly Grant[];
 }
 
-/** The session receives grants of the tenant's agents and ids of its own that were revoked. */
+/** Grants of the tenant's agents, and ids of the session's own grants that were revoked. */
 export interface GrantsUpdate {
   readonly agents: readonly Grant[];
   readonly revoked: readonly string[];
 }
 
-/** Valid grants are a session's own and those it knows of its tenant, without expired ones. */
+/** Returns a session's own grants and those it knows of its tenant, without expired ones. */
 export const validGrants = (
   own: readonly Grant[],
   known: readonly Grant[],
@@ -51,7 +54,7 @@ export const validGrants = (
   );
 };
 
-/** Every grant that is valid in a session now is listed. */
+/** Returns every grant that is valid in a session now. */
 export const grantsOf = ({ state, context }: Draft): readonly Grant[] =>
   validGrants(state.grants, context.grants, context.now);
 

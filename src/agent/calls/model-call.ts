@@ -19,22 +19,27 @@ import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { WaitingPhase } from "../transaction/targets.ts";
 import { findTarget } from "../transaction/targets.ts";
 
-/** These transitions start a call of a model, let it wait, and book how it ended, whoever makes it. */
+/** Starts a call of a model, lets it wait, and books how it ended, whatever makes it. */
 
 interface ModelCallStart extends Pick<ModelCall, "purpose" | "target" | "attempt" | "input"> {
-  /** The request has so many messages and declares so many tools. */
+  /** Number of messages in the request and of tools that it declares. */
   readonly messages: number;
   readonly tools: number;
-  /** The call waited for this ticket, which it uses at the same provider; otherwise it takes one by its own name. */
+  /**
+   * Ticket that the call waited for and uses at the same provider; otherwise it takes one by its own name.
+   */
   readonly waited: Ticket | null;
   readonly name: string;
 }
 
-/** Events of an effect's call carry no attempt, since the attempts of its turn are numbered by themselves. */
+/**
+ * Returns the attempt for events of a call; an effect's call carries none, since it is no attempt of the
+ * turn.
+ */
 const scopeOf = ({ purpose, attempt }: ModelCall): { readonly attempt?: number } =>
   purpose === "compaction" ? {} : { attempt };
 
-/** The call that is about to leave, with what it may cost at worst, is announced; the caller stores it in its phase. */
+/** Announces a call that is about to be sent, with its worst-case cost; the caller stores it in its phase. */
 export const startModelCall = (
   draft: Draft,
   threadId: string,
@@ -60,7 +65,7 @@ export const startModelCall = (
   return call;
 };
 
-/** The model attempt or prepared work under way makes no call any more, and goes on after a wait. */
+/** Lets the model attempt or prepared work under way go on after a wait; it makes no call any more. */
 export const pauseStep = (
   draft: Draft,
   threadId: string,
@@ -75,7 +80,7 @@ export const pauseStep = (
   run.phase = { at: "waiting", attempt, wait, chain, ticket };
 };
 
-/** A whole reply is reported and paid for, whatever it says. */
+/** Reports and books a whole reply, whatever it says. */
 export const bookReply = (
   draft: Draft,
   threadId: string,
@@ -103,7 +108,7 @@ export const bookReply = (
   bookAttempt(draft, threadId, call, { outcome: "ok", usage, estimated, cost, ...row }, totalMs);
 };
 
-/** A silently cut input is reported once per run. */
+/** Reports, once per run, that the input was silently cut. */
 export const reportTruncatedInput = (
   draft: Draft,
   threadId: string,
@@ -118,7 +123,7 @@ export const reportTruncatedInput = (
   run.said = [...run.said, "input_truncated"];
 };
 
-/** A call ends without a whole reply: what a turn showed of it is void, and what it used is booked. */
+/** Ends a call without a whole reply: what a turn showed of it is void, and what it used is booked. */
 const endWithoutReply = (
   draft: Draft,
   threadId: string,
@@ -134,7 +139,7 @@ const endWithoutReply = (
   bookAttempt(draft, threadId, call, row);
 };
 
-/** A call failed or got no ticket. If it left, `sent` holds what it saw. */
+/** Books a call that failed or got no ticket. If it was sent, `sent` holds what it saw. */
 export const bookFailedCall = (
   draft: Draft,
   threadId: string,
@@ -147,7 +152,7 @@ export const bookFailedCall = (
   bookLostTime(draft, threadId, call.startedAt, findTarget(draft, threadId, call.target));
 };
 
-/** A lost attempt of a turn saw this, and has shown so many tokens of its reply. */
+/** Returns what a lost attempt of a turn saw, and the tokens of its reply that it had shown. */
 const shownByAttempt = (
   draft: Draft,
   threadId: string,
@@ -161,7 +166,10 @@ const shownByAttempt = (
   return { saw, tokens: Math.min(shown, saw.max_tokens + (target?.thinking ?? 0)) };
 };
 
-/** The call under way, if any, is lost: it costs its prompt and what it has shown, at most what it might write. */
+/**
+ * Books the lost call under way, if any: it costs its prompt and what it has shown, at most what it might
+ * write.
+ */
 export const loseModelCall = (
   draft: Draft,
   threadId: string,

@@ -11,15 +11,15 @@ import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf, callOf } from "../transaction/draft.ts";
 import { endCallAtOnce, parkCall, findCall } from "./finish.ts";
 
-/** Open calls are planned, running or parked: here they are paused, woken and ended from outside. */
+/** Pauses, wakes and ends open calls, which are planned, running or parked. */
 
-/** A running call waits, and runs again when the wait is over. */
+/** Lets a running call wait and run again when the wait is over. */
 export const pauseCall = (draft: Draft, threadId: string, callId: string, wait: CallWait): void => {
   const call = findCall(runOf(draft, threadId), callId);
   if (call?.status === "running") parkCall(draft, threadId, call, wait);
 };
 
-/** Parked calls whose time has come are planned again. */
+/** Plans parked calls again whose time has come. */
 export const wakeCalls = (draft: Draft, threadId: string): void => {
   const { now } = draft.context;
   const { run } = threadOf(draft, threadId);
@@ -30,7 +30,7 @@ export const wakeCalls = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** A steer skips an open call that has not begun or waits for an answer. */
+/** Returns whether a steer skips an open call: it has not begun, or waits for an answer. */
 const isSkippable = (call: Call): boolean => {
   const { status, attempts, wait } = call;
   if (status === "planned" || wait?.on === "time") return attempts === 0;
@@ -43,7 +43,7 @@ const isOngoing = (call: Call): boolean =>
   willRunAgain(call) ||
   (call.status === "parked" && childrenOf(call.wait) !== null);
 
-/** A parked call has asked a person or client this kind of question; undefined if none. */
+/** Returns the kind of question that a parked call has asked a person or client; undefined if none. */
 const askKindOf = ({ state }: Draft, { wait }: Call): Ask["kind"] | undefined =>
   wait?.on === "ask" ? state.asks[wait.ask]?.kind : undefined;
 
@@ -56,7 +56,10 @@ const hasActed = (draft: Draft, call: Call): boolean => {
   return attempts > 0 && !asked;
 };
 
-/** A client may have acted on the call that it was given; a steer settles it as skipped all the same. */
+/**
+ * Returns the result of an ended call. A client may have acted on its call; a steer settles it as skipped all
+ * the same.
+ */
 const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
   const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
   if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, syntheticResults[how]);
@@ -64,7 +67,7 @@ const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): To
   return textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
 };
 
-/** Open calls of a thread end: unstarted ones are cancelled or skipped, others may have taken effect. */
+/** Ends the open calls of a thread: unstarted ones are cancelled or skipped, others may have taken effect. */
 export const endOpenCalls = (
   draft: Draft,
   threadId: string,
@@ -81,7 +84,7 @@ export const endOpenCalls = (
   }
 };
 
-/** A called agent no longer asks its caller. */
+/** Removes a called agent's question to its caller. */
 const forgetQuestion = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   if (thread.child !== null) thread.child = { ...thread.child, question: null };

@@ -5,7 +5,10 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 
-/** The answer of a run is its last message, or all pieces of one that was cut off and went on; a plan is none. */
+/**
+ * Returns the answer of a run: its last message, or all pieces of one that was cut off and continued; a plan
+ * is none.
+ */
 export const answerOf = (
   chat: readonly Message[],
   { id, answerFrom }: Pick<Run, "id" | "answerFrom">,
@@ -31,7 +34,7 @@ export const answerText = ({ chat }: Thread, run: Run): string =>
 export const finalText = (thread: Thread, run: Run): string =>
   isUnanswered(run) ? "" : answerText(thread, run);
 
-/** Something else was asked for: what was said so far, even if it was cut off, is no piece of the next answer. */
+/** Begins a new answer, since something else was asked for: earlier text, even cut off, is no piece of it. */
 export const beginAnswer = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.answerFrom = threadOf(draft, threadId).nextPos;

@@ -26,16 +26,16 @@ interface EditCounts {
   readonly retired: number;
 }
 
-/** The editor says who edits, why, and what it saw: a range that changed since is not retired. */
+/** Who edits, why, and what it saw: a range that changed since is not retired. */
 interface Editor {
   readonly kind: string;
   readonly reason: string;
   readonly seen: readonly Message[];
-  /** Its notes wait for the results of the reply, if that has calls. */
+  /** Whether its notes wait for the results of the reply, if that has calls. */
   readonly later: boolean;
 }
 
-/** The chat is replaced with the sum of its tokens and what left it since the last call. */
+/** Replaces the chat with the sum of its tokens and what left it since the last call. */
 const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
   const thread = threadOf(draft, threadId);
   thread.chat = chat;
@@ -43,7 +43,7 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
   thread.removed += Math.max(0, -delta);
 };
 
-/** Messages leave the chat; those that the last call had seen also leave its context. */
+/** Removes messages from the chat; those that the last call had seen also leave its context. */
 export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
   const thread = threadOf(draft, threadId);
   const left = new Set(gone);
@@ -54,7 +54,9 @@ export const removeMessages = (draft: Draft, threadId: string, gone: readonly Me
   thread.removed += sum(gone.filter(({ pos }) => pos <= thread.seen));
 };
 
-/** `recall` reads a part under this id: that of a cut result, otherwise that of a copy made now. */
+/**
+ * Returns the id under which `recall` reads a part: that of a cut result, otherwise that of a copy made now.
+ */
 const recallIdOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
   return keepForRecall(draft, partText(part));
@@ -111,7 +113,7 @@ const applyOverlay = (
   return true;
 };
 
-/** A range is narrowed to whole blocks by moving both edges to older messages; null if nothing is left. */
+/** Narrows a range to whole blocks by moving both edges to older messages; null if nothing is left. */
 const snapToBlocks = (
   chat: readonly Message[],
   from: number,
@@ -152,7 +154,7 @@ const createSummary = (
   return createMessage(draft, threadOf(draft, threadId), message);
 };
 
-/** The whole blocks of a range are split into what leaves and what is pinned; null if nothing may leave. */
+/** Splits the whole blocks of a range into what leaves and what is pinned; null if nothing may leave. */
 const rangeOf = (
   chat: readonly Message[],
   seen: readonly Message[],
@@ -168,7 +170,7 @@ const rangeOf = (
   return gone.length === 0 ? null : { ...range, gone };
 };
 
-/** The span is the first and last `pos` of messages; a summary stands for all of its own range. */
+/** Returns the first and last `pos` of messages; a summary stands for all of its own range. */
 const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to: number } => {
   const spans = gone.map(({ pos, summary }) => summary ?? { from: pos, to: pos });
   return {
@@ -177,7 +179,7 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
   };
 };
 
-/** Returns how many messages left the view; 0 if the range is gone, changed, or must stay. */
+/** Returns how many messages left the view; 0 if the range is no longer there, changed, or must stay. */
 const applyRetire = (
   draft: Draft,
   threadId: string,
@@ -217,7 +219,9 @@ const createNote = (kind: string, text: string, reason: string): NewMessage => (
   parts: [{ type: "text", text: cleanText(text) }],
 });
 
-/** A note is added now, or after the results of the open calls: nothing may stand between a call and its result. */
+/**
+ * Adds a note now, or after the results of the open calls: nothing may stand between a call and its result.
+ */
 const applyInject = (
   draft: Draft,
   threadId: string,
@@ -235,7 +239,7 @@ const applyInject = (
   return true;
 };
 
-/** Notes that waited for the results of their reply are appended. */
+/** Appends notes that waited for the results of their reply. */
 export const appendPendingNotes = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { notes } = run;
@@ -245,7 +249,7 @@ export const appendPendingNotes = (draft: Draft, threadId: string): void => {
     appendMessage(draft, threadId, createNote(kind, text, reason));
 };
 
-/** Edits are applied in order; those that are not legal or would show more than now are dropped. */
+/** Applies edits in order; those that are not legal or would show more than now are dropped. */
 export const applyEdits = (
   draft: Draft,
   threadId: string,

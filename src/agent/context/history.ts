@@ -10,7 +10,7 @@ import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Effects and guards compare finished calls, which the thread's row keeps across runs and restarts. */
 
-/** The digest of a call's arguments ignores key order and spaces; what is no JSON is taken as it is. */
+/** Digests a call's arguments without key order and spaces; what is not JSON is taken as it is. */
 export const argsDigest = (args: string): string => {
   if (args.trim() === "") return shortDigest("{}");
   const value = parseJson(args);
@@ -29,7 +29,10 @@ const stableText = (text: string, fields: readonly string[]): string => {
   return value === undefined ? text : canonicalJson(omitFields(value, fields));
 };
 
-/** Outputs are compared without the fields that the tool calls volatile, at any depth; text that is no JSON, whole. */
+/**
+ * Returns the text to compare: without the fields that the tool calls volatile, at any depth; text that is
+ * not JSON, whole.
+ */
 export const comparableText = (
   content: string | readonly ContentPart[],
   volatile: readonly string[] = [],
@@ -40,11 +43,11 @@ export const comparableText = (
         .map((part) => (part.type === "text" ? stableText(part.text, volatile) : canonicalJson(part)))
         .join("\n");
 
-/** The `recall` id in a cut result is removed, since it differs each time. */
+/** Removes the `recall` id in a cut result, since it differs each time. */
 const stripRecallId = (text: string, recall: string | undefined): string =>
   recall === undefined ? text : text.replace(`recall("${recall}")`, "recall");
 
-/** The outcome of a call is digested before any note is added to it. */
+/** Digests the outcome of a call before any note is added to it. */
 const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
@@ -52,10 +55,10 @@ const outcomeDigest = (
 ): string =>
   shortDigest(`${status}\n${compared ?? stripRecallId(comparableText(content, volatile), recall)}`);
 
-/** So many calls of a reply may run; those after them are refused and have no record. */
+/** Number of calls of a reply that may run; those after them are refused and have no record. */
 export const mostCallsPerReply = 64;
 
-/** Calls of a reply are numbered for their records in their order, whichever ends first. */
+/** Numbers the calls of a reply for their records in order, whichever ends first. */
 export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
@@ -72,7 +75,10 @@ export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call
   });
 };
 
-/** The ended call is added to the thread's history; null if nobody needs it or a guard refused the call. */
+/**
+ * Adds the ended call to the thread's history; null if no effect or guard needs it or a guard refused the
+ * call.
+ */
 export const recordCall = (
   draft: Draft,
   threadId: string,
@@ -117,7 +123,7 @@ const recordLine = (record: CallRecord): string => {
 /** A history is stored as a short line for each record. */
 export const packHistory = (history: readonly CallRecord[]): string => history.map(recordLine).join("\n");
 
-/** The record is inserted by its number among the newest ones. */
+/** Inserts a record by its number among the newest ones. */
 const insertRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
@@ -125,7 +131,7 @@ const insertRecord = (
 ): readonly CallRecord[] =>
   history.toSpliced(history.findLastIndex(({ n }) => n < record.n) + 1, 0, record).slice(-size);
 
-/** The history is read back from its stored text. */
+/** Reads a history back from its stored text. */
 export const unpackHistory = (text: string): readonly CallRecord[] => {
   if (text === "") return [];
   return text.split("\n").map((each): CallRecord => {

@@ -10,18 +10,18 @@ import { addUsage, noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, keepForRecall } from "../transaction/draft.ts";
 
-/** A called agent's end is reported to its caller here. */
+/** Reports a called agent's end to its caller. */
 
 const longestSummary = 2_000;
 
-/** Each list of a report, and the files of an item, have this many characters at most. */
+/** Most characters of each list of a report, and of the files of an item. */
 const longestList = 2_000;
 
 const longestFiles = 8_000;
 
 const longestLastText = 200;
 
-/** All results of a list together have this many characters at most. */
+/** Most characters of all results of a list together. */
 const listLength = 32_000;
 
 const limitReasons: readonly EndReason[] = [
@@ -44,11 +44,11 @@ const lastText = ({ chat, run: active, lastRun }: Thread): string => {
 const safeLastText = (draft: Draft, thread: Thread): string =>
   removeLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
 
-/** The preview is the first characters of an agent's last text, as far as guardrails let it be shown. */
+/** Returns the first characters of an agent's last text, as far as guardrails let it be shown. */
 export const lastTextPreview = (draft: Draft, thread: Thread): string =>
   firstCharacters(safeLastText(draft, thread), longestLastText);
 
-/** The completion is the agent's own report, unless it hands over, or the runtime's where a limit ended it. */
+/** Returns the agent's own report, unless it hands over, or the runtime's where a limit ended it. */
 export const completionOf = (
   draft: Draft,
   thread: Thread,
@@ -64,15 +64,15 @@ export const completionOf = (
 const formatList = (title: string, entries: readonly string[]): string =>
   entries.length === 0 ? "" : `\n\n${title}:\n${entries.map((each) => `- ${each}`).join("\n")}`;
 
-/** The caller reads a report in this form. */
+/** Formats a report for the caller. */
 export const formatCompletion = ({ summary, caveats = [] }: WorkReport): string =>
   `${summary}${formatList("Caveats", caveats)}`;
 
-/** The full report of an end is kept for `recall`. */
+/** Returns the full report of an end, which is kept for `recall`. */
 const fullReport = (text: string, completion: WorkReport | null, files: readonly string[]): string =>
   `${text}${formatList("Tests run", completion?.tests_run ?? [])}${formatList("Files modified", files)}`;
 
-/** The work of a called agent's run is added to that of those who had its task before. */
+/** Adds the work of a called agent's run to that of earlier agents on its task. */
 export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
   const own =
     result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted];
@@ -82,13 +82,13 @@ export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
   };
 };
 
-/** The files are the observed changes, and those only claimed, marked so. */
+/** Returns the observed changes of files, and those only claimed, marked so. */
 const filesOf = ({ files }: ChildWork, completion: WorkReport | null): readonly string[] => {
   const claimed = (completion?.files_modified ?? []).filter((path) => !files.includes(path));
   return [...files, ...claimed.map((path) => `${path} (claimed)`)];
 };
 
-/** The end of a called thread is made from the record of its run. */
+/** Creates the end of a called thread from the record of its run. */
 export const createChildEnd = (
   draft: Draft,
   thread: Thread,
@@ -123,7 +123,7 @@ export const createChildEnd = (
   };
 };
 
-/** The caller reads a child that has ended as this item. */
+/** Returns the item that the caller reads of an ended child. */
 export const childItemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
   if (end === null) return { agent, child: id, state: "running" };
   const { completion, error, result, recall, files_modified } = end;
@@ -165,7 +165,7 @@ const shortenList = (
   return [...entries.slice(0, rest), more(entries.length - rest)];
 };
 
-/** The report is shortened without its summary, which stands in the result already. */
+/** Shortens the report and leaves out its summary, which the result contains already. */
 const shortenCompletion = (completion: WorkReport, most: number, recall: string | null): WorkReport => ({
   ...completion,
   summary: truncateText(completion.summary, Math.min(longestSummary, most)),
@@ -174,7 +174,7 @@ const shortenCompletion = (completion: WorkReport, most: number, recall: string 
   files_modified: completion.files_modified && shortenList(completion.files_modified, most, recall),
 });
 
-/** The child determines so many characters of its item. */
+/** Returns the number of characters of an item that the child determines. */
 const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number =>
   [...result].length +
   lengthOf(files_modified) +
@@ -182,7 +182,9 @@ const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number 
     ? 0
     : lengthOf([completion.summary, ...listsOf(completion).flatMap((list) => list ?? [])]));
 
-/** Each result gets a share of the list's length: what short ones leave over goes to the long ones. */
+/**
+ * Returns the share of the list's length for each result: what short ones leave over goes to the long ones.
+ */
 const shareOf = (lengths: readonly number[]): number => {
   let left = listLength;
   let open = lengths.length;
@@ -195,7 +197,9 @@ const shareOf = (lengths: readonly number[]): number => {
   return listLength;
 };
 
-/** An item is cut to its share: each part repeated from its report gets at most an eighth, the result the rest. */
+/**
+ * Cuts an item to its share: each part repeated from its report gets at most an eighth, the result the rest.
+ */
 const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
   const { completion, files_modified } = end;
   const part = Math.floor(share / 8);
@@ -211,7 +215,7 @@ const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): C
     : { ...short, result: truncateText(result, share - sizeOf(rest), recall, end.length) };
 };
 
-/** The items are cut to the length of a list; the whole of what is cut stays readable. */
+/** Cuts the items to the length of a list; the whole of what is cut stays readable. */
 export const fitItems = (
   draft: Draft,
   items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
@@ -222,17 +226,20 @@ export const fitItems = (
   );
 };
 
-/** Prompts name a child like this. */
+/** Names a child in prompts. */
 export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
-/** Its run succeeded, so that nothing is cancelled; readers of its output must know all the same. */
+/**
+ * Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must
+ * know.
+ */
 const selfReportedFailure = "[the agent reports that it failed]";
 
-/** What an agent that completed its task has to say. */
+/** Returns the output of an agent that completed its task. */
 export const outputOf = ({ completion, result }: ChildEnd): string =>
   [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
 
-/** The end of a single child is given as text: its result, or why there is none. */
+/** Returns the end of a single child as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
   if (end.state === "completed") return outputOf(end) === "" ? "(no result)" : outputOf(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;

@@ -11,15 +11,15 @@ import { requestTokens } from "../transaction/estimate.ts";
 import { declaresTools, planInstruction } from "../transaction/plan-request.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 
-/** A request of a turn is made of these facts. */
+/** Facts that a request of a turn is made of. */
 interface RequestFacts {
   readonly agent: Agent;
   readonly target: ModelTarget;
   readonly depth: number;
   readonly light: boolean;
-  /** Effects took these tools out of the turn. */
+  /** Tools that effects took out of the turn. */
   readonly hidden: readonly string[];
-  /** The input asked for an answer of this schema. */
+  /** Schema of the answer that the input asked for. */
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
   readonly previous: string | null;
@@ -29,7 +29,9 @@ interface RequestFacts {
   readonly context: ModelRequest["context"];
 }
 
-/** A turn's request is a pure function of stored facts and the definition, so it can be rebuilt later. */
+/**
+ * Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later.
+ */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, target, depth, light, hidden, schema, previous, messages, maxTokens, media, context } =
     facts;
@@ -52,7 +54,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   return context.purpose === "plan" ? asPlanRequest(request) : request;
 };
 
-/** A plan is asked for behind the chat, by a text that no row holds; tools cannot be called. */
+/** Asks for a plan after the chat, by a text that no row holds; tools cannot be called. */
 const asPlanRequest = (request: ModelRequest): ModelRequest => {
   const { responseFormat: _, messages, tools, ...rest } = request;
   return {
@@ -63,7 +65,7 @@ const asPlanRequest = (request: ModelRequest): ModelRequest => {
   };
 };
 
-/** A call's request says where it comes from. */
+/** Returns where a call's request comes from. */
 export const originOf = (
   { id: session }: Session,
   agent: Agent,
@@ -72,11 +74,11 @@ export const originOf = (
   { attempt, purpose }: ModelCall,
 ): ModelRequest["context"] => ({ session, agent: agent.name, thread, run, turn, call, attempt, purpose });
 
-/** The session's model override is returned as far as it applies to the thread. */
+/** Returns the session's model override as far as it applies to the thread. */
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
-/** The context snapshot records what the request of an attempt is made of. */
+/** Records what the request of an attempt is made of. */
 export const createContextSnapshot = (
   agent: Agent,
   thread: Thread,

@@ -16,26 +16,28 @@ import type { BoundGuard, Guardrail } from "./guard.ts";
 import type { MemoryRules } from "./memory.ts";
 import type { StartHook } from "./middleware.ts";
 
-/** An agent is built as code from config and bindings on each wake by the engine and is never stored. */
+/** The engine builds an agent from config and bindings on each wake; an agent is never stored. */
 
-/** A model target is one provider and model for a turn; the first that is not cooling is used. */
+/** One provider and model for a turn. The first model target that is not cooling is used. */
 export interface ModelTarget {
   readonly provider: string;
   readonly model: string;
-  /** The window is in tokens; 0 means unknown. */
+  /** Context window in tokens; 0 means unknown. */
   readonly window: number;
-  /** The window guard classifies the model target with this. */
+  /** How the window guard classifies the model target. */
   readonly fit: "fits" | "small" | "too_small";
   readonly maxOutput: number;
-  /** The model accepts these media beside text. */
+  /** Media that the model accepts beside text. */
   readonly media: { readonly images: boolean; readonly documents: boolean };
   readonly completer: Completer;
-  /** A call costs this in 10⁻⁹ USD, null if unknown; `hourly` is the part of `cacheWrite` that is kept an hour. */
+  /**
+   * Cost of a call in 10⁻⁹ USD, null if unknown; `hourly` is the part of `cacheWrite` that is kept an hour.
+   */
   readonly cost: (usage: Usage, hourly?: number) => number | null;
-  /** Reasoning may take this many tokens beside `maxOutput`. */
+  /** Tokens that reasoning may take beside `maxOutput`. */
   readonly thinking: number;
   readonly retry: RetryPolicy;
-  /** A whole attempt may take this many milliseconds. */
+  /** Milliseconds that a whole attempt may take. */
   readonly timeout: number;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
@@ -48,15 +50,15 @@ export interface BoundTool {
   readonly toolbox: string;
   /** Agents that lent the tool to a called one: their rules hold, too. */
   readonly lenders?: readonly string[];
-  /** If the tool was lent, these globs bound its writes instead of the agent's. */
+  /** Globs that bound the writes of a lent tool instead of the agent's. */
   readonly writablePaths?: readonly string[];
 }
 
 /** The limits of one run. */
 export interface RunLimits {
-  /** The run may have this many turns; 0 means no limit. */
+  /** Number of turns that the run may have; 0 means no limit. */
   readonly maxIterations: number;
-  /** A person may allow more turns. */
+  /** Whether a person may allow more turns. */
   readonly askIterations: boolean;
   readonly bounds: readonly Bound[];
   /** The wall time from the run's start. */
@@ -65,23 +67,25 @@ export interface RunLimits {
   readonly activeMs: number | null;
 }
 
-/** A note is given before the turn that reaches `fraction` of the run's turns. */
+/** Note that is given before the turn that reaches `fraction` of the run's turns. */
 export interface Checkpoint {
   readonly fraction: number;
   readonly message: string;
 }
 
-/** A command checks the workspace after edits or before a run ends that used up its turns. */
+/**
+ * Rules for the command that checks the workspace after edits, or before a run ends that used up its turns.
+ */
 export interface VerificationRules {
   readonly afterEdit: boolean;
   readonly onBreach: boolean;
-  /** If it is empty, the command is detected by the files of the workspace. */
+  /** Command; if empty, it is detected by the files of the workspace. */
   readonly command: string;
   /** The command that runs after the first has passed; empty: none. */
   readonly broad: string;
-  /** Edits of a turn may be repaired in so many repair turns. */
+  /** Number of repair turns for the edits of one turn. */
   readonly retries: number;
-  /** A command may take this long. */
+  /** Milliseconds that a command may take. */
   readonly timeoutMs: number;
 }
 
@@ -94,7 +98,7 @@ export interface Agent {
   readonly targets: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
-  /** The agent may use tools of these MCP servers; a run fails without a required one. */
+  /** MCP servers whose tools the agent may use; a run fails without a required one. */
   readonly servers: readonly { readonly name: string; readonly required: boolean }[];
   /** `tool_access` is set: no tool is declared, and every call is dropped. */
   readonly toolsDisabled: boolean;
@@ -104,25 +108,25 @@ export interface Agent {
     readonly tokens: number;
   };
   readonly limits: RunLimits;
-  /** After so many turns the agent is told once to wrap up; 0 means never. */
+  /** Number of turns after which the agent is told once to wrap up; 0 means never. */
   readonly warnIterations: number;
-  /** So many turns in a row without progress end a run; 0 means never. */
+  /** Number of turns in a row without progress that ends a run; 0 means never. */
   readonly noProgressTurns: number;
-  /** The agent is told each of these at its share of the turns. */
+  /** Notes, each given at its share of the turns. */
   readonly checkpoints: readonly Checkpoint[];
-  /** After a reply with a failed call the agent is asked what went wrong. */
+  /** Whether the agent is asked what went wrong after a reply with a failed call. */
   readonly reflectOnError: boolean;
   readonly delegation: Delegation;
-  /** If null, the agent remembers nothing. */
+  /** Rules for the agent's memory; null: it remembers nothing. */
   readonly memory: MemoryRules | null;
-  /** If null, nothing is checked. */
+  /** Rules for checking the workspace; null: nothing is checked. */
   readonly verification: VerificationRules | null;
-  /** The first guardrail is the outermost. */
+  /** Guardrails, the outermost first. */
   readonly guardrails: readonly Guardrail[];
-  /** The first hook is the outermost. */
+  /** Start hooks, the outermost first. */
   readonly startHooks: readonly StartHook[];
   readonly loggers: readonly RunLogger[];
-  /** A session may run the agent this often at once; 0 means unbounded. */
+  /** How many runs of the agent a session may have at once; 0 means unbounded. */
   readonly maxConcurrency: number;
   /** The effects in the order in which they run; `compaction` is the strategy that an overflow or the API forces, configured or not. */
   readonly effects: {
@@ -132,7 +136,7 @@ export interface Agent {
   };
   /** The guards that judge the calls of a reply, in this order. */
   readonly guards: readonly BoundGuard[];
-  /** Effects and guards see so many finished calls, the newest ones; 0 means that none are recorded. */
+  /** Number of the newest finished calls that effects and guards see; 0 means that none are recorded. */
   readonly historySize: number;
   /** Returns whether a tool is a poll, by its declaration or by configuration. */
   readonly isPoll: (tool: string) => boolean;
@@ -146,13 +150,15 @@ export interface Agent {
     readonly onTimeout: "deny" | "approve";
   };
   readonly commandTimeout: { readonly default: number; readonly max: number };
-  /** Paths of tools and commands count from this folder of the workspace. */
+  /** Folder of the workspace from which paths of tools and commands count. */
   readonly workingDir: string;
-  /** The folder that git starts in, from `workingDir`. */
+  /** Folder in which git starts, relative to `workingDir`. */
   readonly repository: string;
-  /** A run makes a plan before its first turn, which a person may have to approve. */
+  /** Whether a run makes a plan before its first turn; with `approve` a person has to approve it. */
   readonly planBeforeExecute: boolean | "approve";
-  /** If not null, files that an input is about are looked for, except at the paths that it gives; null: nowhere. */
+  /**
+   * Returns the paths that are left out when files for an input are looked for; null: no file is looked for.
+   */
   readonly localize: (() => readonly ClosedPath[] | null) | null;
   readonly outputLimits: Readonly<Record<string, number>>;
   readonly cacheResults: boolean;
@@ -170,15 +176,18 @@ export interface Agent {
   ) => CallPlan;
 }
 
-/** A call's thread stands in the tree of calls at this depth; its run is untrusted once foreign content reached it. */
+/**
+ * Where a call runs: the depth of its thread in the tree of calls, and whether foreign content reached its
+ * run.
+ */
 export interface CallPlace {
   readonly depth: number;
   readonly untrusted: boolean;
-  /** The session's browser shows this address; null if no page is open. */
+  /** Address that the session's browser shows; null if no page is open. */
   readonly page: string | null;
 }
 
-/** Runs remember a model target by its provider, model and window. */
+/** Returns what a run remembers of a model target: provider, model and window. */
 export const targetAt = (agent: Agent, index: number): Pick<ModelTarget, "provider" | "model" | "window"> => {
   const { provider, model, window } = agent.targets[index] ?? { provider: "", model: "", window: 0 };
   return { provider, model, window };
@@ -193,7 +202,7 @@ export const allTargets = ({
   ...[...effects.before, effects.compaction].flatMap((bound) => bound?.target ?? []),
 ];
 
-/** An effect's model calls go to its own model target or else to that of the run. */
+/** Returns the model target of an effect's model calls: its own or else that of the run. */
 export const effectTargetOf = (
   { targets }: Agent,
   { target: { provider, model } }: { readonly target: Pick<ModelTarget, "provider" | "model"> },
@@ -202,8 +211,8 @@ export const effectTargetOf = (
   own ?? targets.find((target) => target.provider === provider && target.model === model) ?? targets[0];
 
 /**
- * The resolver returns the agent of a thread; one that this deployment lacks is `missing`. `model` replaces the
- * session's model override (null: none).
+ * Returns the agent of a thread; one that this deployment lacks is `missing`. `model` replaces the session's
+ * model override (null: none).
  */
 export type AgentResolver = (
   thread: {
@@ -213,7 +222,7 @@ export type AgentResolver = (
   model?: string | null,
 ) => Agent;
 
-/** A placeholder for an agent that is no longer deployed: it can do nothing, and its runs wait. */
+/** Returns a placeholder for an agent that is no longer deployed: it can do nothing, and its runs wait. */
 export const missingAgent = (name: string, missing: string): Agent => ({
   name,
   missing,

@@ -7,7 +7,7 @@ import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effe
 import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
 import type { FinishResult, StartResult } from "./middleware.ts";
 
-/** Results of effects are checked here, since anybody may have written them. */
+/** Checks results of effects, guards and middleware, which a team's own code may have written. */
 
 const stateLimit = 65_536;
 
@@ -33,7 +33,7 @@ const isEdit = (edit: unknown): boolean => {
 
 const sampleRecallId = "b0000";
 
-/** Overlay functions run once here, so that none of them runs inside the commit. */
+/** Runs overlay functions once, so that none of them runs inside the commit. */
 const fixOverlayTexts = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
   edits.map((edit) => {
     if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
@@ -44,7 +44,7 @@ const fixOverlayTexts = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
   });
 
 const checkEdits = (edits: unknown, custom: boolean): void => {
-  if (!Array.isArray(edits)) throw new Error("its edits are no list");
+  if (!Array.isArray(edits)) throw new Error("its edits are not a list");
   if (custom && edits.length > editLimit)
     throw new Error(`it made ${edits.length} edits; ${editLimit} are allowed`);
   for (const [at, edit] of edits.entries()) {
@@ -81,14 +81,14 @@ const checkNotices = (notices: unknown): void => {
 const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
   if (stop === undefined) return;
   if (!isText(stop?.reason) || !failureReasons.some((reason) => reason === stop.reason))
-    throw new Error("stop.reason is no reason for which a run fails, like no_progress");
-  if (!isText(stop.message)) throw new Error("stop.message is no text");
+    throw new Error("stop.reason must be a reason for which a run fails, like no_progress");
+  if (!isText(stop.message)) throw new Error("stop.message must be a string");
 };
 
 const checkTools = (tools: EffectResult<Json>["tools"] | null): void => {
   if (tools === undefined) return;
   const hide: unknown = tools?.hide;
-  if (!Array.isArray(hide) || !hide.every(isText)) throw new Error("tools.hide is no list of names");
+  if (!Array.isArray(hide) || !hide.every(isText)) throw new Error("tools.hide must be a list of names");
 };
 
 const stringifyJson = (state: unknown): string | undefined => {
@@ -99,18 +99,18 @@ const stringifyJson = (state: unknown): string | undefined => {
   }
 };
 
-/** A state is normalized to JSON that is the same after a restart; otherwise the problem is returned. */
+/** Normalizes a state to JSON that is the same after a restart, or returns the problem. */
 export const normalizeState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
   const text = stringifyJson(state);
-  if (text === undefined) return { problem: "its state is no JSON" };
+  if (text === undefined) return { problem: "its state is not JSON" };
   if (utf8Length(text) > stateLimit) return { problem: "its state is larger than 64 KiB" };
   return { state: JSON.parse(text) as Json };
 };
 
-/** The result of an effect is returned if it is valid; otherwise an error says what is wrong with it. */
+/** Returns the result of an effect if it is valid; otherwise says what is wrong with it. */
 export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
   const given: unknown = result;
-  if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
+  if (typeof given !== "object" || given === null) throw new Error("it returned no result");
   const { edits, notify, tools, state, stop } = result;
   if (edits !== undefined) checkEdits(edits, custom);
   if (notify !== undefined) checkNotices(notify);
@@ -122,8 +122,6 @@ export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): 
   if ("problem" in remembered) throw new Error(remembered.problem);
   return { ...checked, ...remembered };
 };
-
-/** Results of guards are checked here, since anybody may have written them. */
 
 const isString = (value: unknown): boolean => typeof value === "string";
 
@@ -161,18 +159,21 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   }
 };
 
-/** Guards and middleware must answer at once: what a promise brings later is ignored. */
+/**
+ * Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at
+ * once.
+ */
 const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});
   return true;
 };
 
-/** A guard's verdict is checked, and an invalid one throws. Its state is checked where it is stored. */
+/** Checks a guard's verdict and throws if it is invalid. Its state is checked where it is stored. */
 export const checkVerdict = (given: GuardVerdict): GuardVerdict => {
   if (dropPromise(given) || !isVerdict(given))
     throw new Error(
-      "before gives back no verdict: allow, warn (with note), veto or stop (with reason); until is a moment, loop names detector, count and message",
+      "before must return a verdict: allow, warn (with note), veto or stop (with reason); until is a time, loop names detector, count and message",
     );
   return given;
 };
@@ -185,15 +186,12 @@ const isAfterGuardResult = (given: unknown): given is AfterGuardResult => {
 
 const noAfterGuardResult: AfterGuardResult = {};
 
-/** A guard's result after a call's outcome is checked, and an invalid one throws. */
+/** Checks a guard's result after a call's outcome and throws if it is invalid. */
 export const checkAfterGuardResult = (given: AfterGuardResult | null | undefined): AfterGuardResult => {
   if (given == null) return noAfterGuardResult;
-  if (!isAfterGuardResult(given))
-    throw new Error("after gives back something else than note, state and stop (with reason)");
+  if (!isAfterGuardResult(given)) throw new Error("after may return only note, state and stop (with reason)");
   return given;
 };
-
-/** Results of middleware are checked here, since anybody may have written them. */
 
 const hasTexts = (given: unknown, keys: readonly string[]): boolean =>
   typeof given === "object" &&
@@ -201,20 +199,20 @@ const hasTexts = (given: unknown, keys: readonly string[]): boolean =>
   !dropPromise(given) &&
   Object.entries(given).every(([key, value]) => keys.includes(key) && isStringOrAbsent(value));
 
-/** What middleware gives back at the start of a run is checked, and an invalid result throws. */
+/** Checks what middleware returns at the start of a run and throws if it is invalid. */
 export const checkStartResult = (given: StartResult): StartResult => {
   if (!hasTexts(given, ["note", "fail"]))
-    throw new Error("start gives back something else than note and fail, which are texts");
+    throw new Error("start may return only note and fail, which are strings");
   if (isLonger(given.note ?? "", noteLimit))
     throw new Error(`its note has more than ${noteLimit} characters`);
   return given;
 };
 
-/** What middleware gives back at the end of a run is checked, and an invalid result throws. */
+/** Checks what middleware returns at the end of a run and throws if it is invalid. */
 export const checkFinishResult = (given: FinishResult): FinishResult => {
   if (!hasTexts(given, ["fail", "retry", "text"]))
-    throw new Error("finish gives back something else than fail, retry and text, which are texts");
+    throw new Error("finish may return only fail, retry and text, which are strings");
   if (given.fail !== undefined && given.retry !== undefined)
-    throw new Error("finish gives back both fail and retry");
+    throw new Error("finish may not return both fail and retry");
   return given;
 };

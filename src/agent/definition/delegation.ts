@@ -1,38 +1,38 @@
-/** These types describe how a thread's agent calls others. */
+/** Describes how a thread's agent calls others. */
 
-/** A card shows an agent to its callers. */
+/** What callers see of an agent. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;
   readonly capabilities: readonly Capability[];
   readonly skills_tags: readonly string[];
   readonly estimated_cost: "cheap" | "medium" | "expensive" | null;
-  /** Calls to it always run in the background. */
+  /** Whether calls to the agent always run in the background. */
   readonly async: boolean;
 }
 
 export interface Delegation {
-  /** The agent may start children here. */
+  /** Whether the agent may start children here. */
   readonly allowed: boolean;
   /** Sorted by name, without the agent itself. */
   readonly callable: readonly AgentCard[];
   /** Names every agent of the team. */
   readonly names: readonly string[];
-  /** The agent may choose the background for a task. */
+  /** Whether the agent may choose the background for a task. */
   readonly async: boolean;
-  /** The agent may choose one of these providers for a child. */
+  /** Providers that the agent may choose for a child. */
   readonly providers: readonly string[];
-  /** The `writable_paths` of a task count from this folder of the workspace. */
+  /** Folder of the workspace from which the `writable_paths` of a task count. */
   readonly workingDir: string;
-  /** Its children may ask it, unless a task says otherwise. */
+  /** Whether children may ask the agent, unless a task says otherwise. */
   readonly interactive: boolean;
   /** Is true if the agent has the tools to manage children that it does not wait for. */
   readonly manages: boolean;
   readonly maxChildrenPerCall: number;
-  /** A run may have this many threads, those below its children included. */
+  /** Number of threads that a run may have, including those below its children. */
   readonly maxThreads: number;
   readonly maxConcurrent: number;
-  /** The length is in characters. */
+  /** Longest context of a task, in characters. */
   readonly maxContextLength: number;
   readonly maxResultLength: number;
   readonly maxHandoffs: number;
@@ -61,22 +61,20 @@ export const noDelegation: Delegation = {
   announce: { timeout: 0, retries: 0, backoff: 0 },
 };
 
-/** An agent at its depth limit gets this text. */
+/** Returns the text for an agent at its depth limit. */
 export const depthLimitText = (depth: number): string =>
   `at depth ${depth} no further agent may be called; do it yourself`;
-
-/** Agents are matched to a task by the capabilities on their cards. */
 
 export interface Capability {
   readonly name: string;
   readonly languages: readonly string[];
-  /** The strength is in (0, 1]. */
+  /** Strength in (0, 1]. */
   readonly strength: number;
 }
 
 interface CapabilityMatch {
   readonly agentId: string;
-  /** The score is above 0 and has four decimals. */
+  /** Score above 0, with four decimals. */
   readonly score: number;
   readonly matchedCap: string;
 }
@@ -96,7 +94,7 @@ const aliases: Readonly<Record<string, string>> = {
 
 const normalizeText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
-/** Words are runs of letters, digits, `+`, `#` and inner dots. */
+/** Splits a text into words: runs of letters, digits, `+`, `#` and inner dots. */
 const wordsOf = (text: string): readonly string[] =>
   normalizeText(text).match(/[\p{L}\p{M}\p{N}+#]+(?:\.[\p{L}\p{M}\p{N}+#]+)*/gu) ?? [];
 
@@ -145,7 +143,10 @@ const scoreOf = (words: readonly string[], { name, languages, strength }: Capabi
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 
-/** Agents that fit a text come best first, then by name; those that do not fit at all are left out. */
+/**
+ * Ranks agents by how well the capabilities on their cards fit a text, then by name; leaves out those that do
+ * not fit.
+ */
 export const matchCapabilities = (
   agents: readonly { readonly name: string; readonly capabilities: readonly Capability[] }[],
   text: string,
@@ -161,7 +162,7 @@ export const matchCapabilities = (
     .sort((a, b) => b.score - a.score || (a.agentId < b.agentId ? -1 : 1));
 };
 
-/** A card formats capabilities like this: `code-review [go, python] (0.9), docs`. */
+/** Formats capabilities like this: `code-review [go, python] (0.9), docs`. */
 export const formatCapabilities = (capabilities: readonly Capability[]): string =>
   capabilities
     .map(({ name, languages, strength }) => {

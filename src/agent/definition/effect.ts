@@ -6,16 +6,16 @@ import type { CallRecord } from "../state/records.ts";
 import type { EffectReply, ForceReason } from "../state/phase.ts";
 import type { ModelTarget } from "./agent.ts";
 
-/** An effect is a hook of the loop that sees plain values and gives back edits. */
+/** An effect is a hook of the loop that sees plain values and returns edits. */
 
 export type EffectPhase = "before_complete" | "after_complete";
 
-/** A note to the model is added where the chat next allows one. It has at most 8 000 characters. */
+/** Note to the model, added where the chat next allows one. A note has at most 8 000 characters. */
 export interface Inject {
   readonly inject: { readonly text: string };
 }
 
-/** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown. */
+/** Shows `text` to the model instead of a text or result part; dropped unless shorter than what is shown. */
 export interface OverlayEdit {
   readonly overlay: {
     /** The id of the message. */
@@ -24,12 +24,15 @@ export interface OverlayEdit {
     readonly part: number;
     /** What is shown in its place. A function gets the id under which `recall` reads the original. */
     readonly text: string | ((recall: string) => string);
-    /** Images and documents of the result stay; if absent, they leave the view, too. */
+    /** Keeps images and documents of the result in the view; if absent, they leave it, too. */
     readonly media?: true;
   };
 }
 
-/** The messages from one id to another leave the view, pinned blocks excepted; a summary may stand for them. */
+/**
+ * Takes the messages from one id to another out of the view, except pinned blocks; a summary may replace
+ * them.
+ */
 export interface Retire {
   readonly retire: {
     readonly from: string;
@@ -41,12 +44,12 @@ export interface Retire {
 
 export type ChatEdit = Inject | OverlayEdit | Retire;
 
-/** An effect reports this in the event log; the core adds `effect`. */
+/** What an effect reports in the event log; the core adds `effect`. */
 export type EffectNotice =
   | { readonly event: "compaction"; readonly data: Omit<DataOf<"compaction">, "effect"> }
   | { readonly event: "status_update"; readonly data: DataOf<"status_update"> };
 
-/** An effect makes this model call (purpose `compaction`); the stored text saves a repeat after a crash. */
+/** Model call of an effect (purpose `compaction`); its stored text saves a repeat after a crash. */
 export interface EffectCall {
   readonly system: string;
   readonly prompt: string;
@@ -55,7 +58,7 @@ export interface EffectCall {
   readonly refuse?: (text: string, finish: FinishReason) => string | null;
 }
 
-/** An effect puts this question to a person; if unanswered, its default applies. */
+/** Question of an effect to a person; if unanswered, its default applies. */
 export interface EffectQuestion {
   readonly text: string;
   readonly options: readonly string[];
@@ -63,7 +66,7 @@ export interface EffectQuestion {
   readonly timeoutMs: number;
 }
 
-/** The code adds these facts about the run to summaries. */
+/** Facts about the run that the code adds to summaries. */
 interface EffectRecords {
   readonly files: {
     readonly created: readonly string[];
@@ -76,7 +79,7 @@ interface EffectRecords {
   readonly tasks: readonly string[];
 }
 
-/** An effect sees nothing but this context. */
+/** All that an effect sees. */
 export interface EffectContext {
   readonly phase: EffectPhase;
   /** Number of turns before this one in the run: 0, 1, … */
@@ -84,28 +87,28 @@ export interface EffectContext {
   readonly turn: number;
   readonly run: string;
   readonly agent: string;
-  /** Visible messages are in order, overlays included, as edits of earlier effects left them. */
+  /** Visible messages in order, with overlays, as edits of earlier effects left them. */
   readonly view: readonly Message[];
-  /** Finished calls are listed oldest first. */
+  /** Finished calls, oldest first. */
   readonly calls: readonly CallRecord[];
-  /** The coming request has this many tokens: system prompt, tools after `hide`, view. */
+  /** Estimated tokens of the coming request: system prompt, tools after `hide`, view. */
   readonly estimate: number;
   /** max(estimate, context of the last call − tokens removed since). */
   readonly size: number;
-  /** The context window has this many tokens; 0 means unknown. */
+  /** Context window in tokens; 0 means unknown. */
   readonly window: number;
-  /** The reply may have this many tokens. */
+  /** Most tokens that the reply may have. */
   readonly maxOutput: number;
-  /** Its own model calls have a context window of this many tokens; 0 means unknown. */
+  /** Context window of the effect's own model calls, in tokens; 0 means unknown. */
   readonly callWindow: number;
   readonly lastUsage: Usage | null;
   /** The names of the run's tools. */
   readonly tools: readonly string[];
-  /** The time is in milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly now: number;
   /** The index in `view` of the first message that no model call has seen; its length if all were seen. */
   readonly unread: number;
-  /** The task is the input or task that began the run. */
+  /** Input or task that began the run. */
   readonly task: Message | null;
   readonly records: EffectRecords;
   readonly force: ForceReason | null;
@@ -146,7 +149,7 @@ export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State ext
   ) => EffectResult<State> | Promise<EffectResult<State>>;
 }
 
-/** The types of an effect's parameters and state are erased, so that lists can hold it. */
+/** Effect whose types of parameters and state are erased, so that lists can hold it. */
 export interface Effect extends Omit<EffectDefinition, "run"> {
   readonly run: (
     context: EffectContext,
@@ -155,7 +158,7 @@ export interface Effect extends Omit<EffectDefinition, "run"> {
   ) => EffectResult<Json> | Promise<EffectResult<Json>>;
 }
 
-/** A bound effect belongs to an agent and has its parameters and the key of its stored state. */
+/** Effect of an agent, with its parameters and the key of its stored state. */
 export interface BoundEffect {
   readonly effect: Effect;
   readonly params: unknown;
@@ -163,7 +166,7 @@ export interface BoundEffect {
   readonly key: string;
   /** Is true for an effect of a team's extensions, which may make at most 50 edits a phase. */
   readonly custom: boolean;
-  /** Its model calls go to this model target; null means the agent's own targets. */
+  /** Model target of the effect's calls; null means the agent's own targets. */
   readonly target: ModelTarget | null;
 }
 
@@ -172,6 +175,6 @@ export const defineEffect = <P extends z.ZodObject, State extends Json = null>(
   definition: EffectDefinition<P, State>,
 ): Effect => {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is no kind of effect`);
+    throw new Error(`"${definition.kind}" is not a valid kind of effect`);
   return definition as unknown as Effect;
 };

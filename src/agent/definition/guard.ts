@@ -7,22 +7,22 @@ import type { MiddlewareRun, RunOutcome } from "./middleware.ts";
 
 /** A guard judges the calls of a reply before any of them starts. */
 
-/** The judged call belongs to the reply that is being judged. */
+/** Call of the reply that is being judged. */
 export interface JudgedCall {
   readonly id: string;
   readonly tool: string;
   /** The digest of the arguments, as records hold it. */
   readonly args: string;
-  /** The arguments are the value that the model wrote, or the raw text if they are no JSON. */
+  /** Arguments as the model wrote them, parsed, or the raw text if they are not JSON. */
   readonly input: Json;
   readonly poll: boolean;
 }
 
 /** The situation of the judged call. */
 export interface GuardFacts {
-  /** The reply's calls before this one have no outcome yet. */
+  /** Calls of the reply before this one; they have no outcome yet. */
   readonly earlier: readonly Pick<JudgedCall, "tool" | "args" | "poll">[];
-  /** So many calls of the reply follow this one. */
+  /** Number of calls of the reply after this one. */
   readonly later: number;
   readonly agent: string;
   readonly run: string;
@@ -31,24 +31,24 @@ export interface GuardFacts {
   readonly iteration: number;
   /** Number of the first record after the first compaction since the last human input; null if there was none. */
   readonly compacted: number | null;
-  /** The time is in milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** A detected loop is reported by `loop_detected` in these fields. */
+/** Detected loop, reported by `loop_detected` in these fields. */
 export interface DetectedLoop {
   readonly detector: string;
   readonly count: number;
   readonly message: string;
 }
 
-/** The run fails after all its calls are answered. */
+/** Fails the run after all its calls are answered. */
 export interface GuardStop {
   readonly reason: string;
   readonly loop?: DetectedLoop;
-  /** If omitted, the reason is `tool_loop`. */
+  /** Reason of the end; `tool_loop` if omitted. */
   readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
-  /** The run counts as one that used up its turns. */
+  /** Counts the run as one that used up its turns. */
   readonly exhausted?: true;
 }
 
@@ -68,12 +68,12 @@ export type GuardVerdict<State extends Json = Json> =
   | { readonly do: "veto"; readonly reason: string; readonly loop?: DetectedLoop; readonly state?: State }
   | (GuardStop & { readonly do: "stop"; readonly state?: State });
 
-/** A guard may return this when a call has its outcome. */
+/** What a guard may return when a call has its outcome. */
 export interface AfterGuardResult<State extends Json = Json> {
-  /** The note ends the result. */
+  /** Note at the end of the result. */
   readonly note?: string;
   readonly state?: State;
-  /** The stop ends the run. */
+  /** Ends the run. */
   readonly stop?: GuardStop;
 }
 
@@ -82,11 +82,14 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
   readonly kind: string;
   readonly description: string;
   readonly params: P;
-  /** The state is JSON of at most 64 KiB per thread, reset with each human input, with each run, or never. */
+  /** JSON state of at most 64 KiB per thread, reset with each human input, with each run, or never. */
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
   /** Says how many of the newest records the guard sees; 30 if omitted. */
   readonly history?: (params: z.output<P>) => number;
-  /** `history` holds the finished calls since the last human input, oldest first. */
+  /**
+   * Judges a call before it starts; `history` holds the finished calls since the last human input, oldest
+   * first.
+   */
   readonly before: (
     call: JudgedCall,
     history: readonly CallRecord[],
@@ -102,7 +105,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
 
 type AnyGuard = GuardDefinition;
 
-/** The types of a guard's parameters and state are erased, so that lists can hold it. */
+/** Guard whose types of parameters and state are erased, so that lists can hold it. */
 export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
   readonly history: (params: unknown) => number;
   readonly before: (
@@ -117,7 +120,7 @@ export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
   ) => AfterGuardResult;
 }
 
-/** A bound guard belongs to an agent and has its parameters; each kind occurs once. */
+/** Guard of an agent, with its parameters; each kind occurs once. */
 export interface BoundGuard {
   readonly guard: Guard;
   readonly params: unknown;
@@ -130,23 +133,24 @@ export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
   definition: GuardDefinition<P, State>,
 ): Guard => {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is no kind of guard`);
+    throw new Error(`"${definition.kind}" is not a valid kind of guard`);
   return { history: () => defaultHistory, ...definition } as unknown as Guard;
 };
 
-/** Guardrails check what an agent says. */
-
-/** A guardrail decides this about a final message. A `text` replaces the message; null means that nothing does. */
+/**
+ * What a guardrail decides about a final message. A `text` replaces the message; null means that nothing
+ * does.
+ */
 export type AnswerVerdict =
   | { readonly do: "accept" }
   | { readonly do: "replace"; readonly text: string | null }
   | { readonly do: "retry"; readonly why: string }
   | { readonly do: "fail"; readonly why: string; readonly text: string | null };
 
-/** A guardrail checks a final message before it is accepted. */
+/** Checks a final message of an agent before it is accepted. */
 export interface Guardrail {
   readonly kind: string;
-  /** An error that it throws fails the run. */
+  /** Judges a final message; an error that it throws fails the run. */
   readonly judge: (outcome: RunOutcome, run: MiddlewareRun) => AnswerVerdict;
   /** Checks words that are no finished answer, for secrets they reveal and not for their form. */
   readonly leak: (text: string) => string | null;
@@ -154,7 +158,7 @@ export interface Guardrail {
   readonly text: string | null;
 }
 
-/** An error that a guardrail throws is its own failure. */
+/** Applies a guardrail; an error that it throws is its own failure. */
 export const applyGuardrail = <T>(check: () => T): { readonly given: T } | { readonly thrown: string } => {
   try {
     return { given: check() };
@@ -163,7 +167,7 @@ export const applyGuardrail = <T>(check: () => T): { readonly given: T } | { rea
   }
 };
 
-/** Words of a failed run are passed on without anything that the guardrails forbid to reveal. */
+/** Removes from the words of a failed run what the guardrails forbid to reveal. */
 export const removeLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;

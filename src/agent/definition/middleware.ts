@@ -1,8 +1,8 @@
 import type * as z from "zod";
 
-/** Middleware stands around the runs of an agent: its hooks are pure and answer at once. */
+/** Middleware wraps the runs of an agent: its hooks are pure and answer at once. */
 
-/** Middleware sees a run in these facts. */
+/** Facts about a run that middleware sees. */
 export interface MiddlewareRun {
   readonly id: string;
   readonly agent: string;
@@ -10,18 +10,18 @@ export interface MiddlewareRun {
   readonly depth: number;
   /** The text of the input or task that began the run. */
   readonly task: string;
-  /** The time is in milliseconds since the epoch. */
+  /** Start in milliseconds since the epoch. */
   readonly startedAt: number;
 }
 
 export interface StartResult {
-  /** The model reads this note before its first turn. It has at most 8 000 characters. */
+  /** Note that the model reads before its first turn, of at most 8 000 characters. */
   readonly note?: string;
-  /** The run fails for this reason before its first turn. */
+  /** Reason for which the run fails before its first turn. */
   readonly fail?: string;
 }
 
-/** A run is about to end with this answer. */
+/** Answer with which a run is about to end. */
 export interface RunOutcome {
   /** The final text, or the report of a called agent; empty if the run ends without words. */
   readonly text: string;
@@ -31,11 +31,11 @@ export interface RunOutcome {
   readonly retries: number;
 }
 
-/** An empty result accepts the answer. */
+/** Decision about an answer; an empty result accepts it. */
 export interface FinishResult {
-  /** The run fails for this reason. */
+  /** Reason for which the run fails. */
   readonly fail?: string;
-  /** The model answers again and is told this reason; after 20 times the run fails for it. */
+  /** Reason that the model gets to answer again; after 20 times the run fails for it. */
   readonly retry?: string;
   /** What stands in the answer's place. */
   readonly text?: string;
@@ -53,13 +53,13 @@ export interface MiddlewareDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: z.output<P>) => FinishResult;
 }
 
-/** The types of the parameters are erased, so that lists can hold it. */
+/** Middleware whose types of parameters are erased, so that lists can hold it. */
 export interface Middleware extends Omit<MiddlewareDefinition, "start" | "finish"> {
   readonly start?: (run: MiddlewareRun, params: unknown) => StartResult;
   readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: unknown) => FinishResult;
 }
 
-/** A hook is bound to an agent with its parameters. */
+/** Hook of an agent, with its parameters. */
 export interface StartHook {
   readonly kind: string;
   readonly start: (run: MiddlewareRun) => StartResult;
@@ -68,6 +68,6 @@ export interface StartHook {
 /** Defines middleware of a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
 export const defineMiddleware = <P extends z.ZodObject>(definition: MiddlewareDefinition<P>): Middleware => {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is no kind of middleware`);
+    throw new Error(`"${definition.kind}" is not a valid kind of middleware`);
   return definition as unknown as Middleware;
 };

@@ -10,7 +10,7 @@ import { planChildren, rootOf } from "./plan.ts";
 import { startChild } from "./start.ts";
 import { parkCallOnChildren, answerWait } from "./wait.ts";
 
-/** A call that starts other agents is checked whole; then it is parked and its children start in one commit. */
+/** Checks a call that starts other agents as a whole; then parks it and starts its children in one commit. */
 
 const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "callerConstraints" in slot;
 
@@ -34,7 +34,7 @@ const startPlannedChild = (
     timeoutMs: task.timeout_seconds === undefined ? null : task.timeout_seconds * 1_000,
   });
 
-/** The children of a call start, or the call says why none does. */
+/** Starts the children of a call, or answers why none starts. */
 export const startChildren = (
   draft: Draft,
   threadId: string,

@@ -38,7 +38,10 @@ const createResolver = (draft: Draft, threadId: string): ResolveAgent => {
 
 const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms: 0, reason: null };
 
-/** A graph is checked whole, then its first tasks start; the call waits for all, or only learns that it runs. */
+/**
+ * Checks a graph as a whole and starts its first tasks; the call waits for all of them, or only learns that
+ * it runs.
+ */
 export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): void => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
@@ -51,7 +54,7 @@ export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: 
   }
   const { tasks, async: background } = checked;
   if (background && !delegation.async) {
-    const sentence = "async: you may not leave a graph in the background; leave async out";
+    const sentence = "async: you may not run a graph in the background; omit async";
     return refuseCall(draft, threadId, call, "not_permitted", sentence);
   }
   const root = rootOf(caller);
@@ -72,7 +75,7 @@ const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphR
 
 const nodeStateOf = (run: GraphRun, id: string): GraphState => ownEntry(run.nodes, id)?.state ?? "pending";
 
-/** A task has ended: the stream is notified and, if the team is configured so, the chat. */
+/** Reports an ended task to the stream and, if the team is configured so, to the chat. */
 const settleNode = (
   draft: Draft,
   run: GraphRun,
@@ -87,7 +90,7 @@ const settleNode = (
   return addProgress(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
 };
 
-/** Progress is reported at most every 5 s; what is held back follows with the next report or at the end. */
+/** Reports progress at most every 5 s; what is held back follows with the next report or at the end. */
 const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   if (!agentOf(draft, run.thread).delegation.progressUpdates) return run;
   const { now } = draft.context;
@@ -95,7 +98,9 @@ const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
 
-/** Held-back progress is reported; while a call is open or the model works, it is a status instead of a message. */
+/**
+ * Reports held-back progress; while a call is open or the model works, it is a status instead of a message.
+ */
 const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
   const text = run.news.join("\n");
   if (text === "") return run;
@@ -111,7 +116,7 @@ const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
   return reason === "deadline_exceeded" ? "timeout" : "failed";
 };
 
-/** A settled task has this outcome; null while it is open. */
+/** Returns the outcome of a settled task; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
   const node = ownEntry(run.nodes, id);
   if (node === undefined || isOpenState(node.state)) return null;
@@ -122,7 +127,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
   return { state, ms, agent, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
 };
 
-/** A task starts with the outputs of others filled in; where the run may start no more threads, it fails. */
+/** Starts a task with the outputs of others filled in; where the run may start no more threads, it fails. */
 const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
   const caller = threadOf(draft, run.thread);
   const { delegation } = agentOf(draft, run.thread);
@@ -166,7 +171,7 @@ const cancellationReason = (halted: boolean): string =>
     ? "cancelled, since its caller was stopped"
     : "cancelled, since a task it depends on did not succeed";
 
-/** Every step that is possible now is taken, and the resulting graph is stored. */
+/** Takes every step that is possible now and stores the resulting graph. */
 const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
   let run = begun;
   const known = new Map(tasks.map((task) => [task.id, task]));
@@ -190,7 +195,7 @@ const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]
   if (!run.background) updateGraphWait(draft, run);
 };
 
-/** The call waits for the threads that are at work for it now. */
+/** Lets the call wait for the threads that are at work for it now. */
 const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => {
   const slots = Object.values(draft.state.threads)
     .filter(({ child, run }) => child?.node?.dispatch === id && run !== null)
@@ -199,7 +204,7 @@ const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => 
   callOf(draft, thread, call).wait = { on: "thread", children, until: null };
 };
 
-/** All tasks have settled: the report is the call's result, or a message. */
+/** Ends a graph whose tasks have all settled: the report is the call's result, or a message. */
 const endGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halted: boolean): void => {
   forgetGraph(draft, run.id);
   if (!halted) reportProgress(draft, run);
@@ -212,11 +217,11 @@ const endGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halt
   if (halted) return;
   const { text } = report;
   const recall = text.length > longestReport ? keepForRecall(draft, text) : null;
-  const said = `The task graph ${run.id}, which you left in the background, has ended.\n${truncateText(text, longestReport, recall)}`;
+  const said = `The task graph ${run.id}, which ran in the background, has ended.\n${truncateText(text, longestReport, recall)}`;
   notifyThread(draft, run.thread, `in_${run.id}`, escapeTags(said));
 };
 
-/** Loop detectors compare a report without its seconds. */
+/** Removes the seconds from a report that loop detectors compare. */
 const stripSeconds = (report: string): string => report.replace(/^(## .*) [\d.]+s$/gm, "$1");
 
 const answerGraphCall = (
@@ -239,7 +244,7 @@ const answerGraphCall = (
   });
 };
 
-/** The thread of a task has ended: what waited for it starts, or the graph is over. */
+/** Settles the task of a thread that has ended: what waited for it starts, or the graph is over. */
 export const endGraphTask = (
   draft: Draft,
   node: { readonly dispatch: string; readonly task: string },

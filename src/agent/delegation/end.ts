@@ -16,7 +16,10 @@ import { peerId, startPeer } from "./handoff.ts";
 import { changeChild, findChildRecord } from "./start.ts";
 import { countChildFiles, endWaitSlot } from "./wait.ts";
 
-/** A called thread ends in the commit of its run's end: its row is written and its caller gets a result or message. */
+/**
+ * Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or
+ * message.
+ */
 
 /** Returns whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
@@ -29,7 +32,10 @@ const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
-/** The thread leaves the live state with what it kept for further tasks; messages and rows stay readable. */
+/**
+ * Removes the thread from the live state with what it kept for further tasks; messages and rows stay
+ * readable.
+ */
 const removeThread = (draft: Draft, threadId: string): void => {
   const { threads } = draft.state;
   const gone = threads[threadId];
@@ -41,7 +47,7 @@ const removeThread = (draft: Draft, threadId: string): void => {
     if (parent?.thread === threadId && child?.idle === true) removeKeptThread(draft, id);
 };
 
-/** A kept thread leaves with its caller; a compaction of it that somebody asked for is over. */
+/** Removes a kept thread with its caller; a compaction that was requested for it is dropped. */
 const removeKeptThread = (draft: Draft, threadId: string): void => {
   leaveSlotQueue(draft, threadId);
   if (threadOf(draft, threadId).run !== null)
@@ -49,7 +55,7 @@ const removeKeptThread = (draft: Draft, threadId: string): void => {
   removeThread(draft, threadId);
 };
 
-/** The thread stays for the next task of its caller. */
+/** Keeps the thread for the next task of its caller. */
 const keepThread = (draft: Draft, threadId: string, { root }: Child): void => {
   changeChild(draft, threadId, { idle: true, completion: null, handover: null });
   pruneTree(draft, root);
@@ -61,11 +67,13 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
   const run = findEndedRun(draft, thread.id);
   const begun = findChildRecord(draft, thread.id);
   if (child === null || parent === null || run === null || begun === null)
-    throw new Error(`thread ${thread.id} has no end to tell`);
+    throw new Error(`thread ${thread.id} has no end to report`);
   return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
 };
 
-/** The caller's call gets its item; without such a call the caller gets a message, unless it already knows. */
+/**
+ * Gives the caller's call its item; without such a call the caller gets a message, unless it already knows.
+ */
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
@@ -73,7 +81,9 @@ const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedC
   else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
 };
 
-/** The board learns how the thread's task ended; its refusal is a warning. A peer takes the task with it. */
+/**
+ * Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it.
+ */
 const notifyBoard = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   const { state = "failed" } = findEndedRun(draft, threadId) ?? {};
@@ -85,7 +95,7 @@ const notifyBoard = (draft: Draft, threadId: string): void => {
   changeChild(draft, threadId, { warning });
 };
 
-/** The caller is notified of a called thread's end, or the peer that takes over starts. */
+/** Notifies the caller of a called thread's end, or starts the peer that takes over. */
 export const endChild = (draft: Draft, threadId: string): void => {
   notifyBoard(draft, threadId);
   const thread = threadOf(draft, threadId);

@@ -6,18 +6,18 @@ import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/tas
 import type { GraphState } from "../state/events.ts";
 import type { GraphTask } from "../stores/graphs.ts";
 
-/** The scheduler of task graphs is pure: it decides what starts, what a task reads and what is reported. */
+/** Schedules task graphs, in pure functions: what starts, what a task reads and what is reported. */
 
 type GraphStates = Readonly<Record<string, GraphState>>;
 
-/** A step says what to do now; `done` means that nothing is running or will start. */
+/** What to do now; `done` means that nothing is running or will start. */
 interface GraphStep {
   readonly start: readonly string[];
   readonly cancel: readonly string[];
   readonly done: boolean;
 }
 
-/** A settled task has this outcome. */
+/** Outcome of a settled task. */
 export interface GraphOutcome {
   readonly state: GraphState;
   /** The agent that did it in the end, if any began it. */
@@ -33,7 +33,7 @@ const mostReported = 2_000;
 
 const reference = /\{\{\s*([\w-]{1,64})\.output\s*\}\}/g;
 
-/** The ancestors are the tasks that a task waits for, directly or not; it is its own only in a cycle. */
+/** Returns the tasks that a task waits for, directly or not; it is its own ancestor only in a cycle. */
 export const ancestorsOf = (
   tasks: readonly Pick<GraphTask, "id" | "depends_on">[],
   id: string,
@@ -52,8 +52,8 @@ export const ancestorsOf = (
 export const isOpenState = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
- * A task starts when its dependencies have settled; one that depends, directly or not, on a blocking task that did
- * not succeed is cancelled, and no other. `slots` is how many more may run.
+ * Decides which tasks start: those whose dependencies have settled. A task that depends, directly or not, on
+ * a blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
  */
 export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
   const stateOf = (id: string): GraphState => ownEntry(states, id) ?? "pending";
@@ -75,12 +75,12 @@ export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, 
   };
 };
 
-/** A text refers to these ids by `{{id.output}}`; each is listed once. */
+/** Returns the ids that a text refers to by `{{id.output}}`, each once. */
 const referencesIn = (text: string): readonly string[] => [
   ...new Set([...text.matchAll(reference)].map(([, id]) => id ?? "")),
 ];
 
-/** References in a text are filled in; what is put in is not examined again. */
+/** Fills in the references of a text; inserted outputs are not examined again. */
 export const interpolateOutputs = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
   text.replaceAll(reference, (written, id: string) => {
     const outcome = outcomeOf(id);
@@ -90,7 +90,7 @@ export const interpolateOutputs = (text: string, outcomeOf: (id: string) => Grap
       : `[task ${id} failed: ${shortenText(outcome.text, mostInterpolated)}]`;
   });
 
-/** The text has at most `most` characters; one that was cut says how much of it is shown. */
+/** Cuts a text to `most` characters; one that was cut says how much of it is shown. */
 export const shortenText = (text: string, most: number): string => {
   const total = characters(text);
   if (total <= most) return text;
@@ -101,7 +101,7 @@ export const shortenText = (text: string, most: number): string => {
 
 const settledStates: readonly GraphState[] = ["success", "failed", "timeout", "cancelled"];
 
-/** The dispatching agent reads this at the end: counts, then each task as it was given. */
+/** Formats the report for the dispatching agent: counts, then each task as it was given. */
 export const formatGraphReport = (
   tasks: readonly GraphTask[],
   outcomes: Readonly<Record<string, GraphOutcome>>,
@@ -131,7 +131,7 @@ export type CheckedGraph =
   | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
   | { readonly ok: false; readonly code: ToolErrorCode; readonly problems: readonly string[] };
 
-/** `agent_id` is another name of `agent`. */
+/** Reads `agent_id` as another name of `agent`. */
 const normalizeAgentKey = (task: unknown): unknown => {
   if (!isJsonObject(task) || !("agent_id" in task) || "agent" in task) return task;
   const { agent_id: agent, ...rest } = task;
@@ -152,7 +152,7 @@ const shapeProblems = (args: unknown): readonly string[] => {
   ];
 };
 
-/** A link is what can be compared with other tasks, whatever else is wrong with the task. */
+/** What can be compared with other tasks, whatever else is wrong with the task. */
 interface Link {
   readonly at: number;
   readonly id: string;
@@ -181,8 +181,8 @@ const linkProblems = (links: readonly Link[]): readonly string[] => {
     const ancestors = ancestorsOf(links, link.id);
     const foreign = link.texts.flatMap(referencesIn).filter((id) => !ancestors.has(id));
     return [
-      ...(twice ? [`${nameOf(link)}: the id stands here twice`] : []),
-      ...unknown.map((id) => `${nameOf(link)}: depends_on names ${id}, which is no task of this graph`),
+      ...(twice ? [`${nameOf(link)}: the id is used twice`] : []),
+      ...unknown.map((id) => `${nameOf(link)}: depends_on names ${id}, which is not a task of this graph`),
       ...[...new Set(foreign)].map(
         (id) => `${nameOf(link)}: {{${id}.output}} needs ${id} in depends_on, directly or not`,
       ),
@@ -220,7 +220,7 @@ const agentProblems = (
   return "problem" in found ? [`agent: ${found.problem}`] : [];
 };
 
-/** Larger graphs are not checked at all: the checks grow faster than their tasks. */
+/** Number of tasks above which a graph is not checked at all: the checks grow faster than the tasks. */
 const mostChecked = 4 * mostGraphTasks;
 
 const countProblems = (count: number): readonly string[] =>
@@ -228,7 +228,10 @@ const countProblems = (count: number): readonly string[] =>
     ? []
     : [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`];
 
-/** The arguments of `dispatch_tasks` are checked as the model wrote them; agents come back resolved. */
+/**
+ * Checks the arguments of `dispatch_tasks` as the model wrote them, before anything starts, and names every
+ * mistake at once; agents come back resolved.
+ */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = taskListOf(args);
   let code: ToolErrorCode = "invalid_arguments";

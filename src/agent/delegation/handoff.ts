@@ -13,9 +13,9 @@ import { resolveCallableName } from "./plan.ts";
 import { changeChild, startChild } from "./start.ts";
 import { replaceWaitSlot } from "./wait.ts";
 
-/** A called agent hands its task over to a peer, which replaces it under the same call. */
+/** Hands the task of a called agent over to a peer, which replaces it under the same call. */
 
-/** A caller without a limit of its own allows this many hand-overs. */
+/** Number of hand-overs that a caller without a limit of its own allows. */
 const standardHandoffs = 3;
 
 const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
@@ -27,7 +27,7 @@ const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
 const isTreeFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
   (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
 
-/** The first valid hand-over of a batch holds; it takes effect when the batch is finished. */
+/** Requests a hand-over: the first valid one of a batch takes effect when the batch is finished. */
 export const requestHandover = (
   draft: Draft,
   threadId: string,
@@ -38,7 +38,7 @@ export const requestHandover = (
   const { child } = thread;
   const refuse = (code: Parameters<typeof refuseCall>[3], sentence: string): void =>
     refuseCall(draft, threadId, call, code, sentence);
-  if (child === null) return refuse("not_permitted", "nobody called you: there is nothing to hand over");
+  if (child === null) return refuse("not_permitted", "no agent called you: there is nothing to hand over");
   if (child.handover !== null)
     return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
   const most = mostHandoffs(draft, thread);
@@ -68,11 +68,16 @@ const handoverText = (
     "</handoff_context>",
   ].join("\n");
 
-/** The id names the peer that takes over, one for each run of a thread, which may be kept for more of them. */
+/**
+ * Returns the id of the peer that takes over, one for each run of a thread, which may be kept for more runs.
+ */
 export const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
   childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
 
-/** The peer starts at the same depth, with the hand-over's context, the original context and the original task. */
+/**
+ * Starts the peer at the same depth, with the hand-over's context, the original context and the original
+ * task.
+ */
 export const startPeer = (
   draft: Draft,
   thread: Thread,

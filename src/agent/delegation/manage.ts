@@ -15,9 +15,9 @@ import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { findChildRecord } from "./start.ts";
 
-/** A caller manages the children that it does not wait for here. */
+/** Lets a caller manage the children that it does not wait for. */
 
-/** The current child has the task now: it may have been handed over several times. */
+/** Returns the child that has the task now: it may have been handed over several times. */
 const currentChildOf = (draft: Draft, child: string): string => {
   let id = child;
   while (ownEntry(draft.state.threads, id)?.run == null) {
@@ -41,7 +41,10 @@ const findOwnRecord = (draft: Draft, threadId: string, child: string): ChildReco
 const refuseUnknownChild = (draft: Draft, threadId: string, call: Call, named: string): void =>
   refuseCall(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
 
-/** An action is done with a child that is still at work; otherwise the call is refused with what is known of it. */
+/**
+ * Does an action with a child that is still at work; otherwise refuses the call and says what is known of the
+ * child.
+ */
 export const withChild = (
   draft: Draft,
   threadId: string,
@@ -120,7 +123,7 @@ const inboxLimitTexts = {
   characters: `the messages that wait in this session may have ${inboxLimits.characters} characters in all; let them be read, or send less`,
 } as const;
 
-/** A message is sent for a child's next model call; its context and work stay. */
+/** Sends a message for a child's next model call; its context and work stay. */
 export const messageChild = (
   draft: Draft,
   threadId: string,
@@ -136,7 +139,7 @@ export const messageChild = (
   answerCall(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };
 
-/** A child is stopped; one that has ended stays as it is. */
+/** Stops a child; one that has ended stays as it is. */
 export const cancelOwnChild = (
   draft: Draft,
   threadId: string,

@@ -13,7 +13,7 @@ import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 
-/** The plan decides which tasks of a call may start, before anything does. */
+/** Decides which tasks of a call may start, before anything does. */
 
 interface DelegationRefusal {
   readonly code: ToolErrorCode;
@@ -26,9 +26,9 @@ export interface PlannedChild {
   readonly agent: string;
   readonly task: ChildTask;
   readonly callerConstraints: CallerConstraints;
-  /** Its caller does not wait for it. */
+  /** Whether the caller does not wait for the child. */
   readonly background: boolean;
-  /** Its thread of an earlier call goes on. */
+  /** Thread of an earlier call that goes on. */
   readonly kept: string | null;
 }
 
@@ -38,7 +38,7 @@ type ChildPlan =
 
 const createRefusal = (code: ToolErrorCode, sentence: string): DelegationRefusal => ({ code, sentence });
 
-/** A thread counts in the tree of this run of `main`. */
+/** Returns the run of `main` in whose tree a thread counts. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
 
 const callableNames = ({ callable }: Delegation): string =>
@@ -109,7 +109,7 @@ export const budgetRefusal = (
     : createRefusal("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
 };
 
-/** The whole call is refused for its depth, its count, or a call to itself. */
+/** Refuses the whole call for its depth, its count, or a call to itself. */
 const wholeRefusal = (
   draft: Draft,
   caller: Thread,
@@ -134,17 +134,17 @@ const findPersistentThread = (draft: Draft, caller: string, agent: string): Thre
       thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
   ) ?? null;
 
-/** The child runs in the background by the agent's rule, or by the caller's choice where it has one. */
+/**
+ * Returns whether the child runs in the background: by the agent's rule, or by the caller's choice where it
+ * has one.
+ */
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
   task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
 
 const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): DelegationRefusal | null => {
   const always = isBackground(delegation, name, { ...task, async: false });
   if (task.async === true && !always && !delegation.async)
-    return createRefusal(
-      "not_permitted",
-      `async: you may not leave ${name} in the background; leave async out`,
-    );
+    return createRefusal("not_permitted", `async: you may not leave ${name} in the background; omit async`);
   if (task.mode === "interactive" && !delegation.manages)
     return createRefusal("not_permitted", "mode: your children cannot ask you; leave mode out");
   const { provider } = task;
@@ -154,7 +154,7 @@ const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Del
   return createRefusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
 };
 
-/** The paths are the narrower of the caller's bounds for children and what this task asks for. */
+/** Returns the paths that both the caller's bounds for children and the task allow. */
 const pathsFor = (
   caller: Thread,
   { workingDir }: Delegation,
@@ -164,7 +164,7 @@ const pathsFor = (
   return narrowOptionalPaths(above, given === undefined ? null : writableFrom(workingDir, given));
 };
 
-/** The caller constraints of a child are derived from its caller and its task. */
+/** Derives the caller constraints of a child from its caller and its task. */
 export const callerConstraintsFor = (
   caller: Thread,
   delegation: Delegation,
@@ -196,7 +196,7 @@ const boardRefusal = (
   if (id === undefined) return null;
   const twice = earlier.some((task) => task.task_id === id);
   const problem = twice
-    ? createRefusal("conflict", `${id} stands in this call twice`)
+    ? createRefusal("conflict", `${id} is named twice in this call`)
     : assignmentProblem(draft, threadId, id);
   return problem === null ? null : createRefusal(problem.code, `task_id: ${problem.sentence}`);
 };
@@ -212,7 +212,7 @@ const busyRefusal = (
   return createRefusal("child_busy", sentence);
 };
 
-/** Each task is planned in input order; nothing is started yet. */
+/** Plans each task in input order; nothing is started yet. */
 export const planChildren = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);

@@ -11,9 +11,9 @@ import { agentOf, threadOf } from "../transaction/draft.ts";
 import { changeChild } from "./start.ts";
 import { parkCallOnChildren, liveChildItem, answerWait } from "./wait.ts";
 
-/** Called agents put questions to their callers, which are answered by id, each with its own clock. */
+/** Lets called agents put questions to their callers, which are answered by id, each with its own clock. */
 
-/** A called agent asks: the call that waits for it returns, or its caller gets a message. */
+/** Asks the caller of an agent: the call that waits for the agent returns, or the caller gets a message. */
 export const askCaller = (
   draft: Draft,
   threadId: string,
@@ -22,7 +22,7 @@ export const askCaller = (
 ): void => {
   const { child, parent } = threadOf(draft, threadId);
   if (child === null || parent === null || draft.state.threads[parent.thread] === undefined)
-    return refuseCall(draft, threadId, call, "no_answer", "there is nobody to ask; decide by yourself");
+    return refuseCall(draft, threadId, call, "no_answer", "there is no one to ask; decide yourself");
   if (child.question !== null)
     return refuseCall(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
   const { now, random } = draft.context;
@@ -40,7 +40,7 @@ export const askCaller = (
   else notifyCallerOfQuestion(draft, threadId, parent.thread, question);
 };
 
-/** A child that nobody waits for puts its question as a message. */
+/** Sends the question of a child without a waiting call as a message. */
 const notifyCallerOfQuestion = (
   draft: Draft,
   threadId: string,
@@ -52,7 +52,7 @@ const notifyCallerOfQuestion = (
   notifyThread(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };
 
-/** The question is over; its call gets the answer or the reason why there is none. */
+/** Closes the question; its call gets the answer or the reason why there is none. */
 const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
@@ -62,23 +62,26 @@ const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean
 
 const noAnswerText = (sentence: string): string => errorText("no_answer", sentence);
 
-/** Nobody answered in time. */
+/** Closes a question that was not answered in time. */
 export const expireQuestion = (draft: Draft, threadId: string): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
   if (call?.status !== "parked" || !isDue(call.wait, draft.context.now)) return;
-  closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide by yourself or finish"), false);
+  closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide yourself or finish"), false);
 };
 
-/** A called agent that has nothing more to do drops its children's questions; true if there was one. */
+/**
+ * Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was
+ * one.
+ */
 export const dropQuestions = (draft: Draft, parentId: string): boolean => {
   const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
-  const text = noAnswerText("your caller will not answer; decide by yourself or finish");
+  const text = noAnswerText("your caller will not answer; decide yourself or finish");
   for (const { id } of asking) closeQuestion(draft, id, text, false);
   return asking.length > 0;
 };
 
-/** The caller answers; its call waits for what comes of it. */
+/** Gives a child the caller's answer; the caller's call waits for the result. */
 export const answerQuestion = (
   draft: Draft,
   threadId: string,

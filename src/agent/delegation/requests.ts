@@ -15,7 +15,7 @@ import { cancelOwnChild, reportChildren, messageChild, withChild } from "./manag
 import { askCaller, answerQuestion } from "./questions.ts";
 import { changeChild } from "./start.ts";
 
-/** The session itself does what these calls ask, in the commit that starts them. */
+/** Does what calls ask of the session itself, in the commit that starts them. */
 
 const cardView = ({ skills_tags, estimated_cost, capabilities, name, description }: AgentCard): object => ({
   name,
@@ -25,7 +25,7 @@ const cardView = ({ skills_tags, estimated_cost, capabilities, name, description
   ...(estimated_cost === null ? {} : { estimated_cost }),
 });
 
-/** The callable agents are listed by name; those that fit a task best come first, with their score. */
+/** Lists the callable agents by name; those that fit a task best come first, with their score. */
 const listAgents = (draft: Draft, threadId: string, task: string | null): string => {
   const { callable } = agentOf(draft, threadId).delegation;
   const matches = new Map(
@@ -43,13 +43,20 @@ const listAgents = (draft: Draft, threadId: string, task: string | null): string
   );
 };
 
-/** The first report of a batch holds; later ones are acknowledged. */
+/** Records the first report of a batch; later ones are acknowledged. */
 const reportCompletion = (draft: Draft, threadId: string, call: Call, completion: WorkReport): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null)
-    return refuseCall(draft, threadId, call, "not_permitted", "nobody called you: answer the person instead");
+    return refuseCall(
+      draft,
+      threadId,
+      call,
+      "not_permitted",
+      "no agent called you: answer the person instead",
+    );
   if (child.completion === null) changeChild(draft, threadId, { completion });
-  const said = child.completion === null ? "Reported." : "You had reported already; the first report stands.";
+  const said =
+    child.completion === null ? "Reported." : "You have already reported; the first report stands.";
   answerCall(draft, threadId, call, said);
 };
 
@@ -94,7 +101,7 @@ const readRequest = (
   }
 };
 
-/** The session does what a call asks: the call is answered, or parked on what it began. */
+/** Does what a call asks: the call is answered, or parked on what it began. */
 export const performRequest = (draft: Draft, threadId: string, call: Call): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;

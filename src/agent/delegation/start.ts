@@ -12,7 +12,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { labelOf } from "../transaction/ids.ts";
 
-/** A called thread begins in one commit with its row, its first messages and its run. */
+/** Starts a called thread in one commit with its row, its first messages and its run. */
 
 interface ChildStart {
   readonly id: string;
@@ -30,7 +30,7 @@ interface ChildStart {
   readonly persistent?: boolean;
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
-  /** Those who had the task before did this work. */
+  /** Work of the agents that had the task before. */
   readonly before?: NonNullable<Child["before"]>;
   /** The agent reads this before context and task. */
   readonly preamble?: readonly string[];
@@ -76,7 +76,7 @@ const createChildThread = (draft: Draft, start: ChildStart): Thread => {
   return newThread(start.id, start.agent, { parent: start.parent, child, depth });
 };
 
-/** A called agent starts. Its caller's thread must exist. */
+/** Starts a called agent. Its caller's thread must exist. */
 export const startChild = (draft: Draft, start: ChildStart): void => {
   const { now } = draft.context;
   const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
@@ -117,12 +117,12 @@ const narrowDeadline = (draft: Draft, threadId: string): void => {
   run.deadline = run.deadline === null ? at : Math.min(run.deadline, at);
 };
 
-/** A called thread's own facts are changed; nothing happens if it is `main`. */
+/** Changes a called thread's own facts; nothing happens if it is `main`. */
 export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
   const thread = threadOf(draft, threadId);
   if (thread.child !== null) thread.child = { ...thread.child, ...change };
 };
 
-/** The row of a called thread is read as this commit leaves it; null if there never was one. */
+/** Reads the row of a called thread as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.context.children.record(id);

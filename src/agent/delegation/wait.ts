@@ -15,11 +15,11 @@ import { changeChild, findChildRecord } from "./start.ts";
 import { childrenOf } from "../state/wait.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 
-/** A call that waits for children is parked, notified of each end, and answered. */
+/** Parks a call that waits for children, notifies it of each end, and answers it. */
 
 const longestDetails = 60_000;
 
-/** A call is parked on its children and holds no slot. */
+/** Parks a call on its children; it holds no slot. */
 export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, children: ChildWait): void =>
   parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
 
@@ -33,7 +33,7 @@ export const workingChildrenOf = (draft: Draft, children: ChildWait | null): rea
     return isChildWorking(thread) ? [thread] : [];
   });
 
-/** The caller reads a child at work as this item, with its open question. */
+/** Returns the item that the caller reads of a child at work, with its open question. */
 export const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
@@ -59,7 +59,7 @@ const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
 
 const isUnfinished = ({ state }: ChildItem): boolean => state === "running" || state === "waiting";
 
-/** The status is an error if one did not complete, or with `collect` if none did. */
+/** Returns the status of a wait: an error if one did not complete, or with `collect` if none did. */
 const waitStatusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): ResultStatus => {
   const done = items.filter((item) => item.state === "completed" || isUnfinished(item)).length;
   const failed = onError === "cancel" ? done < items.length : items.length > 0 && done === 0;
@@ -78,14 +78,14 @@ const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly WaitSlot
   return JSON.stringify(answer === "items" ? items : items[0]);
 };
 
-/** Events carry the items as details, without what stands in the text. */
+/** Returns the items as details for events, without what stands in the text. */
 const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
   const items = slots.map(({ item: { result: _result, completion: _completion, ...rest } }) => rest);
   const details = { items } as unknown as Json;
   return JSON.stringify(details).length > longestDetails ? {} : { details };
 };
 
-/** The call gets what its children came to so far; those still at work go on by themselves. */
+/** Answers a call with the results of its children so far; those still at work go on by themselves. */
 export const answerWait = (draft: Draft, threadId: string, callId: string): void => {
   const run = runOf(draft, threadId);
   const call = findCall(run, callId);
@@ -110,7 +110,7 @@ export const answerWait = (draft: Draft, threadId: string, callId: string): void
   endCall(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
-/** Changes that a child made count as its caller's, too. */
+/** Counts changes that a child made as its caller's, too. */
 export const countChildFiles = (draft: Draft, parentId: string, id: string): void => {
   if (draft.state.threads[parentId]?.run == null) return;
   const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
@@ -125,7 +125,10 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
   if (changed.length > 0) recordEdit(draft, parentId);
 };
 
-/** A child of an open call ended: with `cancel` a failure stops the others; the last end answers the call. */
+/**
+ * Records the end of a child of an open call: with `cancel` a failure stops the others; the last end answers
+ * the call.
+ */
 export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
   const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
   if (children === null) return;
@@ -143,7 +146,7 @@ export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ende
   }
 };
 
-/** Another thread replaces a child in the call that waits for it. */
+/** Replaces a child by another thread in the call that waits for it. */
 export const replaceWaitSlot = (
   draft: Draft,
   threadId: string,

@@ -16,17 +16,20 @@ import type { ServerAnswer } from "./servers.ts";
 import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServers } from "./servers.ts";
 
 /**
- * The briefing fetches what a run is told before its first turn and what only other systems know: it is a stored intent
- * like an effect's, so that a crash repeats it; what is missing or slow is left out.
+ * The briefing fetches what only other systems know and what a run learns before its first turn. It is a
+ * stored intent like an effect's, so that a crash repeats it; what is missing or slow is left out.
  */
 
-/** Memory is left out of a light run, and of one that only reports another's result and already had it. */
+/**
+ * Returns whether memory is read: not for a light run, nor for one that only reports another's result and
+ * already had it.
+ */
 const isMemoryWanted = (
   memory: MemoryRules | null,
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
 ): boolean => memory !== null && !light && !announces && memory.recent + memory.limit > 0;
 
-/** Files are looked for in a workspace that is in use, for an input of a person. */
+/** Returns whether files are looked for: in a workspace that is in use, for an input of a person. */
 const isLocalizeWanted = (
   draft: Draft,
   { child }: Thread,
@@ -38,7 +41,10 @@ const isLocalizeWanted = (
 const needsServers = (draft: Draft, threadId: string): boolean =>
   wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
 
-/** The topics depend on the run: a session's first reads the workspace, a called run gets lessons of failures. */
+/**
+ * Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of
+ * failures.
+ */
 export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
@@ -56,14 +62,14 @@ export const briefingTopicsOf = (
   ];
 };
 
-/** The run begins to fetch its topics; false if there are none. */
+/** Lets the run begin to fetch its topics; returns false if there are none. */
 export const startBriefing = (draft: Draft, threadId: string): boolean => {
   const { briefingTopics } = runOf(draft, threadId);
   if (briefingTopics.length > 0) startPreparing(draft, threadId, { kind: "briefing" });
   return briefingTopics.length > 0;
 };
 
-/** Each topic has its result; null: it was missing or slow; absent: it was not requested. */
+/** Result of each topic; null: it was missing or slow; absent: it was not requested. */
 export interface BriefingResult {
   readonly context?: string | null;
   readonly reflections?: readonly Reflection[] | null;
@@ -72,7 +78,7 @@ export interface BriefingResult {
   readonly servers?: readonly ServerAnswer[];
 }
 
-/** Memory holds the newest texts and those that fit the input; null: it was missing or slow. */
+/** Newest texts and those that fit the input; null: they were missing or slow. */
 export interface BriefingMemory {
   readonly recent: readonly Memory[] | null;
   readonly recalled: readonly Memory[] | null;
@@ -80,7 +86,7 @@ export interface BriefingMemory {
   readonly wordsOnly: boolean;
 }
 
-/** A message is inserted right before the one that the run is about. */
+/** Inserts a message right before the one that the run is about. */
 const insertBeforeInput = (
   draft: Draft,
   threadId: string,
@@ -100,7 +106,7 @@ const insertBeforeInput = (
 };
 
 const reportUnavailable = (draft: Draft, threadId: string, want: BriefingTopic, what: string): void => {
-  const message = `${what}; the run goes on without`;
+  const message = `${what}; the run goes on without it`;
   emit(draft, threadId, "error", { code: `${want}_unavailable`, message, retryable: true });
 };
 
@@ -118,7 +124,7 @@ const insertMemoryNote = (
   if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.memories });
 };
 
-/** The found files are named in a note, within its size. */
+/** Names the found files in a note, within its size. */
 const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly LocalizedFile[]): void => {
   const note = localizeNote(found);
   if (note === null) return;
@@ -127,10 +133,10 @@ const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly Loca
   emit(draft, threadId, "localization_done", { files: note.files });
 };
 
-/** A run asks so often that somebody signs in at a server: once, and for wider scopes. */
+/** How often a run asks a person to sign in at a server: once, and for wider scopes. */
 const mostLogins = 3;
 
-/** Each ask of a run to sign in at a server keeps its answer under a key of its own, in order. */
+/** Returns the keys under which the asks of a run to sign in at a server keep their answers, in order. */
 const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly string[] =>
   Object.keys(preparingPhaseOf(runOf(draft, threadId))?.memo ?? {}).filter((key) =>
     key.startsWith(`login ${server} `),
@@ -148,7 +154,7 @@ const checkLoginOrDecline = (draft: Draft, threadId: string, server: string): bo
   return false;
 };
 
-/** Somebody is asked to sign in, and the run asks the servers again once they have. */
+/** Asks a person to sign in; afterwards the run asks the servers again. */
 const askForLogin = (draft: Draft, threadId: string, server: string, url: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).asks;
   const key = `login ${server} ${loginKeysOf(draft, threadId, server).length}`;
@@ -157,7 +163,10 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
   reportLogin(draft, threadId, server);
 };
 
-/** What the servers answered is kept; false if somebody has to sign in at one of them before the run goes on. */
+/**
+ * Keeps what the servers answered; returns false if a person has to sign in at one of them before the run
+ * goes on.
+ */
 const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
   const waiting = answers.flatMap((answer) =>
     !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, threadId, answer.server)
@@ -177,7 +186,7 @@ const settleServers = (draft: Draft, threadId: string, answers: readonly ServerA
   return false;
 };
 
-/** The fetched briefing is added to the chat, and the run goes on. */
+/** Adds the fetched briefing to the chat and lets the run go on. */
 export const applyBriefing = (
   draft: Draft,
   threadId: string,

@@ -29,19 +29,19 @@ const firstUnreadIndex = ({ chat, seen }: Thread): number => {
   return at;
 };
 
-/** The running called agents of a thread get a line each. */
+/** Returns a line for each running called agent of a thread. */
 const runningChildLines = ({ threads }: Session, threadId: string): readonly string[] =>
   Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
     parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
 
-/** An effect needs these inputs that are not stored. */
+/** Inputs of an effect that are not stored. */
 type LiveEffectInputs = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
   readonly phase: EffectPhase;
   readonly force: ForceReason | null;
 };
 
-/** The context of an effect holds all that it sees. */
+/** Creates the context of an effect, which holds all that it sees. */
 export const createEffectContext = (
   session: Session,
   threadId: string,
@@ -91,7 +91,7 @@ const waitForever = async (): Promise<never> => new Promise(() => {});
 
 const idleSignal = new AbortController().signal;
 
-/** Effects with the same model target share this view until one of them changes something. */
+/** View that effects with the same model target share until one of them changes something. */
 interface EffectView {
   readonly target: ModelTarget | null;
   readonly context: EffectContext;
@@ -121,7 +121,9 @@ const effectViewFor = (
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/** The run ends, naming the effect, and true is returned; a failed built-in shrinker is only skipped and reported. */
+/**
+ * Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported.
+ */
 export const failEffect = (
   draft: Draft,
   threadId: string,
@@ -164,13 +166,13 @@ const emitNotices = (
   if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect)) run.compacted = true;
 };
 
-/** The reason for an effect's edit is what forced it, the stage it reached, or its phase. */
+/** Returns the reason for an effect's edit: what forced it, the stage it reached, or its phase. */
 const reasonOf = (
   { phase, force }: Pick<EffectContext, "phase" | "force">,
   { notify = [] }: EffectResult<Json>,
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
-/** The state of an effect is stored; one that lasts beyond a run also stands in the log, to be found by a rewind. */
+/** Stores the state of an effect; one that lasts beyond a run is also logged, so that a rewind finds it. */
 const putEffectState = (draft: Draft, threadId: string, { effect, key }: BoundEffect, state: Json): void => {
   const thread = threadOf(draft, threadId);
   if (thread.effects[key] === state) return;
@@ -184,7 +186,7 @@ const putEffectState = (draft: Draft, threadId: string, { effect, key }: BoundEf
   recordEffects(draft, threadId, Object.fromEntries(lasting));
 };
 
-/** The checked result of an effect is applied; it may stop the run. */
+/** Applies the checked result of an effect, which may stop the run. */
 export const applyEffectResult = (
   draft: Draft,
   threadId: string,
@@ -222,7 +224,7 @@ export const applyEffectResult = (
 const tokensOf = (draft: Draft, thread: Thread): number =>
   requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
 
-/** Tools are hidden from the turn; the number of those that were declared so far is returned. */
+/** Hides tools from the turn; returns the number of those that were declared so far. */
 const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
   const run = runOf(draft, threadId);
   const fresh = new Set(hide.filter((name) => !run.hidden.includes(name)));
@@ -239,7 +241,7 @@ type EffectOutcome =
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && "then" in value;
 
-/** One effect is run; a null result means a promise, which must be awaited outside the transition. */
+/** Runs one effect; a null result means a promise, which must be awaited outside the transition. */
 const tryEffect = (
   context: EffectContext,
   { effect, params, custom }: BoundEffect,
@@ -259,7 +261,7 @@ const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).len
 
 type PhaseEnd = "done" | "ended" | { readonly pending: number };
 
-/** Effects of a phase run until its end, until one must be awaited, or until the run ends. */
+/** Runs the effects of a phase until its end, until one must be awaited, or until the run ends. */
 const runEffectPhase = (
   draft: Draft,
   threadId: string,
@@ -287,11 +289,11 @@ const runEffectPhase = (
   return runOf(draft, threadId).stop === null ? "done" : "ended";
 };
 
-/** The before-effects of the open turn run from `from` on. */
+/** Runs the before-effects of the open turn from `from` on. */
 export const runBeforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
   runEffectPhase(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
 
-/** The after-effects run on a reply that was just stored, and answer at once; each may stop the run. */
+/** Runs the after-effects on a reply that was just stored; they answer at once, and each may stop the run. */
 export const runAfterEffects = (draft: Draft, threadId: string): void => {
   const { after } = agentOf(draft, threadId).effects;
   const end = runEffectPhase(draft, threadId, "after_complete", after, 0);
@@ -300,7 +302,7 @@ export const runAfterEffects = (draft: Draft, threadId: string): void => {
     failEffect(draft, threadId, late, "an after_complete effect must answer at once, not with a promise");
 };
 
-/** Effect state that lasts for one run only is forgotten. */
+/** Resets effect state that lasts for one run only. */
 export const resetEffects = (draft: Draft, threadId: string): void => {
   const { before, after } = agentOf(draft, threadId).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");

@@ -9,7 +9,7 @@ import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from ".
 
 /** The middleware of an agent's runs guards its answers and limits what its log says. */
 
-/** The guardrails decide this about a final text. */
+/** What the guardrails decide about a final text. */
 type GuardrailDecision =
   | { readonly do: "accept" }
   | { readonly do: "retry"; readonly what: "answer" | "report"; readonly why: string }
@@ -19,25 +19,28 @@ type GuardrailDecision =
       readonly error: string;
     };
 
-/** The answer leaves the view but stays stored; its events are dropped from this commit or else retracted. */
+/**
+ * Takes the answer out of the view but keeps it stored; drops its events from this commit or else retracts
+ * them.
+ */
 const dropAnswer = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
   const gone = answerOf(chat, runOf(draft, threadId));
   const ids = new Set(gone.map(({ id }) => id));
   const fresh = new Set<string>();
-  const untold = draft.events.filter((event) => {
+  const otherEvents = draft.events.filter((event) => {
     if (event.type !== "message_added" || !ids.has(event.data.message.id)) return true;
     fresh.add(event.data.message.id);
     return false;
   });
-  draft.events.splice(0, draft.events.length, ...untold);
+  draft.events.splice(0, draft.events.length, ...otherEvents);
   retireMessages(draft, threadId, gone, { reason: "guardrail" });
   const messages = [...ids].filter((id) => !fresh.has(id));
   if (messages.length > 0) emit(draft, threadId, "messages_retired", { messages, by: "guardrail" });
   removeMessages(draft, threadId, gone);
 };
 
-/** A run ends with this answer, and it knows how to be replaced by another text. */
+/** Answer that a run ends with, and how to replace it by another text. */
 interface FinalAnswer {
   readonly name: "answer" | "report";
   readonly text: string;
@@ -54,7 +57,10 @@ const appendReplacement = (draft: Draft, threadId: string, text: string | null):
   );
 };
 
-/** A text beside calls stays in the chat, since they have results, but is no longer the answer. */
+/**
+ * Withholds a text beside calls: it stays in the chat, since the calls have results, but is no longer the
+ * answer.
+ */
 const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
   const { counters } = runOf(draft, threadId);
   counters.withheld = text === null;
@@ -62,7 +68,7 @@ const withholdAnswer = (draft: Draft, threadId: string, text: string | null): vo
   appendReplacement(draft, threadId, text);
 };
 
-/** The report of a called agent is replaced; a run that fails reports nothing. */
+/** Replaces the report of a called agent; a run that fails reports nothing. */
 const replaceReport = (
   draft: Draft,
   threadId: string,
@@ -90,7 +96,7 @@ const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer => {
   return { name: "answer", text, replace: (instead) => withholdAnswer(draft, threadId, instead) };
 };
 
-/** The run is about to give this answer; its text is empty if the agent said nothing. */
+/** Finds the answer that the run is about to give; its text is empty if the agent said nothing. */
 const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): FinalAnswer => {
   if (isUnanswered(runOf(draft, threadId)))
     return { name: "answer", text: "", replace: (text) => withholdAnswer(draft, threadId, text) };
@@ -105,7 +111,7 @@ const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "termin
   };
 };
 
-/** Text beside a report or a hand-over is no answer: it is withheld if it reveals what is forbidden. */
+/** Withholds text beside a report or a hand-over if it reveals what is forbidden; such text is no answer. */
 const guardAside = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null || (child.completion === null && child.handover === null)) return;
@@ -114,7 +120,7 @@ const guardAside = (draft: Draft, threadId: string): void => {
     withholdAnswer(draft, threadId, null);
 };
 
-/** The guardrails pass, replace or reject what a run ends with. */
+/** Passes, replaces or rejects what a run ends with, as the guardrails decide. */
 export const guardAnswer = (
   draft: Draft,
   threadId: string,
@@ -128,7 +134,7 @@ export const guardAnswer = (
   return accepted;
 };
 
-/** The innermost checks come first. */
+/** Checks an answer, the innermost guardrail first. */
 const checkAnswer = (
   draft: Draft,
   threadId: string,

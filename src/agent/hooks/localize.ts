@@ -2,9 +2,12 @@ import { cleanText } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import type { LocalizedFile, LocalizeQuery } from "../../sandbox/contract.ts";
 
-/** What files a text may be about is read from the text alone; the sandbox finds them, and a note names them. */
+/**
+ * Finds what files a text may be about, from the text alone; the sandbox looks for them, and a note names
+ * them.
+ */
 
-/** Only so many characters of a text are read. */
+/** Number of characters that are read of a text. */
 const longestText = 100_000;
 
 const mostPaths = 100;
@@ -13,7 +16,7 @@ const mostIdentifiers = 200;
 
 const mostPhrases = 32;
 
-/** A path or identifier of more characters is none. */
+/** Most characters of a path or identifier. */
 const longestName = 300;
 
 /** Ordinary words and names of products that look like paths or identifiers. */
@@ -23,15 +26,15 @@ const stopWords = new Set(
   ),
 );
 
-/** Addresses are no paths of the workspace. */
+/** Addresses, which are no paths of the workspace. */
 const address = /\b[a-z][a-z0-9+.-]{0,20}:\/\/\S*|\bwww\.\S*/giu;
 
 const tokenBreak = /[\s"'`“”‘’()[\]{}<>,;|=*]+/u;
 
-/** A place in a file, and what ends a sentence, are no part of its path. */
+/** Place in a file, or end of a sentence, after a path. */
 const pathEnd = /(?::\d+){1,2}$|[.:!?]+$/u;
 
-/** A name with an extension of 1 to 8 characters, of which one is a letter, so that versions are none. */
+/** Name with an extension of 1 to 8 characters, one of them a letter, so that versions do not match. */
 const fileName = /[^/]\.(?=[^/]*[a-z])[a-z0-9]{1,8}$/iu;
 
 const version = /^v?\d+(?:\.\d+)+(?:[-+.].*)?$/iu;
@@ -45,19 +48,19 @@ const quotes = [
   /“([^”\n]{3,80})”/gu,
 ];
 
-/** What follows these words and a colon or dash is a message that stands in a file. */
+/** Message that stands in a file, after one of these words and a colon or dash. */
 const errorText = /(?:error|fail|panic|fatal)\w{0,20}(?: ?: ?| --? )(\S[^\n]{2,119})/giu;
 
 const word = /[\p{L}_$][\p{L}\p{N}_$]{2,}/gu;
 
-/** Parts joined by underscores or by a change of case make a word that nobody writes by accident. */
+/** Parts joined by underscores or by a change of case: a word that is not written by accident. */
 const joinedWord = /[\p{L}\p{N}]_+[\p{L}\p{N}]|\p{Ll}\p{Lu}|\p{Lu}{2}\p{Ll}/u;
 
 const pluralOfCapitals = /^\p{Lu}+s$/u;
 
 const isStopWord = (text: string): boolean => stopWords.has(text.toLowerCase());
 
-/** The first of those texts that are equal in any case, at most so many. */
+/** Returns the first of those texts that are equal in any case, at most `most` of them. */
 const distinct = (texts: readonly string[], most: number): readonly string[] => {
   const found = new Map<string, string>();
   for (const text of texts)
@@ -68,7 +71,7 @@ const distinct = (texts: readonly string[], most: number): readonly string[] => 
 const groupsOf = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, group = ""]) => group);
 
-/** A token as a path from the root of the workspace; null if it is none. */
+/** Returns a token as a path from the root of the workspace; null if it is none. */
 const pathIn = (token: string): string | null => {
   if (token.length > longestName) return null;
   const path = token
@@ -80,7 +83,7 @@ const pathIn = (token: string): string | null => {
   return path;
 };
 
-/** The paths of a text and the names of their files. */
+/** Returns the paths of a text and the names of their files. */
 const pathsIn = (text: string): readonly string[] =>
   text.split(tokenBreak).flatMap((token) => {
     const path = pathIn(token);
@@ -102,7 +105,7 @@ const phrasesIn = (text: string): readonly string[] =>
     ...groupsOf(text, errorText).map((message) => message.replace(/[\s.!"'`]+$/u, "")),
   ].filter((phrase) => phrase.length >= 3);
 
-/** The terms by which files that a text may be about can be found; null if it has none. */
+/** Returns the terms by which files that a text may be about can be found; null if it has none. */
 export const localizeTermsOf = (text: string): Omit<LocalizeQuery, "directory"> | null => {
   const read = text.slice(0, longestText).replace(address, " ");
   const terms = {
@@ -123,7 +126,10 @@ const entryOf = ({ path, snippet }: LocalizedFile): string =>
     ? `\n\n${path}`
     : `\n\n${path}\n${snippet.lines.map((line, at) => `${snippet.line + at}: ${line}`).join("\n")}`;
 
-/** The note that names the found files within its size, those that fit best with their lines; null for none. */
+/**
+ * Returns the note that names the found files within its size, those that fit best with their lines; null for
+ * none.
+ */
 export const localizeNote = (
   files: readonly LocalizedFile[],
 ): { readonly text: string; readonly files: readonly string[] } | null => {

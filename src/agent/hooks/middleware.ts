@@ -5,9 +5,9 @@ import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 
-/** The hooks of middleware see a run here, and act at its start. */
+/** Shows a run to the hooks of middleware and lets them act at its start. */
 
-/** The facts of an active run are the same at its start and at its end. */
+/** Returns the facts of an active run, which are the same at its start and at its end. */
 export const middlewareRunOf = (draft: Draft, threadId: string): MiddlewareRun => {
   const thread = threadOf(draft, threadId);
   const { id, startedAt } = runOf(draft, threadId);
@@ -29,7 +29,9 @@ const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
   }
 };
 
-/** A run gets the notes of its middleware once, the outermost first. Returns false if one of them failed it. */
+/**
+ * Gives a run the notes of its middleware once, the outermost first. Returns false if one of them failed it.
+ */
 export const startMiddleware = (draft: Draft, threadId: string): boolean => {
   const { startHooks } = agentOf(draft, threadId);
   const run = runOf(draft, threadId);

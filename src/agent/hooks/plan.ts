@@ -4,20 +4,20 @@ import { planAskOf, unpinPlanMessage } from "../state/plan.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { appendNote, runOf, threadOf } from "../transaction/draft.ts";
 
-/** These transitions move the plan of a run, between the replies of its model and the answers of a person. */
+/** Moves the plan of a run between the replies of its model and the answers of a person. */
 
 export const changePlan = (draft: Draft, threadId: string, change: Partial<RunPlan>): void => {
   const run = runOf(draft, threadId);
   if (run.plan !== undefined) run.plan = { ...run.plan, ...change };
 };
 
-/** A plan is pinned while its run may follow it. */
+/** Removes the pin of a plan, which holds while its run may follow it. */
 const unpinPlan = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   thread.chat = thread.chat.map(unpinPlanMessage);
 };
 
-/** Nobody need answer about the plan any more: another one would be made. */
+/** Withdraws the plan and its ask: the run would make another plan. */
 export const withdrawPlan = (draft: Draft, threadId: string): void => {
   const ask = planAskOf(runOf(draft, threadId));
   if (ask === null) return;
@@ -26,22 +26,22 @@ export const withdrawPlan = (draft: Draft, threadId: string): void => {
   changePlan(draft, threadId, { stage: { at: "due" } });
 };
 
-/** The run ends: nobody need answer about its plan, which is a message like others from now on. */
+/** Closes the plan of a run that ends: its ask is cancelled, and it is a message like others. */
 export const closePlan = (draft: Draft, threadId: string): void => {
   if (runOf(draft, threadId).plan === undefined) return;
   withdrawPlan(draft, threadId);
   unpinPlan(draft, threadId);
 };
 
-/** A person denied a plan this often with reasons, so that another was made. */
+/** Number of plans that a person may deny with reasons and get another. */
 const mostDenials = 3;
 
-/** A person decided on a plan: `text` takes its place, `message` says why another one is to be made. */
+/** A person's decision on a plan: `text` takes its place, `message` says why another one is to be made. */
 export type PlanDecision =
   | { readonly approved: true; readonly text: string | null }
   | { readonly approved: false; readonly message: string | null };
 
-/** The plan is carried out or made anew, or its run ends. */
+/** Carries the plan out, makes it anew, or ends the run. */
 export const settlePlan = (draft: Draft, threadId: string, decision: PlanDecision): void => {
   const run = runOf(draft, threadId);
   if (run.plan === undefined) return;
@@ -56,7 +56,7 @@ export const settlePlan = (draft: Draft, threadId: string, decision: PlanDecisio
   run.ending = { state: "cancelled", reason: "plan_denied", error: "the plan was not approved" };
 };
 
-/** The model learns what became of its plan before it goes on. */
+/** Tells the model the decision about its plan before it goes on. */
 export const tellPlanDecision = (draft: Draft, threadId: string): void => {
   const { stage } = runOf(draft, threadId).plan ?? {};
   if (stage?.at === "denied") {

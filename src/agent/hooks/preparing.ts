@@ -12,7 +12,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 
-/** A question of an effect is not answered: its default holds, and the effect goes on. */
+/** Leaves a question of an effect unanswered: its default applies, and the effect goes on. */
 export const skipQuestion = (draft: Draft, threadId: string): void => {
   const wait = openAskOf(preparingPhaseOf(threadOf(draft, threadId).run)?.wait ?? null);
   if (wait === null) return;
@@ -20,9 +20,7 @@ export const skipQuestion = (draft: Draft, threadId: string): void => {
   pauseStep(draft, threadId, { ...wait, until: draft.context.now });
 };
 
-/** These transitions begin, pause, resume and answer an effect that needs a model or a person. */
-
-/** The run is preparing with this effect; null if it is not. */
+/** Returns the phase of a run that is preparing; null if it is not. */
 export const preparingPhaseOf = (run: Run | null): PreparingPhase | null =>
   run?.phase.at === "preparing" ? run.phase : null;
 
@@ -31,7 +29,7 @@ const changePreparing = (draft: Draft, threadId: string, fields: Partial<Prepari
   if (phase !== null) runOf(draft, threadId).phase = { ...phase, ...fields };
 };
 
-/** The work starts outside the commit; the model attempt that follows it has the number `attempt`. */
+/** Starts work outside the commit; the model attempt that follows it has the number `attempt`. */
 export const startPreparing = (draft: Draft, threadId: string, work: PreparedWork, attempt = 1): void => {
   const { epoch, now } = draft.context;
   runOf(draft, threadId).phase = {
@@ -59,14 +57,14 @@ export const isPreparing = (
   return phase?.work === work && phase.round === round && phase.wait === null;
 };
 
-/** The compaction of this work was forced; null for other work. */
+/** Returns what forced the compaction of this work; null for other work. */
 export const forceOf = (work: PreparedWork): ForceReason | null =>
   work.kind === "compaction" ? work.force : null;
 
-/** One turn has so many forced compactions; the last is a hard clear. */
+/** Number of forced compactions in one turn; the last is a hard clear. */
 export const mostOverflows = 4;
 
-/** The strategy starts, since the request was refused as too long for the `count`-th time in its turn. */
+/** Starts the strategy, since the request was refused as too long for the `count`-th time in its turn. */
 export const startOverflowCompaction = (
   draft: Draft,
   threadId: string,
@@ -77,7 +75,7 @@ export const startOverflowCompaction = (
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
 };
 
-/** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
+/** Runs the work again from the start after its wait; answers to what it asked before are stored. */
 export const resumePreparing = (draft: Draft, threadId: string): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
@@ -87,7 +85,7 @@ export const resumePreparing = (draft: Draft, threadId: string): void => {
   changePreparing(draft, threadId, { epoch, startedAt, wait: null, round: phase.round + 1 });
 };
 
-/** A call or question of the effect has its reply, or the number of its tries so far. */
+/** Keeps the reply to a call or question of the effect, or the number of its tries so far. */
 export const keepMemo = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
@@ -95,7 +93,7 @@ export const keepMemo = (draft: Draft, threadId: string, key: string, value: Eff
   runOf(draft, threadId).counters.deadAttempts = 0;
 };
 
-/** Somebody is asked, and the work waits; the fallback is kept until there is an answer. */
+/** Asks a person and lets the work wait; the fallback is kept until there is an answer. */
 export const pauseForAnswer = (
   draft: Draft,
   threadId: string,
@@ -113,7 +111,9 @@ export const pauseForAnswer = (
   pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
 };
 
-/** An effect has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
+/**
+ * Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done.
+ */
 export const prepareEffect = (draft: Draft, threadId: string, index: number): void => {
   const run = runOf(draft, threadId);
   startPreparing(draft, threadId, { kind: "effect", index });
@@ -121,7 +121,7 @@ export const prepareEffect = (draft: Draft, threadId: string, index: number): vo
   run.stop = null;
 };
 
-/** The result of an effect is applied after an earlier effect's stop. False if the run ends at once. */
+/** Applies the result of an effect after an earlier effect's stop; returns false if the run ends at once. */
 export const applyPreparedResult = (
   draft: Draft,
   threadId: string,
@@ -142,7 +142,7 @@ export const applyPreparedResult = (
   return cancel === null && ends === null && (force?.why !== "api" || turnOpen);
 };
 
-/** The request is too long, and compaction found nothing to leave out. */
+/** Fails the run: its request is too long, and compaction found nothing to leave out. */
 export const failContextOverflow = (draft: Draft, threadId: string): void => {
   const error = "the history does not fit the model's context window, and nothing more can be left out";
   const run = runOf(draft, threadId);

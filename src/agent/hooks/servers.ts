@@ -10,11 +10,11 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf } from "../transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 
-/** These transitions keep what a session knows of its MCP servers. */
+/** Keeps what a session knows of its MCP servers. */
 
 const longestError = 2_000;
 
-/** A server that was never asked. */
+/** Link to a server that was never asked. */
 const newLink: ServerLink = {
   connection: null,
   listedAt: null,
@@ -23,7 +23,7 @@ const newLink: ServerLink = {
   retryAt: 0,
 };
 
-/** A list of tools is fetched again after this time. */
+/** Time after which a list of tools is fetched again. */
 const listKeepMs = 3_600_000;
 
 const firstPauseMs = 30_000;
@@ -41,21 +41,21 @@ const isListDue = (
   return isOld || tools.some(({ quarantined }) => quarantined === true);
 };
 
-/** A server that could not be reached is left alone for a while, twice as long each time. */
+/** Returns the link after a failure: the server is not asked for a while, twice as long each time. */
 const failedLink = (link: ServerLink, now: number): ServerLink => ({
   ...link,
   failures: link.failures + 1,
   retryAt: now + pauseAfter(link.failures, firstPauseMs, longestPauseMs),
 });
 
-/** A tool is not what was approved; `pinned` is null if nothing was. */
+/** Tool that differs from what was approved; `pinned` is null if nothing was. */
 export interface ToolChange {
   readonly tool: string;
   readonly pinned: string | null;
   readonly found: string;
 }
 
-/** A server was listed, or it could not be. */
+/** Tools of a server, or why it could not list them. */
 export type ServerAnswer = {
   readonly server: string;
 } & (
@@ -72,7 +72,7 @@ export type ServerAnswer = {
       readonly ok: false;
       readonly state: "failed" | "auth_needed";
       readonly reason: string;
-      /** A person who signs in at this address changes that. */
+      /** Address at which a person signs in to reach the server. */
       readonly login?: string;
     }
 );
@@ -142,14 +142,14 @@ const reportList = (
     ...(omitted.length === 0 ? {} : { error: omitted.join("; ") }),
   });
   if (changes.length === 0) return;
-  const told = changes.map(
+  const sentences = changes.map(
     ({ tool, pinned, found }) => `${tool}: approved ${pinned ?? "nothing"}, found ${found}`,
   );
   reportStatus(draft, threadId, {
     server,
     state: "quarantined",
     tools: changes.map(({ tool }) => tool),
-    error: told.join("; "),
+    error: sentences.join("; "),
   });
 };
 
@@ -181,15 +181,17 @@ const applyFailure = (
   if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
 };
 
-/** The server waits for somebody to sign in. */
+/** Reports that the server waits for a person to sign in. */
 export const reportLogin = (draft: Draft, threadId: string, server: string): void =>
-  reportStatus(draft, threadId, { server, state: "auth_needed", error: "somebody has to sign in first" });
+  reportStatus(draft, threadId, { server, state: "auth_needed", error: "a person must sign in first" });
 
-/** Somebody was asked to sign in and did not. */
+/** Records that a person was asked to sign in and did not. */
 export const declineLogin = (draft: Draft, server: string): void =>
   setLink(draft, server, { ...serverLinkOf(draft.state, server), declined: true });
 
-/** The servers of a run have answered or not; it goes on without those that did not, unless it requires them. */
+/**
+ * Applies the servers' answers; the run goes on without those that did not answer, unless it requires them.
+ */
 export const applyServerAnswers = (
   draft: Draft,
   threadId: string,
@@ -209,7 +211,7 @@ export const applyServerAnswers = (
   }
 };
 
-/** A call has learned something about its server. */
+/** Applies what a call has learned about its server. */
 export const applyServerReport = (
   draft: Draft,
   threadId: string,

@@ -12,15 +12,15 @@ import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { preparingPhaseOf, startPreparing } from "./preparing.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
 
-/** These transitions let a command check the workspace before a run goes on or ends. */
+/** Lets a command check the workspace before a run goes on or ends. */
 
-/** The run is preparing with this check; null if it is not. */
+/** Returns the check with which the run is preparing; null if there is none. */
 export const verificationWorkOf = (run: Run | null): VerificationWork | null => {
   const work = preparingPhaseOf(run)?.work;
   return work?.kind === "verification" ? work : null;
 };
 
-/** Events of a check have these fields. */
+/** Returns the fields of a check for its events. */
 export const describeCheck = (
   { what, command }: VerificationWork,
   verification: Verification | null = null,
@@ -38,7 +38,7 @@ const hasEditsToCheck = (draft: Draft, threadId: string): boolean => {
 };
 
 /**
- * The turn is about to close: if there are edits to check, what follows it waits for that, and true is returned.
+ * If a turn that is about to close has edits to check, lets what follows wait for the check and returns true.
  * A person who steers comes first: the edits are checked when the next turn closes.
  */
 export const deferToVerification = (draft: Draft, threadId: string, next: AfterVerification): boolean => {
@@ -50,14 +50,14 @@ export const deferToVerification = (draft: Draft, threadId: string, next: AfterV
   return !steered;
 };
 
-/** The check begins: its command is found and started outside the commit. */
+/** Begins the check: its command is found and started outside the commit. */
 export const startVerification = (draft: Draft, threadId: string, broad = false): void => {
   const { verification } = runOf(draft, threadId);
   const first = verification?.of === "breach" ? "breach" : "edits";
   startPreparing(draft, threadId, { kind: "verification", what: broad ? "broad" : first, command: null });
 };
 
-/** The command is about to start; after a crash it is found again by what is stored here. */
+/** Records that the command is about to start; after a crash it is found again by what is stored here. */
 export const startCheckCommand = (draft: Draft, threadId: string, command: CheckCommand): void => {
   const run = runOf(draft, threadId);
   const phase = preparingPhaseOf(run);
@@ -69,7 +69,7 @@ export const startCheckCommand = (draft: Draft, threadId: string, command: Check
 };
 
 /**
- * Nothing is checked now, since the run is cancelled, steered or ended; a command under way is ended. The edits of a
+ * Skips the check, since the run is cancelled, steered or ended, and ends a command under way. The edits of a
  * run that goes on stay unchecked until its next turn closes.
  */
 export const skipVerification = (draft: Draft, threadId: string): void => {

@@ -10,7 +10,7 @@ import { agentOf, appendMessage, threadOf } from "../transaction/draft.ts";
 import { findInput } from "./inputs.ts";
 import { isAgentMessage } from "../state/input.ts";
 
-/** Background results are kept until the person has got them. */
+/** Keeps background results until the person has got them. */
 
 /** Returns whether a run gave the person an answer; a light, a compacting and an unanswered run give none. */
 export const hasAnnounced = (run: Run, state: RunState): boolean =>
@@ -18,7 +18,7 @@ export const hasAnnounced = (run: Run, state: RunState): boolean =>
 
 const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], wait: null };
 
-/** A run announces what is unreported and what is new, which restarts the tries. */
+/** Returns what a run announces: unreported and new results; a new one restarts the tries. */
 export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce"] => {
   const { runs, inputs } = announce ?? noAnnouncement;
   const fresh = run.inputs.filter((id) => !inputs.includes(id));
@@ -37,7 +37,7 @@ const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input
         isAgentMessage(input) && (input.question === undefined || isQuestionOpen(draft, input.question)),
     );
 
-/** Agents' messages are repeated for a run that reports them, since the chat may have shrunk since they came. */
+/** Repeats agents' messages for a run that reports them, since the chat may have shrunk since they came. */
 export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
   const { chat, announce, run } = threadOf(draft, threadId);
   if (announce === null || run === null || run.light || run.turn > 1) return;
@@ -46,7 +46,9 @@ export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
       appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
-/** Undelivered results are appended to the chat, which may have shrunk; agents' questions are none for a person. */
+/**
+ * Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person.
+ */
 const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   threadOf(draft, threadId).announce = null;
   const text = findAgentMessages(draft, inputs)
@@ -62,11 +64,11 @@ const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly stri
     );
 };
 
-/** A person stopped a thread that rests: nothing starts by itself any more. */
+/** Stops the announcements of a resting thread that a person stopped: nothing starts by itself any more. */
 export const stopAnnouncement = (draft: Draft, threadId: string): void =>
   appendUndelivered(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
 
-/** Results that a run took without telling the person are announced later or left in the chat. */
+/** Settles the results that a run took: those it did not report are announced later or left in the chat. */
 export const settleAnnouncement = (
   draft: Draft,
   threadId: string,
@@ -76,12 +78,13 @@ export const settleAnnouncement = (
   const thread = threadOf(draft, threadId);
   const { runs, inputs: known } = thread.announce ?? noAnnouncement;
   const taken = run.inputs.filter((id) => !known.includes(id));
-  const told = findAgentMessages(draft, taken).map(({ id }) => id);
-  if (run.cancel?.reason === "cancelled") return appendUndelivered(draft, threadId, [...known, ...told]);
-  if (told.length === 0 && runs.at(-1) !== run.id) return;
+  const messageIds = findAgentMessages(draft, taken).map(({ id }) => id);
+  if (run.cancel?.reason === "cancelled")
+    return appendUndelivered(draft, threadId, [...known, ...messageIds]);
+  if (messageIds.length === 0 && runs.at(-1) !== run.id) return;
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
-  const tries = told.length > 0 ? [run.id] : runs;
-  const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
+  const tries = messageIds.length > 0 ? [run.id] : runs;
+  const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : messageIds)];
   // A run that a person's own run replaces is no failed try; if that one completes, the announcement is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)

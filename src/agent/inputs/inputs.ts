@@ -15,7 +15,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf, nextMessageId } from "../transaction/draft.ts";
 import { beginAnswer } from "../context/answer.ts";
 
-/** These transitions accept, apply, withdraw or return inputs. */
+/** Accepts, applies, withdraws or returns inputs. */
 
 const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void => {
   const thread = threadOf(draft, input.thread);
@@ -23,15 +23,15 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
   draft.inputs.push({ ...input, status });
 };
 
-/** The input is read from the inbox or from storage; undefined if the id is unknown. */
+/** Reads the input from the inbox or from storage; undefined if the id is unknown. */
 export const findInput = (draft: Draft, id: string): Input | undefined =>
   draft.inputs.findLast((each) => each.id === id) ?? draft.context.input(id) ?? undefined;
 
-/** Before the first input no id can be taken. */
+/** Returns whether the id of a number is taken; none is before the first input. */
 const isIdTaken = (draft: Draft, number: number): boolean =>
   number > 1 && findInput(draft, `in_${number}`) !== undefined;
 
-/** A new input gets the id that its sender chose, otherwise the next unused one. */
+/** Returns the id that the sender of a new input chose, otherwise the next unused one. */
 export const assignInputId = (draft: Draft, chosen?: string): string => {
   let number = draft.state.nextInput;
   if (chosen === undefined) while (isIdTaken(draft, number)) number += 1;
@@ -39,7 +39,9 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
-/** Gives a session that has never had a title the beginning of a person's first text as one, and returns it. */
+/**
+ * Gives a session that has never had a title the beginning of a person's first text as one, and returns it.
+ */
 const nameSession = ({ state }: Draft, { thread, origin, content }: Input): string | null => {
   if (state.named === true || thread !== "main" || origin !== "human") return null;
   const title = titleOf(content);
@@ -47,7 +49,7 @@ const nameSession = ({ state }: Draft, { thread, origin, content }: Input): stri
   return title;
 };
 
-/** An input is stored; its mode decides what it does to an active run. */
+/** Stores an input; its mode decides what it does to an active run. */
 export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
   const title = nameSession(draft, input);
@@ -65,7 +67,7 @@ export const acceptInput = (draft: Draft, input: Input): void => {
   if (on_busy === "steer" && input.origin === "human") makeWay(draft, thread.id);
 };
 
-/** A person who steers is heard next: what a run has not started, and what it asks, is given up. */
+/** Makes way for a person who steers: gives up the calls and questions that a run has open. */
 const makeWay = (draft: Draft, threadId: string): void => {
   if (threadOf(draft, threadId).run === null) return;
   endOpenCalls(draft, threadId, "skipped", "unstarted");
@@ -74,7 +76,7 @@ const makeWay = (draft: Draft, threadId: string): void => {
   withdrawPlan(draft, threadId);
 };
 
-/** An input becomes a message of its thread. */
+/** Makes an input a message of its thread. */
 export const applyInput = (draft: Draft, input: Input, steering: boolean): void => {
   leaveInbox(draft, input, "applied");
   appendEpisodes(draft, input);
@@ -133,13 +135,13 @@ export const returnInput = (
 /** Returns whether it is the result of other agents' work; their questions do not concern a person. */
 export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
-/** A cancel returns these inputs of an inbox to their sender, except results. */
+/** Returns these inputs of an inbox to their sender after a cancel, except results. */
 export const returnInputs = (draft: Draft, threadId: string, ids: readonly string[]): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (ids.includes(input.id) && !isAgentResult(input)) returnInput(draft, input, "cancelled");
 };
 
-/** A result is appended to the chat as it is, since no run will take it. */
+/** Appends a result to the chat as it is, since no run will take it. */
 export const appendAgentResult = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
   const { id } = appendMessage(
@@ -151,7 +153,7 @@ export const appendAgentResult = (draft: Draft, input: Input): void => {
   emit(draft, input.thread, "input_applied", { input: input.id, message: id });
 };
 
-/** An accepted input gets new content, another position in its inbox, or leave to join the run. */
+/** Gives an accepted input new content, another position in its inbox, or leave to join the run. */
 export const changeInput = (
   draft: Draft,
   input: Input,
@@ -183,7 +185,10 @@ export const changeInput = (
   return changed;
 };
 
-/** Steered inputs join the run and bring the newest schema; a person's extends an announcement to a full run's time. */
+/**
+ * Lets steered inputs join the run and bring the newest schema; a person's extends an announcement to a full
+ * run's time.
+ */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   for (const input of steeringInputsOf(threadOf(draft, threadId))) {
     const run = runOf(draft, threadId);
@@ -197,11 +202,11 @@ export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** The inboxes of a session are limited, since all of it is in its memory, also after each wake. */
+/** Limits of a session's inboxes, since all of it is in its memory, also after each wake. */
 export const inboxLimits = {
-  /** One thread may have this many inputs. */
+  /** Number of inputs of one thread. */
   inputs: 20,
-  /** The text that waits for all threads has this many characters: twice what one input may have. */
+  /** Characters of the text that waits for all threads: twice what one input may have. */
   characters: 2 ** 24,
 } as const;
 

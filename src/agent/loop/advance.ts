@@ -83,7 +83,7 @@ const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
   });
 };
 
-/** The reply's last call is done: its results follow, then the turn's end. */
+/** Closes a reply whose last call is done: its results follow, then the turn's end. */
 const closeBlock = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   appendResults(draft, threadId);
@@ -99,14 +99,14 @@ const closeBlock = (draft: Draft, threadId: string): void => {
   if (run.phase.at === "acting" && run.ending === null) run.phase = { at: "ready" };
 };
 
-/** Calls that wait for a child which an earlier call began give up: the child goes on by itself. */
+/** Gives up calls that wait for a child which an earlier call began: the child goes on by itself. */
 const giveUpWaits = (draft: Draft, threadId: string): void => {
   for (const { parent, child } of awaitedChildrenOf(draft, threadId, runOf(draft, threadId)))
     if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
       answerWait(draft, threadId, child.awaitedBy);
 };
 
-/** The run's children are asked to end, so that it can; others only if its budget is over. */
+/** Asks the run's children to end, so that the run can; others only if its budget is used up. */
 const stopChildren = (draft: Draft, threadId: string): void => {
   const { reason } = runOf(draft, threadId).stop ?? { reason: "deadline_exceeded" };
   const all = reason === "budget_exceeded";
@@ -121,7 +121,7 @@ const stopChildren = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Another turn follows: an earlier report or hand-over no longer counts. */
+/** Begins another turn: an earlier report or hand-over no longer counts. */
 const beginTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase, endAfterChildren } = run;
@@ -163,7 +163,7 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
 const isGoingOn = ({ do: what }: ActiveStep): boolean =>
   what !== "finish" && what !== "stop_children" && what !== "limit";
 
-/** A thread advances until it needs others, the driver or the clock, or is idle. Returns whether it moved. */
+/** Advances a thread until it needs others, the driver or the clock, or is idle. Returns whether it moved. */
 const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
   for (let moved = false; ; moved = true) {
     const step = stepOf(draft, threadId, slots);
@@ -189,7 +189,7 @@ const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots)
 const mayEnd = (run: Run): boolean =>
   run.ending !== null || run.cancel !== null || run.stop !== null || runDeadlineOf(run) !== null;
 
-/** A thread in the queue has nothing to do while no slot is free. */
+/** Returns whether a thread is in the queue; it has nothing to do while no slot is free. */
 const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
 
@@ -197,7 +197,9 @@ const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
-/** A thread does everything that needs nothing external. Returns whether others have to be checked again. */
+/**
+ * Does everything for a thread that needs nothing external. Returns whether others have to be checked again.
+ */
 const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;
@@ -215,7 +217,10 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, ar
   return (isEnding && dropQuestions(draft, threadId)) || moved;
 };
 
-/** Every deadline that is due is applied, then all threads advance. */
+/**
+ * Applies every deadline that is due, then advances all threads. Steps that need nothing external run here,
+ * so that they share the commit of what made them possible.
+ */
 export const advanceSession = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
     if (ask.expires_at <= draft.context.now) expireAsk(draft, ask);
@@ -225,7 +230,7 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
   while (moved) {
     moved = false;
     for (const ended of draft.runs) if (ended.thread === "main") pruneTree(draft, ended.id);
-    // Slots are taken and released by threads that move, and counted over all of them.
+    // Threads that move take and release slots, which are counted over all threads.
     let areFull = slots.areFull();
     for (const id of Object.keys(draft.state.threads)) {
       if (!tickThread(draft, id, by, slots, areFull)) continue;

@@ -9,7 +9,10 @@ import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { fileChangesDueAt } from "../stores/file-changes.ts";
 
-/** Waits of a thread end then. Others bring it on while its attempt or effect is held, or once it is due and queued. */
+/**
+ * Returns when waits of a thread end. Other causes bring it on while its attempt or effect is held, or once
+ * it is due and queued.
+ */
 const waitsDue = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
   if (run !== null && run.phase.at !== "acting" && findBudgetHold(session, id) !== null) return [];
   const waits = run === null ? [announce?.wait ?? []].flat() : waitsOf(run);
@@ -17,7 +20,9 @@ const waitsDue = (session: Session, { id, run, announce }: Thread, now: number):
   return waits.flatMap(({ until }) => (until === null || (isQueued && until <= now) ? [] : [until]));
 };
 
-/** The clock ends a run then, unless it is over and only waits for called agents that were stopped. */
+/**
+ * Returns when the clock ends a run, unless it is over and only waits for called agents that were stopped.
+ */
 const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
   const due = runDeadlineOf(run);
   if (due === null) return [];
@@ -35,7 +40,7 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
   return [...times, ...waitsDue(session, thread, now)];
 };
 
-/** Something is due by itself at this time at the earliest; null if nothing ever is. */
+/** Returns the earliest time at which something is due by itself; null if nothing ever is. */
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
@@ -49,8 +54,8 @@ export const nextDeadline = (session: Session, now: number): number | null => {
 const dayMs = 86_400_000;
 
 /**
- * A session that rests is deleted at this time, in milliseconds since the epoch (`retention.session_days`); null if it
- * has work or is kept. The fewer of the team's days and its own count.
+ * Returns when a session that rests is deleted, in milliseconds since the epoch (`retention.session_days`):
+ * after the team's days or its own, whichever are fewer; null if it has work or is kept.
  */
 export const deletionDueAt = (session: Session, teamDays: number | null): number | null => {
   const days = Math.min(teamDays ?? Infinity, session.retentionDays ?? Infinity);

@@ -12,7 +12,7 @@ import { steeringInputsOf } from "../state/thread.ts";
 import type { RetryWait } from "../state/wait.ts";
 import { isDue } from "../state/wait.ts";
 
-/** A step is the one thing that a thread does next. */
+/** The one thing that a thread does next. */
 export type Step =
   | { readonly do: "rest" }
   | ({ readonly do: "finish" } & RunEnding)
@@ -28,7 +28,7 @@ export type Step =
   | { readonly do: "wait" }
   /** Other threads have the slot, or have reserved the budget, that this one needs. */
   | { readonly do: "queue"; readonly for: "slot" | "budget" }
-  /** A limit is reached: somebody is asked, or the run ends. */
+  /** A limit is reached: a person is asked, or the run ends. */
   | { readonly do: "limit"; readonly reached: ReachedLimit }
   /** The run is to end: its children are stopped first. */
   | { readonly do: "stop_children" }
@@ -41,15 +41,15 @@ export interface ThreadFacts {
   /** Finds whether the thread has a slot or gets one, and is called only where work would start. */
   readonly slot: () => boolean;
   /**
-   * A limit was reached here or above, and the thread starts nothing: until somebody raises it, or (null) since
-   * what it belongs to is ending.
+   * Hold on the thread, which starts nothing after a limit was reached here or above: until a person raises
+   * it, or (null) since what it belongs to is ending.
    */
   readonly held: { readonly until: number | null } | null;
-  /** After so many turns in a row without progress the run ends; 0 means never. */
+  /** Number of turns in a row without progress that ends the run; 0 means never. */
   readonly noProgressTurns: number;
   /** Finds what forbids another model call and is called only where one would follow. */
   readonly limit: () => ReachedLimit | "wait" | null;
-  /** The thread has to see these children end before its run does; `stopping`: they were asked to. */
+  /** Whether children have to end before the thread's run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
 }
 
@@ -58,13 +58,16 @@ const mostOverlappingCalls = 8;
 const restStep: Step = { do: "rest" };
 const waitStep: Step = { do: "wait" };
 
-/** Work starts in a slot, or waits for one. */
+/** Starts work in a slot, or waits for one. */
 const startStep = (work: "think" | "prepare" | "verify", { slot }: ThreadFacts): Step =>
   slot() ? { do: work } : { do: "queue", for: "slot" };
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
-/** Planned calls that may start now start together, but a writing call starts alone and in its order. */
+/**
+ * Returns planned calls that may start now: they start together, but a writing call starts alone and in its
+ * order.
+ */
 const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -88,13 +91,13 @@ const startableCalls = (calls: readonly Call[]): readonly string[] => {
   return starts;
 };
 
-/** A phase is working if it is a model attempt, or an effect that is not waiting. */
+/** Returns whether a phase is working: a model attempt, or an effect that is not waiting. */
 const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
   phase.at === "thinking" || (phase.at === "preparing" && phase.wait === null);
 
 const isRunning = (call: Call, epoch: number): boolean => call.status === "running" && call.epoch === epoch;
 
-/** A check of the workspace is ended with its run, which does not wait for it. */
+/** Returns whether a phase is a check of the workspace, which is ended with its run and not waited for. */
 const isCheck = (phase: Phase): boolean => phase.at === "preparing" && phase.work.kind === "verification";
 
 /** Returns whether a run has something alive in this isolate that its end waits for. */
@@ -118,14 +121,16 @@ const isOverdue = (run: Run, now: number): boolean => {
   return due !== null && now >= due;
 };
 
-/** If children have to end first, they are stopped, then waited for. */
+/** Stops the children that have to end first, then waits for them. */
 const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => {
   const due = run.stop !== null || isOverdue(run, now);
   if (!due && run.cancel === null) return null;
   return children === "working" ? { do: "stop_children" } : waitStep;
 };
 
-/** The run ends once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
+/**
+ * Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on.
+ */
 const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
@@ -140,20 +145,20 @@ const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
   return calls.some(isCallOpen) ? waitStep : { do: "close" };
 };
 
-/** A graceful cancel lets these begun calls go on though some of them wait. */
+/** Returns the begun calls that a graceful cancel lets go on although some of them wait. */
 const finishingCallsOf = (run: Run, epoch: number): readonly Call[] => {
   if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
   const begun = callsOfRun(run).filter((call) => willRunAgain(call) || isRunning(call, epoch));
   return begun.some(willRunAgain) ? begun : [];
 };
 
-/** The stop ends the run now; null if there is none, or if the workspace is checked first. */
+/** Returns the stop that ends the run now; null if there is none, or if the workspace is checked first. */
 const endingStopOf = (run: Run): Run["stop"] => {
   const checks = run.stop?.reason === "max_iterations" && isBreachOpen(run);
   return checks && (run.phase.at === "ready" || run.phase.at === "preparing") ? null : run.stop;
 };
 
-/** The run ends by request or by the clock; null if neither applies. */
+/** Returns the step that ends the run by request or by the clock; null if neither applies. */
 const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   if (facts.children !== "none") return childrenStep(run, facts);
   const finishing = finishingCallsOf(run, facts.epoch);
@@ -180,14 +185,16 @@ const nextThink = (run: Run, facts: ThreadFacts): Step => {
   return startStep("think", facts);
 };
 
-/** Another turn would follow by itself: the run ends instead if its turns brought it no further. */
+/** Returns the turn that would follow by itself, or the run's end if its turns brought it no further. */
 const nextTurn = (run: Run, facts: ThreadFacts): Step => {
   const { noProgressTurns: most } = facts;
   if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(run, facts);
   return finishStep("failed", "no_progress", `no_progress_turns: ${most} turns in a row made no progress`);
 };
 
-/** A run that is over but for its background children ends after them, unless a message brings another turn. */
+/**
+ * Lets a run whose background children alone still work end after them, unless a message brings another turn.
+ */
 const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
   if (planAskOf(run) !== null) return waitStep;
   if (isVerificationOpen(run)) return nextVerify(facts);
@@ -202,18 +209,21 @@ const nextVerify = (facts: ThreadFacts): Step =>
 const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
   until === null ? restStep : waitStep;
 
-/** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
+/**
+ * Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else
+ * happens.
+ */
 const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
   if (wait === null) return restStep;
   if (facts.held !== null) return heldStep(facts.held);
   return isDue(wait, facts.now) ? startStep("prepare", facts) : waitStep;
 };
 
-/** A wait for budget is over as soon as there is enough. */
+/** Ends a wait for budget as soon as there is enough. */
 const nextRetry = (run: Run, wait: RetryWait, facts: ThreadFacts): Step =>
   wait.on === "budget" || isDue(wait, facts.now) ? nextThink(run, facts) : waitStep;
 
-/** The next step of a thread is decided here alone, by a total and pure function. */
+/** Decides the next step of a thread, as a total and pure function and as the only one that does. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
   const { run } = thread;
   if (run === null) return restStep;

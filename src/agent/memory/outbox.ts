@@ -4,15 +4,15 @@ import type { Outbox, Reflection } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 
-/** The outbox holds rows for the tenant's object until they are taken, each row once by its id. */
+/** The outbox holds rows for the tenant's object until it has taken them, each row once by its id. */
 
-/** While nobody takes them, the oldest lessons beyond this number are dropped. */
+/** Number beyond which the oldest lessons are dropped while the tenant's object does not take them. */
 const mostRows = 32;
 
-/** One delivery has this many rows at most. */
+/** Most rows of one delivery. */
 export const mostMemories = 32;
 
-/** After so many failed deliveries, memories are sent without vectors. */
+/** Number of failed deliveries after which memories are sent without vectors. */
 export const mostEmbeddings = 5;
 
 export const firstPause = 2_000;
@@ -27,13 +27,13 @@ export const postReflection = (draft: Draft, row: Reflection): void => {
   draft.state.outbox = { ...outbox, rows: [...outbox.rows, row].slice(-mostRows) };
 };
 
-/** A memory has a row of its own until it is taken, so that none is given up. */
+/** Gives a memory a row of its own until it is taken, so that none is given up. */
 export const postMemory = (draft: Draft, row: MemoryRow): void => {
   draft.state.outbox = outboxOf(draft);
   writeEntry(draft, "outbox", `${String(row.at).padStart(16, "0")}.${row.id}`, row as unknown as Json);
 };
 
-/** A delivery had this result. */
+/** Result of a delivery. */
 export interface DeliveryResult {
   /** The ids of lessons and the keys of entries that were taken. */
   readonly taken: ReadonlySet<string>;

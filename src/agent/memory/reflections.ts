@@ -9,11 +9,11 @@ import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 import { postReflection } from "./outbox.ts";
 
-/** Lessons of failed called agents are passed to those with a similar task. All of it is pure. */
+/** Passes lessons of failed called agents to those with a similar task. */
 
 const longestRow = 4_096;
 
-/** A scope has this many rows at most; the oldest leave first. */
+/** Most rows of a scope; the oldest leave first. */
 export const mostReflections = 500;
 
 const mostShown = 5;
@@ -35,7 +35,7 @@ const shortenReflection = (row: Reflection, share: number): Reflection => ({
 
 const isSmall = (row: Reflection): boolean => utf8Length(JSON.stringify(row)) <= longestRow;
 
-/** A row has at most 4 KiB, and texts that are too long are cut. */
+/** Cuts texts that are too long, so that a row has at most 4 KiB. */
 export const fitReflection = (row: Reflection): Reflection => {
   const clean = { ...row, task: cleanText(row.task), summary: cleanText(row.summary) };
   const shares = [1, 0.5, 0.25, 0.125];
@@ -57,7 +57,9 @@ export const stopWords: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** Informative words are distinct, have at least four letters or digits, and are no stop words. */
+/**
+ * Returns the informative words of a text: distinct, of at least four letters or digits, and no stop words.
+ */
 export const informativeWords = (text: string): ReadonlySet<string> =>
   new Set(
     (
@@ -73,7 +75,9 @@ const reflectionWords = ({ task, summary, caveats }: Reflection): ReadonlySet<st
 
 const newestFirst = (a: Reflection, b: Reflection): number => b.at - a.at || (a.id < b.id ? 1 : -1);
 
-/** Rows about similar tasks come best first, then newest; a shared word counts more the fewer rows have it. */
+/**
+ * Ranks rows about similar tasks, best first, then newest; a shared word counts more the fewer rows have it.
+ */
 export const matchReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
   const wanted = informativeWords(task);
   const found = rows.map((row) => ({ row, shared: reflectionWords(row).intersection(wanted) }));
@@ -100,19 +104,19 @@ const formatReflection = ({ at, agent, task, summary, caveats, files }: Reflecti
   [
     `## ${agent}, ${new Date(at).toISOString()}`,
     `Task: ${task}`,
-    ...(summary === "" ? [] : [`What came of it: ${summary}`]),
+    ...(summary === "" ? [] : [`Outcome: ${summary}`]),
     ...listLines("Caveats", caveats),
     ...listLines("Files", files),
   ].join("\n");
 
-/** A called agent reads the lessons in this form. */
+/** Formats the lessons for a called agent. */
 export const formatReflections = (rows: readonly Reflection[]): string => {
   const said = "Tasks like yours that failed before. Learn from them; they may not apply to yours.";
   const body = [said, ...rows.map(formatReflection)].map(escapeTags).join("\n\n");
   return `<prior_reflections>\n${body}\n</prior_reflections>`;
 };
 
-/** Rows that are too old or too many are dropped. The newest come first. */
+/** Drops rows that are too old or too many; returns the newest first. */
 export const pruneReflections = (
   rows: readonly Reflection[],
   { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
@@ -125,7 +129,7 @@ export const pruneReflections = (
 /** The key sorts by time; two of the same time differ by their runs. */
 const reflectionKey = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
 
-/** Lessons that are too old or too many are removed. */
+/** Removes lessons that are too old or too many. */
 const clearOldReflections = (draft: Draft, oldest: number): void => {
   const keys = draft.context.entries.heads("reflections").map(({ key }) => key);
   const gone = keys.filter(
@@ -148,7 +152,10 @@ const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: Child
     files: end.files_modified,
   });
 
-/** A failure, judged by the runtime or by the agent, leaves a lesson; nothing where lessons are off. */
+/**
+ * Keeps a lesson of a called run that failed, judged by the runtime or by the agent; nothing where lessons
+ * are off.
+ */
 export const keepReflection = (draft: Draft, record: ChildRecord): void => {
   const { reflections } = draft.context.briefing;
   const { end } = record;

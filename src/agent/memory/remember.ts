@@ -10,13 +10,13 @@ import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { postMemory } from "./outbox.ts";
 import { memoryOwnerOf } from "./recall.ts";
 
-/** A run is remembered in the commit of its end: its inputs are kept as they come and stored with the answer. */
+/** Remembers a run in the commit of its end: its inputs are kept as they come and stored with the answer. */
 
 /** Returns whether a run is remembered; a light run that only reports another's result has no such input. */
 const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>
   !light && agentOf(draft, threadId).memory?.write === true;
 
-/** An input of a run is kept for its end, since the chat may have shrunk by then. */
+/** Keeps an input of a run for its end, since the chat may have shrunk by then. */
 export const rememberInput = (draft: Draft, { thread: threadId, content, origin }: Input): void => {
   const { run, child } = threadOf(draft, threadId);
   if (run === null || (origin !== "human" && child === null) || !isRemembered(draft, threadId, run)) return;
@@ -25,7 +25,7 @@ export const rememberInput = (draft: Draft, { thread: threadId, content, origin 
   writeEntry(draft, "inputs", run.id, shortenInput(texts.join("\n")));
 };
 
-/** A row of a run is made for delivery; `key` distinguishes rows of the run. */
+/** Makes a row of a run for delivery; `key` distinguishes rows of the run. */
 const createMemoryRow = (
   draft: Draft,
   threadId: string,
@@ -57,7 +57,7 @@ const postMemoryRow = (
   return row !== null;
 };
 
-/** A run that completed its task is remembered with its inputs and its first available answer. */
+/** Remembers a run that completed its task, with its inputs and its first available answer. */
 export const rememberRun = (
   draft: Draft,
   threadId: string,
@@ -74,7 +74,7 @@ export const rememberRun = (
   if (completed && !handsOver) postMemoryRow(draft, threadId, { key: "", text, tags: [] });
 };
 
-/** A tool remembers a text. Returns whether its agent has a memory. */
+/** Remembers a text for a tool. Returns whether its agent has a memory. */
 export const rememberText = (
   draft: Draft,
   { thread, call }: { readonly thread: string; readonly call: string | null },
@@ -88,10 +88,10 @@ const longestInput = 3_000;
 
 const longestAnswer = 4_000;
 
-/** An input is kept in this shortened form until its run has ended. */
+/** Shortens an input to the form that is kept until its run has ended. */
 const shortenInput = (text: string): string => truncateText(text, longestInput);
 
-/** A run is remembered as this text. */
+/** Formats the text as which a run is remembered. */
 const formatExchange = (input: string, answer: string): string =>
   [`Asked: ${input}`, ...(answer === "" ? [] : [`Answered: ${truncateText(answer, longestAnswer)}`])].join(
     "\n",

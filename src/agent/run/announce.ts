@@ -6,9 +6,15 @@ import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { startNextRun } from "./runs.ts";
 
-/** Results that nobody waits for become a message to the caller and, if `main` rests, a run that tells the person. */
+/**
+ * Makes results without a waiting call a message to the caller and, if `main` rests, a run that reports to
+ * the person.
+ */
 
-/** The runtime's message joins a thread at its next turn boundary; it starts a run of a resting `main`. */
+/**
+ * Sends a message of the runtime to a thread, which it joins at the next turn boundary; it starts a run of a
+ * resting `main`.
+ */
 export const notifyThread = (
   draft: Draft,
   threadId: string,
@@ -22,7 +28,7 @@ export const notifyThread = (
   startNextRun(draft, threadId);
 };
 
-/** The end of a child that nobody waits for is sent once, since its id makes the message's. */
+/** Reports the end of a child without a waiting call once, since its id makes the message's. */
 export const notifyOfChildEnd = (
   draft: Draft,
   parentId: string,

@@ -10,30 +10,35 @@ import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { appendMessage, runOf, threadOf } from "../transaction/draft.ts";
 
-/** These transitions ask a run, and everything below it, to end. */
+/** Asks a run, and everything below it, to end. */
 
 const graceMs = 5_000;
 
 interface CancelRequest {
   readonly mode: "now" | "after_turn";
   readonly reason: NonNullable<Run["cancel"]>["reason"];
-  /** Inputs that wait stay. */
+  /** Whether waiting inputs stay. */
   readonly keep: boolean;
 }
 
-/** A cancel is recorded for a run and its subtree: no step starts after it; `now` also stops the work under way. */
+/**
+ * Records a cancel for a run and its subtree: no step starts after it; `now` also stops the work under way.
+ */
 export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
   cancelOwnRun(draft, threadId, cancel);
   cancelSubtree(draft, threadId, cancel.mode, "its caller was cancelled");
 };
 
-/** The first reason for a called thread's end holds; a caller that was already notified needs no message. */
-const recordStop = (draft: Draft, threadId: string, why: string, told: boolean): void => {
+/**
+ * Records why a called thread is stopped; the first reason holds. A caller that already knows needs no
+ * message.
+ */
+const recordStop = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
   const thread = threadOf(draft, threadId);
   const { child } = thread;
   if (child === null) return;
   const { stopped } = child;
-  const noted = { why: stopped?.why ?? why, told: told || stopped?.told === true };
+  const noted = { why: stopped?.why ?? why, told: callerKnows || stopped?.told === true };
   thread.child = { ...child, stopped: noted };
 };
 
@@ -52,11 +57,11 @@ export const cancelSubtree = (
   }
 };
 
-/** Stops one called agent and all below it at once. `told` means that its caller knows without a message. */
-export const stopChild = (draft: Draft, threadId: string, why: string, told: boolean): void => {
+/** Stops one called agent and all below it at once. `callerKnows` means that it needs no message. */
+export const stopChild = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   if (child === null || run === null) return;
-  recordStop(draft, threadId, why, told);
+  recordStop(draft, threadId, why, callerKnows);
   cancelRun(draft, threadId, { mode: "now", reason: "cancelled", keep: false });
 };
 
@@ -79,7 +84,7 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   endOpenCalls(draft, threadId, "cancelled", "unstarted");
 };
 
-/** A request or effect under way is given up; text that was shown stays, marked as partial. */
+/** Drops a request or effect under way; text that was shown stays, marked as partial. */
 const dropThinking = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase } = run;
@@ -100,7 +105,7 @@ const dropThinking = (draft: Draft, threadId: string): void => {
     });
 };
 
-/** An effect at work is given up: its call is paid for, and its question is closed. */
+/** Drops an effect at work: its call is paid for, and its question is closed. */
 export const dropPreparing = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const wait = preparingPhaseOf(run)?.wait;

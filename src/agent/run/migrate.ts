@@ -6,7 +6,10 @@ import { hasRun } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { assign, emit, recordEffects, threadOf } from "../transaction/draft.ts";
 
-/** A session goes over to another revision of its team's definition, in one commit, and before a run if that is asked. */
+/**
+ * Migrates a session to another revision of its team's definition, in one commit, and before a run if that is
+ * asked.
+ */
 
 export interface MigrationTarget {
   readonly revision: string;
@@ -16,7 +19,7 @@ export interface MigrationTarget {
   readonly allowsModel: (model: string, agent: string) => boolean;
 }
 
-/** The agents of the new revision are named by those of the old one; others keep their names. */
+/** Names of agents in the new revision by those in the old one; others keep their names. */
 type AgentNames = Readonly<Record<string, string>>;
 
 const newNameOf = (agents: AgentNames, name: string): string => ownEntry(agents, name) ?? name;
@@ -39,7 +42,7 @@ const keep = (states: States, keys: readonly string[]): States =>
 const droppedOf = (before: States, after: States): readonly string[] =>
   Object.keys(before).filter((key) => !(key in after));
 
-/** A thread gets its agent of the target; the state of effects and guards that this one lacks is forgotten. */
+/** Gives a thread its agent of the target; removes the state of effects and guards that this agent lacks. */
 const migrateThread = (
   draft: Draft,
   threadId: string,
@@ -65,7 +68,7 @@ const migrateThread = (
   return [...renamed, ...forgotten];
 };
 
-/** The session stands at the target afterwards; what changed beside the revision is returned. */
+/** Migrates the session to the target; returns what changed beside the revision. */
 export const migrateSession = (
   draft: Draft,
   target: MigrationTarget,
@@ -91,7 +94,10 @@ export const migrateSession = (
   return changes;
 };
 
-/** A session without a run goes over to this before one starts, as a caller or the team asked; null if it stays. */
+/**
+ * Returns the revision to which a session without a run migrates before one starts, as a caller or the team
+ * asked; null if it stays.
+ */
 export const dueMigration = (session: Session, follows: string | null): NextMigration | null => {
   const { revision, migration, keepRevisionForRun, nextRun } = session;
   const wanted = migration ?? (follows === null ? null : { to: follows, agents: {} });
@@ -103,10 +109,13 @@ export const dueMigration = (session: Session, follows: string | null): NextMigr
 export const mustMigrateFirst = ({ state, context }: Draft): boolean =>
   !hasRun(state) && (state.revision !== context.revision || dueMigration(state, context.follows) !== null);
 
-/** What was found where a session is to go over: its new agents, that nobody keeps them, or that nobody could say. */
+/**
+ * Result of looking for the target of a migration: its new agents, `gone` if it is not kept or
+ * cannot run here, or `unknown` if that could not be found out.
+ */
 export type FoundTarget = MigrationTarget | "gone" | "unknown";
 
-/** The next run starts at the session's revision, and an event says why; only what may change is tried again. */
+/** Starts the next run at the session's revision; an event says why. Only what may change is tried again. */
 const stayForNextRun = (draft: Draft, code: string, why: string, retryable: boolean): void => {
   draft.state.keepRevisionForRun = draft.state.nextRun;
   if (!retryable) draft.state.migration = null;
@@ -114,7 +123,7 @@ const stayForNextRun = (draft: Draft, code: string, why: string, retryable: bool
   emit(draft, "main", "error", { code, message, retryable });
 };
 
-/** A session that is still to go over does so before its next run; if it cannot, it stays and says why. */
+/** Migrates the session before its next run if it still has to; if it cannot, it stays and says why. */
 export const migrateBeforeRun = (draft: Draft, to: string, found: FoundTarget): void => {
   const wanted = dueMigration(draft.state, draft.context.follows);
   if (wanted?.to !== to) return;

@@ -9,7 +9,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 
-/** `run_end.result` has every field on every path, errors included. */
+/** Returns `run_end.result`, which has every field on every path, errors included. */
 export const runResultOf = (
   draft: Draft,
   thread: Thread,

@@ -14,7 +14,7 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** A thread without a run goes back to a view of its past. What follows is retired, never deleted. */
+/** Returns a thread without a run to a view of its past. What follows is retired, never deleted. */
 
 const turnOf = ({ run = "", turn = 0 }: Pick<Message, "run" | "turn">): string => `${run} ${turn}`;
 
@@ -23,7 +23,7 @@ const isHumanInput = ({ role, origin }: Message): boolean => role === "user" && 
 /** The causes that take messages out of the conversation; others only shorten its view. */
 const departures: ReadonlySet<string> = new Set(["clear", "rewind", "rollback"]);
 
-/** A thread that stands at a past view has these fields; its chat is given. */
+/** Returns the fields of a thread that stands at a past view; its chat is given. */
 export const fieldsAt = (
   past: PastView,
   chat: readonly Message[],
@@ -49,13 +49,13 @@ export const fieldsAt = (
   };
 };
 
-/** A message is shown as it was at a past view; a pinned one is shown whole. */
+/** Shows a message as it was at a past view; a pinned one is shown whole. */
 const showAgain = ({ overlay, ...message }: Message, edit: number, isPinned: boolean): Message => {
   const whole = { by: "api", reason: "rewind", texts: {}, media: true, tokens: message.tokens };
   return { ...message, overlay: { ...(isPinned ? whole : (overlay ?? whole)), edit } };
 };
 
-/** The chat of a past view, where messages that are in the view of now and look the same stay as they are. */
+/** Returns the chat of a past view; messages of the current view that look the same stay as they are. */
 const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Message[] => {
   const now = new Map(thread.chat.map((message) => [message.pos, message]));
   const then = shown.map(({ message }) => message);
@@ -65,14 +65,19 @@ const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Mes
   );
 };
 
-/** A message that enters the view with its number is reported as it was written, since a client may not have it. */
+/**
+ * Reports a message that enters the view with its number as it was written, since a client may not have it.
+ */
 export const reportMessage = (draft: Draft, threadId: string, message: Message): void => {
   const { overlay, ...original } = message;
   const final = message.role === "assistant" && callsOf(message).length === 0;
   emit(draft, threadId, "message_added", { message: overlay === undefined ? message : original, final });
 };
 
-/** Every rewind has an event, because a place in the log that follows it must show the view that it leaves. */
+/**
+ * Returns a thread to a past view. Every rewind has an event, because a place in the log that follows it must
+ * show the view that it leaves.
+ */
 export const rewindThread = (draft: Draft, threadId: string, past: PastView): void => {
   const thread = threadOf(draft, threadId);
   const kept = new Set(past.shown.map(({ message }) => message.pos));

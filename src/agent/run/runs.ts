@@ -51,7 +51,7 @@ import { mustMigrateFirst } from "./migrate.ts";
 import { runResultOf } from "./result.ts";
 import { isAgentMessage } from "../state/input.ts";
 
-/** These transitions start and finish runs. */
+/** Starts and finishes runs. */
 
 const longestSummary = 2_000;
 
@@ -71,7 +71,7 @@ export const startRun = (draft: Draft, input: Input, before: readonly string[] =
   guardContextWindow(draft, input.thread);
 };
 
-/** A failed announcement is tried once more; what a person asked meanwhile stands in the chat. */
+/** Tries a failed announcement once more; what a person asked meanwhile stands in the chat. */
 const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
   openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
@@ -83,7 +83,7 @@ const retryAnnouncement = (draft: Draft, threadId: string): void => {
 
 type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;
 
-/** A light run, a report and a compaction need no plan. */
+/** Returns whether a run needs a plan; a light run, a report and a compaction do not. */
 const isPlanWanted = (
   { planBeforeExecute }: Agent,
   { inputs, light, announces = false }: RunBegin,
@@ -132,13 +132,13 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
   };
 };
 
-/** A run without input compacts the chat of an idle thread, and ends. */
+/** Starts a run without input, which compacts the chat of an idle thread, and ends. */
 const startCompactionRun = (draft: Draft, threadId: string): void =>
   openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
 
 /**
- * What waits for a thread at rest starts a run: an input, a compaction, or an announcement that is due. Nothing starts
- * before the session has gone over to the revision that it is to have. Returns whether a run started.
+ * Starts a run for what waits for a thread at rest: an input, a compaction, or an announcement that is due.
+ * Nothing starts before a due migration of the session. Returns whether a run started.
  */
 export const startNextRun = (draft: Draft, threadId: string): boolean => {
   const thread = threadOf(draft, threadId);
@@ -175,13 +175,13 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   });
 };
 
-/** A called agent's caller gets what outlives its run. */
+/** Gives a called agent's caller what outlives its run. */
 const leaveToCaller = (draft: Draft, threadId: string): void => {
   inheritCommands(draft, threadId);
   passForeignContent(draft, threadId);
 };
 
-/** The problem of a failed run is also an error event; null if it did not fail. */
+/** Reports the problem of a failed run as an error event, too; null if it did not fail. */
 const reportFailure = (
   draft: Draft,
   threadId: string,
@@ -194,7 +194,7 @@ const reportFailure = (
   return problem;
 };
 
-/** A run ends with everything that belongs to it, and the next queued input starts. */
+/** Ends a run with everything that belongs to it; the next queued input starts. */
 export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void => {
   stopCommands(draft, threadId);
   leaveToCaller(draft, threadId);
@@ -252,7 +252,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   if (!hasRun(draft.state)) closeLease(draft);
 };
 
-/** Inputs go back that begin no run: for want of budget, or of a called thread, which has one task. */
+/** Returns the inputs that begin no run: for want of budget, or of a called thread, which has one task. */
 const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
@@ -265,7 +265,7 @@ const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void
       else returnInput(draft, input, "no_budget");
 };
 
-/** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own. */
+/** Leaves a compaction that was requested in a run's last turn to the next run, or to one of its own. */
 const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
   const { child, chat } = threadOf(draft, threadId);
   if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
@@ -302,7 +302,7 @@ const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
 
-/** The API shows an active run in this form. */
+/** Returns an active run in the form that the API shows. */
 export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   id: run.id,
   thread: thread.id,
@@ -321,14 +321,16 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
 const hasQueuedWork = ({ threads }: Session): boolean =>
   Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
 
-/** The status is derived and never stored: a waiting session is not idle. */
+/** Derives the status, which is never stored: a waiting session is not idle. */
 export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
   const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
   if (runs.length === 0) return hasQueuedWork(session) ? "running" : "idle";
   return runs.every((run) => run.waitingShown) ? "waiting" : "running";
 };
 
-/** Every drive died before it stored anything: the runs end instead of being tried for ever. */
+/**
+ * Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever.
+ */
 export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))

@@ -7,7 +7,7 @@ import type { Draft } from "../transaction/draft.ts";
 
 /** Each thread that works holds a slot of the session; the rest wait, first come first. */
 
-/** A run is waiting when only the clock or others can move it. */
+/** Returns whether a run waits: only the clock or others can move it. */
 const isWaiting = (run: Run): boolean => {
   if (run.missingSince !== null || run.budget.ask !== null) return true;
   return waitsOf(run).length > 0 && callsOfRun(run).every(({ status }) => status !== "running");
@@ -36,7 +36,10 @@ const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResol
   return maxConcurrency === 0 || (working.get(thread.agent) ?? 0) < maxConcurrency;
 };
 
-/** A thread may work if a slot is left after those that wait longer, and its agent's concurrency allows it. */
+/**
+ * Whether a thread may work: a slot is left after those that wait longer, and its agent's concurrency allows
+ * it.
+ */
 export interface Slots {
   readonly areFull: () => boolean;
   readonly has: (threadId: string) => boolean;
@@ -62,13 +65,12 @@ export const createSlots = (draft: Draft): Slots => {
   };
 };
 
-/** A thread waits for a slot, behind those that came before it. */
+/** Queues a thread for a slot, behind those that came before it. */
 export const queueForSlot = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
   if (!queue.includes(threadId)) draft.state.queue = [...queue, threadId];
 };
 
-/** A thread got its slot, or needs none any more. */
 export const leaveSlotQueue = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
   if (queue.includes(threadId)) draft.state.queue = queue.filter((id) => id !== threadId);

@@ -13,9 +13,9 @@ import { childrenOf, openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** A waiting run reports what it waits for. */
+/** Reports what a waiting run waits for. */
 
-/** Both are in milliseconds: a run waits so long for its missing agent, and checks for it at this interval. */
+/** Milliseconds for which a run waits for its missing agent. */
 export const missingAgentLimitMs = 86_400_000;
 
 export const missingAgentCheckMs = 300_000;
@@ -37,7 +37,10 @@ const planWaitReasons = (session: Session, run: Run): readonly WaitReason[] => {
   return ask === null ? [] : [askWaitReason(session, ask)];
 };
 
-/** A limit is to be raised by an answer to the run's own ask, or to that of a run above it. */
+/**
+ * Returns the raises that a run waits for: an answer to its own ask for a limit, or to that of a run above
+ * it.
+ */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
   if (ask !== null) return [askWaitReason(session, ask)];
@@ -55,7 +58,10 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   return isStep ? raises : [...raises, ...planWaitReasons(session, run), ...waits];
 };
 
-/** The session shows what a thread waits for; a limit to be raised is shown with the run that asks. */
+/**
+ * Returns what the session shows that a thread waits for; a limit to be raised is shown with the run that
+ * asks.
+ */
 export const shownWaitReasons = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
   if (run.budget.ask !== null) return raiseWaitReasons(session, id, run);
@@ -91,7 +97,7 @@ export const awaitedAsks = (session: Session, threadId: string): readonly string
   return [...new Set([...own, ...called])];
 };
 
-/** A waiting run is reported once, with what it waits for. */
+/** Reports a waiting run once, with what it waits for. */
 export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
@@ -123,13 +129,13 @@ const isMovedByTask = (draft: Draft, run: Run): boolean =>
       callsOfRun(run).some(({ wait }) => wait?.on === "task" && wait.task === event.data.task.id),
   );
 
-/** A run was moved by a called agent, by a task, or else by the cause of this pass. */
+/** Returns what moved a run: a called agent, a task, or else the cause of this pass. */
 const moverOf = (draft: Draft, threadId: string, run: Run, by: string): string => {
   if (isMovedByChild(draft, threadId)) return "thread";
   return by === "time" && isMovedByTask(draft, run) ? "task" : by;
 };
 
-/** The run is reported to go on. `by` is the cause of this pass. */
+/** Reports that a run goes on. `by` is the cause of this pass. */
 export const markRunResumed = (draft: Draft, threadId: string, by: string): void => {
   const { run } = threadOf(draft, threadId);
   if (run?.waitingShown !== true) return;

@@ -9,24 +9,24 @@ type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budg
 
 export type AskDecision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
 
-/** An ask is a question to a person as the API shows it. Times are milliseconds since the epoch. */
+/** Question to a person as the API shows it. Times are milliseconds since the epoch. */
 export interface Ask {
   readonly id: string;
   readonly kind: AskKind;
   readonly thread: string;
-  /** The called agent that asks is named here. */
+  /** Called agent that asks. */
   readonly agent?: string;
   readonly label?: string;
   readonly run: string;
   readonly call: string;
   readonly status: "open" | "resolved" | "expired" | "cancelled";
   readonly opened_at: number;
-  /** Asks are listed in the order of this number, which is that of their `ask_user` event. */
+  /** Number of the `ask_user` event, by which asks are ordered. */
   readonly seq: number;
   readonly expires_at: number;
   readonly question?: QuestionSpec;
   readonly approval?: Approval;
-  /** A person opens this address, and the server goes on. */
+  /** Address that a person opens to sign in; the server then goes on. */
   readonly authorization?: AuthorizationSpec;
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;
@@ -43,6 +43,6 @@ export interface WaitReason {
   readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";
   readonly ask?: string;
   readonly until?: number;
-  /** For `config`, this says what the deployment lacks. */
+  /** What the deployment lacks, for `config`. */
   readonly missing?: string;
 }

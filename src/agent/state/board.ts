@@ -1,15 +1,15 @@
 import { ownEntry } from "../../chat/json.ts";
 import type { CheckedChange, Task, TaskStatus } from "../../tools/stores.ts";
 
-/** A stored task leaves out the fields that are derived from other tasks. */
+/** Task as it is stored, without the fields that are derived from other tasks. */
 export type StoredTask = Omit<Task, "blocked" | "blocked_reason">;
 
-/** Tasks are keyed by id, in the order of their creation. */
+/** Tasks by id, in the order of their creation. */
 export type Tasks = Readonly<Record<string, StoredTask>>;
 
 export type TaskChange = Extract<CheckedChange, { readonly store: "tasks" }>;
 
-/** The policy says what a failed or cancelled task does to those that depend on it. */
+/** What a failed or cancelled task does to those that depend on it. */
 export type OnDependencyFailure = "block" | "fail" | "ignore";
 
 /** Who changes the board, and what the board has to know of the session. */
@@ -33,13 +33,13 @@ export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
 
 export const findTask = (tasks: Tasks, id: string): StoredTask | null => ownEntry(tasks, id) ?? null;
 
-/** The number of a task counts from 1 in the order of creation. */
+/** Returns the number of a task, from 1 in the order of creation. */
 export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));
 
 export const isBroken = (tasks: Tasks, id: string): boolean =>
   ["failed", "cancelled"].includes(findTask(tasks, id)?.status ?? "");
 
-/** Blockers are the dependencies that keep a task from being worked on. */
+/** Returns the dependencies that keep a task from being worked on. */
 export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
   task.blocked_by.filter(
     (id) => findTask(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
@@ -47,14 +47,14 @@ export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFai
 
 const isOver = ({ status }: StoredTask): boolean => status === "completed" || status === "cancelled";
 
-/** The view of a task is what the API and the tools show of it. */
+/** Returns what the API and the tools show of a task. */
 export const taskView = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): Task => {
   const open = isOver(task) ? [] : blockers(tasks, task, policy);
   const failed = open.some((id) => isBroken(tasks, id));
   return { ...task, blocked: open.length > 0, blocked_reason: failed ? "dependency_failed" : null };
 };
 
-/** Each open task becomes one line, for readers that must not forget it. */
+/** Returns a line for each open task, for readers that must not forget it. */
 export const openTaskLines = (tasks: Tasks): readonly string[] =>
   Object.values(tasks)
     .filter(({ status }) => status === "pending" || status === "in_progress")

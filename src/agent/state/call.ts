@@ -4,17 +4,17 @@ import type { Safety, WorkspaceUse } from "../../tools/define-tool.ts";
 import type { CallRecord } from "./records.ts";
 import type { CallWait } from "./wait.ts";
 
-/** These types describe a tool call of a reply, from its plan to its outcome. */
+/** Describes a tool call of a reply, from its plan to its outcome. */
 
 type CallStatus = "planned" | "running" | "parked" | "done";
 
-/** An approval may allow these calls from then on. */
+/** Calls that an approval may allow from then on. */
 interface Remembered {
   readonly tool: string;
   readonly pattern: string;
 }
 
-/** An ask for approval shows this about its call. */
+/** What an ask for approval shows about its call. */
 export interface Approval {
   readonly tool: string;
   readonly input: Json;
@@ -25,7 +25,7 @@ export interface Approval {
   readonly remember?: Remembered;
 }
 
-/** Dispatch stores its decision with the reply, so that `next` works without the tool at hand. */
+/** Decision about a call, stored with the reply so that `next` needs no tool. */
 export interface CallPlan {
   readonly toolbox: string;
   readonly safety: Safety;
@@ -39,15 +39,15 @@ export interface CallPlan {
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
   /** `remember` on the approval would allow this from then on; null if nothing can be offered. */
   readonly remember: Remembered | null;
-  /** The call may not touch these paths beside those that it names; if present, no link is followed. */
+  /** Paths that the call may not touch beside those that it names; if present, no link is followed. */
   readonly closed?: readonly ClosedPath[];
-  /** The tool is a client tool: its call is parked for the caller. */
+  /** Whether the tool is a client tool: its call is parked for the caller. */
   readonly client?: boolean;
-  /** The session itself does what the call asks, and no tool is run. */
+  /** Whether the session itself does what the call asks, without a tool. */
   readonly session?: boolean;
-  /** Its result is foreign content, such as a web page. */
+  /** Whether the result is foreign content, such as a web page. */
   readonly foreign?: boolean;
-  /** A guard refused the reply, so the call is no part of the history. */
+  /** Whether a guard refused the reply, so that the call is no part of the history. */
   readonly vetoed?: boolean;
 }
 
@@ -55,32 +55,32 @@ export interface Call {
   readonly call: ToolCallPart;
   readonly plan: CallPlan;
   readonly status: CallStatus;
-  /** The call was started this often; more than once after a rerun or a wait. */
+  /** Number of starts; more than one after a rerun or a wait. */
   readonly attempts: number;
-  /** A crash made this many of the starts necessary. */
+  /** Number of starts that a crash made necessary. */
   readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
-  /** If parked, the call waits for this; a call that was woken keeps it until it starts. */
+  /** What the call waits for while it is parked; a call that was woken keeps it until it starts. */
   readonly wait: CallWait | null;
   /** The arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
   /** The arguments that its tool went on with, as raw JSON: they replace all before them. */
   readonly moved?: string | null;
-  /** A person approved it: the verdict for this call and these arguments is final. */
+  /** Whether a person approved the call: the verdict for it and these arguments is final. */
   readonly approved: boolean;
-  /** The memo is small durable memory of the call, such as the sandbox instance it started on. */
+  /** Small durable memory of the call, such as the sandbox instance it started on. */
   readonly memo: Json;
   /** Is true if it asked a person and runs again with the answer. */
   readonly resumes?: boolean;
-  /** Its record will hold its number and a digest of its arguments; absent where no history is kept. */
+  /** Number and digest of the arguments for its record; absent where no history is kept. */
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
-  /** Guards add this to the end of the result. */
+  /** Text that guards add to the end of the result. */
   readonly note?: string;
   readonly outcome: CallCompletion | null;
 }
 
-/** A call runs with these arguments, as raw JSON. */
+/** Returns the arguments that a call runs with, as raw JSON. */
 export const argsOf = ({ call, edited, moved = null }: Pick<Call, "call" | "edited" | "moved">): string =>
   moved ?? edited ?? call.args;
 
@@ -100,5 +100,5 @@ export interface CallCompletion {
   readonly missed?: boolean;
 }
 
-/** Records hold a tool's name in this form, whatever the model wrote. */
+/** Returns a tool's name in the form that records hold, whatever the model wrote. */
 export const sanitizeToolName = (name: string): string => name.replace(/[^\w.:/-]/g, "_").slice(0, 128);

@@ -2,9 +2,9 @@ import type { Usage } from "../../model/completer.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import type { EndReason, RunState } from "./events.ts";
 
-/** A called agent runs in a child thread; these types describe its task, its end and its row. */
+/** Describes a called agent, which runs in a child thread: its task, its end and its row. */
 
-/** A child's question to its caller is open. */
+/** Open question of a child to its caller. */
 export interface ChildQuestion {
   readonly id: string;
   /** The call that of the child waits for the answer. */
@@ -21,30 +21,30 @@ export interface ChildWork {
 
 /** The facts of a called thread that are set anew at each start. */
 export interface Child {
-  /** The label is for people and enters no prompt. */
+  /** Label for people, which enters no prompt. */
   readonly label: string;
   readonly callerConstraints: CallerConstraints;
-  /** The child counts in the tree of this run of `main`. */
+  /** Run of `main` in whose tree the child counts. */
   readonly root: string;
   /** The call that of the parent waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
-  /** The thread stays after its end, for the next task. */
+  /** Whether the thread stays after its end, for the next task. */
   readonly persistent: boolean;
   /** Is true if it ended, its caller was notified, and it waits for its next task. */
   readonly idle: boolean;
   /** The first 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
-  /** The time for its task, hand-overs included, is over then; absent or null: never. */
+  /** When the time for its task, hand-overs included, is over; absent or null: never. */
   readonly deadline?: number | null;
-  /** The child does this task of a task graph. */
+  /** Task of a task graph that the child does. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: WorkReport | null;
   /** Set if it ends and a peer takes over, with this context. */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
-  /** So many hand-overs came before it. */
+  /** Number of hand-overs before this thread. */
   readonly handoffs: number;
-  /** Earlier agents did this work on the task; absent if there were none. */
+  /** Work that earlier agents did on the task; absent if there were none. */
   readonly before?: ChildWork & { readonly first: string };
   readonly question: ChildQuestion | null;
   /** Why it was stopped from above; `told` means that its caller knows. */
@@ -53,16 +53,16 @@ export interface Child {
   readonly warning: string | null;
 }
 
-/** A called thread ended like this. */
+/** End of a called thread. */
 export interface ChildEnd {
   readonly state: RunState;
   readonly reason: EndReason;
   readonly error: string | null;
-  /** The result text has at most `max_result_length` characters. */
+  /** Result text of at most `max_result_length` characters. */
   readonly result: string | null;
-  /** The result had this length before it was cut; absent if it is whole. */
+  /** Length of the result before it was cut; absent if it is whole. */
   readonly length?: number;
-  /** The whole of a result or report that was cut is read under this id. */
+  /** Id under which the whole of a cut result or report is read. */
   readonly recall: string | null;
   readonly completion: WorkReport | null;
   readonly files_modified: readonly string[];
@@ -79,7 +79,7 @@ export interface ChildEnd {
   readonly ended_at: number;
 }
 
-/** The row of a called thread is written at its start and at its end. */
+/** Row of a called thread, written at its start and at its end. */
 export interface ChildRecord {
   readonly id: string;
   readonly agent: string;
@@ -95,7 +95,7 @@ export interface ChildRecord {
 
 export type EndedChild = ChildRecord & { readonly end: ChildEnd };
 
-/** A caller reads this about one task. */
+/** What a caller reads about one task. */
 export interface ChildItem {
   readonly agent: string;
   /** Absent if the task was never started. */
@@ -112,7 +112,7 @@ export interface ChildItem {
   readonly warning?: string;
 }
 
-/** A parked call waits for these children. */
+/** Children that a parked call waits for. */
 export interface ChildWait {
   /** The answer is the one child's text, a list of items, or the one child's item. */
   readonly answer: "text" | "items" | "item";
@@ -121,19 +121,22 @@ export interface ChildWait {
   readonly slots: readonly (string | ChildItem)[];
 }
 
-/** A called thread's agent is constrained by its caller in these ways, set anew at each start. */
+/** Constraints that a caller puts on a called thread's agent, set anew at each start. */
 export interface CallerConstraints {
   /** Lists the agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
-  /** Its caller takes its questions. */
+  /** Whether the caller takes questions. */
   readonly interactive: boolean;
-  /** The caller chose this provider. */
+  /** Provider that the caller chose. */
   readonly provider: string | null;
   /** Globs that narrow what it may write; null: only the agent's own apply. */
   readonly writablePaths: readonly string[] | null;
-  /** If set, it is a nameless agent: the caller's own with these changes. */
+  /** Changes that make a nameless agent of the caller's own; null for a named one. */
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;
 }
 
-/** The caller constraints of a called agent's run are stored under this id, since each task brings its own. */
+/**
+ * Returns the id under which the caller constraints of a called run are stored, since each task brings its
+ * own.
+ */
 export const constraintsBlobId = (run: string): string => `constraints:${run}`;

@@ -2,22 +2,22 @@ import type { Purpose } from "../../model/completer.ts";
 
 type DeltaKind = "text_delta" | "reasoning_delta" | "tool_input_delta" | "tool_output_delta";
 
-/** A delta is a live piece of an open item: never stored, superseded by the event that closes the item. */
+/** Live piece of an open item: never stored, superseded by the event that closes the item. */
 export interface Delta {
   readonly type: "delta";
   readonly kind: DeltaKind;
   readonly thread: string;
   readonly item: string;
   readonly attempt: number;
-  /** The item has this many UTF-16 units before this piece. */
+  /** UTF-16 units of the item before this piece. */
   readonly off: number;
   readonly data: string;
 }
 
-/** The kind says what a streamed item will become. */
+/** What a streamed item will become. */
 export type ItemKind = "text" | "reasoning" | "tool_input" | "tool_output";
 
-/** A frame of a provider's stream is shown live as it came, without secrets; it is never stored. */
+/** Frame of a provider's stream, shown live as it came, without secrets, and never stored. */
 export interface ProviderFrame {
   readonly type: "llm_provider_raw";
   readonly thread: string;
@@ -28,6 +28,6 @@ export interface ProviderFrame {
   readonly provider: string;
   readonly model: string;
   readonly data: string;
-  /** The data was cut. */
+  /** Whether the data was cut. */
   readonly truncated?: true;
 }

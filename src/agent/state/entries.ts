@@ -7,14 +7,14 @@ import type { OnDependencyFailure } from "./board.ts";
  */
 export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox" | "files";
 
-/** The head of an entry is all of it but the value. */
+/** All of an entry but its value. */
 export interface EntryHead {
   readonly key: string;
   /** The `seq` of the event that reports the entry, so it is never reused. */
   readonly revision: number;
-  /** The size is in bytes. */
+  /** Size in bytes. */
   readonly size: number;
-  /** A list shows this beginning of the value. */
+  /** Beginning of the value, as a list shows it. */
   readonly head: string;
 }
 
@@ -24,19 +24,19 @@ export interface EntryReader {
     store: EntryStore,
     key: string,
   ) => { readonly revision: number; readonly value: Json } | null;
-  /** The heads are sorted by key. */
+  /** Returns the heads sorted by key. */
   readonly heads: (store: EntryStore) => readonly EntryHead[];
 }
 
-/** A commit writes an entry in this form; null removes it. */
+/** Entry as a commit writes it; null removes it. */
 export interface EntryChange extends EntryHead {
   readonly store: EntryStore;
   readonly json: string | null;
 }
 
-/** The definition sets these rules for the stores. */
+/** Rules for the stores, from the definition. */
 export interface StoreRules {
   readonly onDependencyFailure: OnDependencyFailure;
-  /** Notes live outside the session, which only reports its writes to them. */
+  /** Whether notes live outside the session, which then only reports its writes to them. */
   readonly sharedNotes: boolean;
 }

@@ -8,10 +8,10 @@ import type { RunProblem, RunResult } from "./run.ts";
 
 /** The durable events of a session and their data. */
 
-/** A task of a graph is in this state. */
+/** State of a task of a graph. */
 export type GraphState = "pending" | "running" | "success" | "failed" | "cancelled" | "timeout";
 
-/** An episode is a call in short. */
+/** A call in short. */
 export interface Episode {
   readonly tool: string;
   readonly args: string;
@@ -21,7 +21,7 @@ export interface Episode {
 
 export type RunState = "completed" | "failed" | "cancelled";
 
-/** A run may fail for these reasons. */
+/** Reasons for which a run may fail. */
 export const failureReasons = [
   "max_iterations",
   "tool_loop",
@@ -60,17 +60,17 @@ export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
 
 type RetiredBy = "rollback" | "clear" | "rewind" | "guardrail";
 
-/** `tool_call_end` has brought the output of a result without content. */
+/** Part of a reported message; a result without content has its output in `tool_call_end`. */
 type ReportedPart =
   | Exclude<Part, ToolResultPart>
   | (Omit<ToolResultPart, "content"> & Partial<Pick<ToolResultPart, "content">>);
 
-/** An event reports a message in this form. */
+/** Message as an event reports it. */
 export interface ReportedMessage extends Omit<Message, "parts"> {
   readonly parts: readonly ReportedPart[];
 }
 
-/** The message of a result is reported without the output, which the end of its call has brought. */
+/** Reports the message of a result without the output, which the end of its call has brought. */
 export const reportWithoutOutput = (message: Message): ReportedMessage => ({
   ...message,
   parts: message.parts.map((part) => {
@@ -87,7 +87,7 @@ interface EventData {
     readonly ref: string | null;
     readonly title: string | null;
     readonly metadata: Readonly<Record<string, string>>;
-    /** A fork begins with the view of this session after this event. */
+    /** Session and event whose view a fork begins with. */
     readonly source?: { readonly session: string; readonly seq: number };
   };
   session_updated: Readonly<Record<string, Json>>;
@@ -102,14 +102,14 @@ interface EventData {
     readonly content: Json;
     readonly on_busy: OnBusy;
     readonly sender: string | null;
-    /** The title that the session has from its first message. */
+    /** Title that the session has from its first message. */
     readonly title?: string;
   };
   input_edited: {
     readonly input: string;
     readonly content: Json;
     readonly on_busy: OnBusy;
-    /** The input of the same thread that comes next; null: none. */
+    /** Input of the same thread that comes next; null: none. */
     readonly before: string | null;
   };
   input_applied: { readonly input: string; readonly message: string };
@@ -134,7 +134,7 @@ interface EventData {
     readonly prefix: string;
     readonly depth: number;
     readonly parent: { readonly thread: string; readonly call: string } | null;
-    /** A called agent has a name for people and the beginning of its task. */
+    /** Name of a called agent for people and the beginning of its task. */
     readonly label?: string;
     readonly task?: string;
   };
@@ -243,7 +243,7 @@ interface EventData {
     | { readonly kind: "small_window"; readonly window: number };
   status_update: { readonly text: string };
   plan_created: { readonly message: string };
-  /** The model was shown these files as those that the input may be about. */
+  /** Files that the model was shown as those that the input may be about. */
   localization_done: { readonly files: readonly string[] };
   checkpoint: {
     readonly fraction: number;
@@ -257,9 +257,9 @@ interface EventData {
     readonly injected: number;
     readonly overlaid: number;
     readonly retired: number;
-    /** The effect took this many declared tools out of the turn. */
+    /** Number of declared tools that the effect took out of the turn. */
     readonly hidden: number;
-    /** The effect ends the run. */
+    /** Whether the effect ends the run. */
     readonly stopped: boolean;
     /** Tokens of the request as it stands. */
     readonly tokens_before: number;
@@ -285,7 +285,7 @@ interface EventData {
   episode_recorded: Episode;
   verify: {
     readonly state: "started" | "passed" | "failed" | "exhausted" | "error" | "skipped";
-    /** The run used up its turns and is checked before it ends. */
+    /** Whether this is the check before the end of a run that used up its turns. */
     readonly breach?: true;
     /** Number of checks that followed the same edits, from 1. */
     readonly attempt: number;
@@ -309,7 +309,7 @@ interface EventData {
   mcp_status: {
     readonly server: string;
     readonly state: "connected" | "failed" | "auth_needed" | "quarantined";
-    /** The server offers these tools, or these are quarantined. */
+    /** Tools that the server offers, or that are quarantined. */
     readonly tools?: readonly string[];
     /** Says what is wrong with the server, or with some of its tools. */
     readonly error?: string;
@@ -323,7 +323,7 @@ export type EventType = keyof EventData;
 
 export type DataOf<T extends EventType> = EventData[T];
 
-/** A transition makes an event in this form; the commit adds `v seq id at session`. */
+/** Event as a transition makes it; the commit adds `v seq id at session`. */
 export type SessionEvent = {
   readonly [T in EventType]: {
     readonly type: T;
@@ -340,7 +340,7 @@ export type SessionEvent = {
   };
 }[EventType];
 
-/** A stored event has `seq`, which counts 1, 2, 3 … per session, and `at` in milliseconds since the epoch. */
+/** Event as it is stored: `seq` counts 1, 2, 3 … per session, `at` is in milliseconds since the epoch. */
 export type StoredEvent = SessionEvent & {
   readonly v: 1;
   readonly seq: number;

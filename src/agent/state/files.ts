@@ -1,6 +1,6 @@
 import type { FileChange } from "../../sandbox/contract.ts";
 
-/** Each file that a run has changed is in one list, by its change since the run's start. */
+/** Sorts each file that a run has changed into one list, by its change since the run's start. */
 
 export type ChangedFiles = Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
 
@@ -21,7 +21,10 @@ const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null):
   };
 };
 
-/** A file that the run deleted was there at its start: if written again, it counts as changed. */
+/**
+ * Applies a write: a file that the run deleted was there at its start, so it counts as changed if written
+ * again.
+ */
 const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
   const before = changeKindOf(files, path);
   if (before === "deleted") return moveFile(files, path, "modified");
@@ -37,23 +40,26 @@ const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): C
   return applyWrite(files, path, op === "create");
 };
 
-/** The changes are applied to the lists in their order. */
+/** Applies the changes to the lists in order. */
 export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
   changes.reduce(applyFileChange, files);
 
 export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
 
-/** A thread remembers this many of the newest files of each kind. */
+/** Number of the newest files of each kind that a thread remembers. */
 const mostKeptFiles = 200;
 
-/** The changes that lead to these lists. */
+/** Returns the changes that lead to these lists. */
 export const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
   ...created.map((path) => ({ op: "create", path }) as const),
   ...modified.map((path) => ({ op: "modify", path }) as const),
   ...deleted.map((path) => ({ op: "delete", path }) as const),
 ];
 
-/** Files of the run join those of its thread, since summaries cover several runs; unchanged if it touched none. */
+/**
+ * Adds the files of a run to those of its thread, since summaries cover several runs; unchanged if it touched
+ * none.
+ */
 export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
   const changes = changesOf(run);
   if (changes.length === 0) return before;
@@ -65,7 +71,7 @@ export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFile
   };
 };
 
-/** A file came with the session's creation; its content is a stored blob. */
+/** File that came with the session's creation; its content is a stored blob. */
 export interface InitialFile {
   readonly path: string;
   readonly blob: string;
@@ -73,22 +79,22 @@ export interface InitialFile {
 }
 
 /**
- * A person's change of the workspace that is not confirmed yet. Its id is the key under which the sandbox makes it, at most once;
- * what became of it is told by whoever made it, or found out from the sandbox at `until`.
+ * A person's change of the workspace that is not confirmed yet. Its id is the key under which the sandbox
+ * makes it, at most once. The router reports the outcome; otherwise the sandbox is asked for it at `until`.
  */
 export interface PendingFileChange {
   readonly id: string;
   readonly path: string;
-  /** The answer is kept under this key; null if the caller gave none. */
+  /** Key under which the answer is kept; null if the caller gave none. */
   readonly answerKey: string | null;
-  /** A request with the same key has to have this content; null: the content of the file that is written. */
+  /** Content that a request with the same key must have; null: the content of the file that is written. */
   readonly fingerprint: string | null;
-  /** When the sandbox is asked what became of it, in milliseconds since the epoch. */
+  /** When the sandbox is asked for the outcome, in milliseconds since the epoch. */
   readonly until: number;
   readonly tries: number;
 }
 
-/** A file that the workspace refused, and why. */
+/** File that the workspace refused, and why. */
 export interface LostFile {
   readonly path: string;
   readonly reason: string;

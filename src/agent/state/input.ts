@@ -1,7 +1,7 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
 import type { OnBusy } from "./events.ts";
 
-/** An input is a message to a session, as it is stored; `at` is in milliseconds since the epoch. */
+/** Message to a session, as it is stored; `at` is in milliseconds since the epoch. */
 export interface Input {
   readonly id: string;
   readonly thread: string;
@@ -16,7 +16,7 @@ export interface Input {
   readonly prior_episode_summaries?: readonly string[];
   /** The question of a called agent that it carries. */
   readonly question?: string;
-  /** Each edit changes it: it is the `If-Match` of PATCH. */
+  /** Version that each edit changes: the `If-Match` of PATCH. */
   readonly version: number;
 }
 

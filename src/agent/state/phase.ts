@@ -5,17 +5,20 @@ import type { Run } from "./run.ts";
 import type { VerificationWork } from "./verification.ts";
 import type { AskWait, RetryWait } from "./wait.ts";
 
-/** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
+/**
+ * Reply to an effect. If not `ok`, three tries failed. Where a budget is too small, the run asks for more or
+ * ends without a reply.
+ */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
-/** An effect is forced if the provider refused the request as too long, or if the API asked for it. */
+/** Why an effect is forced: the provider refused the request as too long, or the API asked for it. */
 export type ForceReason =
   | { readonly why: "overflow"; readonly count: number }
   | { readonly why: "api"; readonly instructions: string | null };
 
-/** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */
+/** Outcome of an effect's call or question; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
 
 /** Work outside the commit that a run waits for; `index` is a position among the agent's before-effects. */
@@ -28,7 +31,7 @@ export type PreparedWork =
 export interface PreparingPhase {
   readonly at: "preparing";
   readonly work: PreparedWork;
-  /** The next model attempt has this number. */
+  /** Number of the next model attempt. */
   readonly attempt: number;
   readonly epoch: number;
   /** Number of starts so far. */
@@ -36,13 +39,13 @@ export interface PreparingPhase {
   readonly startedAt: number;
   /** Null while the effect works. */
   readonly wait: RetryWait | AskWait | null;
-  /** The work is making this model call. */
+  /** Model call that the work is making. */
   readonly call: ModelCall | null;
-  /** The model call waits for this ticket; null if none does. */
+  /** Ticket that the model call waits for; null if it waits for none. */
   readonly ticket: Ticket | null;
-  /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
+  /** Replies and answers by the digest of what was asked, so nothing is asked twice. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
-  /** An earlier effect of the phase ends the run with this, once the phase is done. */
+  /** Stop of an earlier effect of the phase, which ends the run once the phase is done. */
   readonly stop: Run["stop"];
 }
 
@@ -62,7 +65,7 @@ export type Phase =
       readonly attempt: number;
       readonly wait: RetryWait;
       readonly chain: FallbackChain;
-      /** The attempt waits for this ticket; null if for none. */
+      /** Ticket that the attempt waits for; null if it waits for none. */
       readonly ticket: Ticket | null;
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }

@@ -1,21 +1,24 @@
 import type { Message } from "../../chat/message.ts";
 import type { Run } from "./run.ts";
 
-/** Before its first turn a run may ask its model for a plan, which a person may have to approve. */
+/**
+ * Plan of a run, which it may ask its model for before its first turn, and which a person may have to
+ * approve.
+ */
 export interface RunPlan {
   readonly stage:
     /** The model is asked for a plan next. */
     | { readonly at: "due" }
     /** The run waits for the answer to this ask. */
     | { readonly at: "asked"; readonly ask: string }
-    /** Another plan follows once the model is told why. */
+    /** Another plan follows once the model knows why this one was denied. */
     | { readonly at: "denied"; readonly message: string }
-    /** The model is told to carry the plan out, or the text that a person put in its place. */
+    /** The model is told to carry out the plan, or the text that a person put in its place. */
     | { readonly at: "approved"; readonly text: string | null }
     | { readonly at: "done" };
-  /** The requests for plans count their attempts on, so that each has a name of its own. */
+  /** Number of attempts at plans, over all requests, so that each attempt has its own name. */
   readonly attempts: number;
-  /** So many empty or cut plans were dropped. */
+  /** Number of empty or cut plans that were dropped. */
   readonly discarded: number;
   readonly denied: number;
 }
@@ -29,11 +32,11 @@ export const isPlanning = (plan: RunPlan | undefined): boolean =>
 /** Returns whether the run has asked its model for a plan. */
 export const hasPlanned = (run: Run | null): boolean => (run?.plan?.attempts ?? 0) > 0;
 
-/** The run waits for the answer to this ask about its plan; null if for none. */
+/** Returns the ask about its plan that the run waits for; null if it waits for none. */
 export const planAskOf = ({ plan }: Pick<Run, "plan">): string | null =>
   plan?.stage.at === "asked" ? plan.stage.ask : null;
 
-/** The message as one that no run follows as its plan, so that it is pinned no more. */
+/** Returns the message without its pin, as one that no run follows as its plan. */
 export const unpinPlanMessage = (message: Message): Message =>
   message.marks?.includes("plan") === true
     ? { ...message, marks: message.marks.filter((mark) => mark !== "plan") }

@@ -6,7 +6,7 @@ import type { RunResult } from "./run.ts";
 
 /** The rows that a commit adds beside the live state. */
 
-/** A context snapshot holds the few figures from which a model call's request can be rebuilt from rows. */
+/** Few figures from which a model call's request can be rebuilt from rows. */
 export interface ContextSnapshot {
   /** The newest edit of the session and the newest message of the thread at that time. */
   readonly edit: number;
@@ -19,10 +19,10 @@ export interface ContextSnapshot {
   readonly target: { readonly provider: string; readonly model: string };
   readonly depth: number;
   readonly light: boolean;
-  /** The session's model override is kept here if it applied to the thread. */
+  /** Model override of the session, if it applied to the thread. */
   readonly override: string | null;
   readonly hidden: readonly string[];
-  /** The effects of these kinds hid them, one for each; absent if none is hidden. */
+  /** Kinds of the effects that hid the tools, one for each; absent if none is hidden. */
   readonly hiders?: readonly string[];
   /** The newest message of the previous call. */
   readonly previous: string | null;
@@ -31,7 +31,7 @@ export interface ContextSnapshot {
   readonly hash: string | null;
 }
 
-/** A row of the ledger is one model attempt. */
+/** Row of the ledger: one model attempt. */
 export interface LedgerRow {
   readonly at: number;
   readonly thread: string;
@@ -50,19 +50,21 @@ export interface LedgerRow {
   readonly saw?: ContextSnapshot;
 }
 
-/** A row of the log says after which event an edit was made, so that a view of the past can be found again. */
+/** Row that says after which event an edit was made, so that a view of the past can be found again. */
 export interface EditRow {
   /** The `seq` of the newest event at that time. */
   readonly after: number;
   readonly edit: number;
-  /** If present, the states of a thread's effects that last beyond a run were these from then on. */
+  /**
+   * States of a thread's effects that last beyond a run, from this edit on; absent if it did not change them.
+   */
   readonly effects?: { readonly thread: string; readonly states: Readonly<Record<string, Json>> };
 }
 
-/** A place in the past is named by the number of an event or by a message of the thread. */
+/** Place in the past, named by the number of an event or by a message of the thread. */
 export type PastPlace = { readonly seq: number } | { readonly pos: number };
 
-/** A turn boundary is a place in the past of a thread to which it may return. */
+/** Place in the past of a thread to which it may return. */
 export interface TurnBoundary {
   /** The `seq` of the newest event before it. */
   readonly seq: number;
@@ -76,17 +78,17 @@ export interface TurnBoundary {
   readonly effects: Readonly<Record<string, Json>>;
 }
 
-/** A message of the past stands in the view of that time, or it had left that view. */
+/** Message that is in the view of a past time, or had left that view. */
 export interface PastMessage {
   /** The message, with the overlay of that time. */
   readonly message: Message;
   /** The edit that took it out of the view of now; 0 if it is in that view. */
   readonly retired: number;
-  /** A later edit changed how it is shown. */
+  /** Whether a later edit changed how the message is shown. */
   readonly changed: boolean;
 }
 
-/** A past view holds the chat of a thread at a turn boundary. */
+/** Chat of a thread at a turn boundary. */
 export interface PastView extends TurnBoundary {
   /** Messages in the order of the view. */
   readonly shown: readonly PastMessage[];
@@ -107,7 +109,7 @@ export interface ReplyMetrics {
   readonly estimated: boolean;
 }
 
-/** A run that ended is shown like this by `GET …/runs/{run}`. */
+/** Ended run, as `GET …/runs/{run}` shows it. */
 export interface RunRecord {
   readonly id: string;
   readonly thread: string;
@@ -122,9 +124,9 @@ export interface RunRecord {
   readonly result: RunResult | null;
 }
 
-/** Effects and guards compare finished calls by these records, kept across runs, restarts and compaction. */
+/** Finished call as effects and guards compare it, kept across runs, restarts and compaction. */
 export interface CallRecord {
-  /** Numbers count 1, 2, 3 … per thread and are never reused. */
+  /** Number of the record: 1, 2, 3 … per thread, never reused. */
   readonly n: number;
   readonly tool: string;
   /** The SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
@@ -134,7 +136,7 @@ export interface CallRecord {
   readonly status: ResultStatus;
   readonly run: string;
   readonly turn: number;
-  /** The call changed the workspace or a store. */
+  /** Whether the call changed the workspace or a store. */
   readonly changed: boolean;
   readonly poll: boolean;
 }
@@ -159,7 +161,7 @@ export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [
 export interface Reflection {
   /** Made of the session and the run, so that two failures at the same time are two rows. */
   readonly id: string;
-  /** The time is in milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly at: number;
   readonly agent: string;
   readonly task: string;
@@ -173,9 +175,9 @@ export interface Outbox {
   readonly rows: readonly Reflection[];
   /** So many deliveries failed in a row. */
   readonly tries: number;
-  /** The next delivery may begin then. */
+  /** When the next delivery may begin. */
   readonly until: number;
 }
 
-/** A cost in 10⁻⁹ USD is converted to USD; null if a price was unknown. */
+/** Converts a cost in 10⁻⁹ USD to USD; null if a price was unknown. */
 export const toUsd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);

@@ -16,7 +16,7 @@ import type { Wait } from "./wait.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
 
-/** The ending of a run is stored when it is decided and carried out as the next step. */
+/** Ending of a run, stored when it is decided and carried out as the next step. */
 export interface RunEnding {
   readonly state: RunState;
   readonly reason: EndReason;
@@ -29,7 +29,10 @@ const epochsOf = (run: Run): readonly number[] => {
   return works ? [run.phase.epoch, ...calls] : calls;
 };
 
-/** A new isolate's number is above every one that left work in the state, even if the clock stood still. */
+/**
+ * Returns the number of a new isolate, above every one that left work in the state, even if the clock stood
+ * still.
+ */
 export const nextEpoch = (session: Session | null, now: number): number =>
   Object.values(session?.threads ?? {})
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
@@ -69,7 +72,7 @@ export interface RunResult {
   readonly text: string;
 }
 
-/** The purpose says what a run's model calls are for. */
+/** Returns what a run's model calls are for. */
 export const purposeOf = ({
   plan,
   repair,
@@ -84,20 +87,25 @@ export const purposeOf = ({
 export const callsOfRun = (run: Run | null): readonly Call[] =>
   run?.phase.at === "acting" ? run.phase.calls : [];
 
-/** A run's attempt, its prepared work or its parked calls wait for these. */
+/** Returns what a run's attempt, its prepared work or its parked calls wait for. */
 export const waitsOf = ({ phase }: Run): readonly Wait[] => {
   if (phase.at === "waiting" || phase.at === "preparing") return phase.wait === null ? [] : [phase.wait];
   if (phase.at !== "acting") return [];
   return phase.calls.flatMap(({ status, wait }) => (status === "parked" && wait !== null ? [wait] : []));
 };
 
-/** `at` is when the time is over, null while the clock is stopped; `left` is then what remains, in milliseconds. */
+/**
+ * Clock of a run: `at` is when the time is over, null while the clock is stopped; `left` is then what
+ * remains, in milliseconds.
+ */
 export interface RunClock {
   readonly at: number | null;
   readonly left: number;
 }
 
-/** The clock ends a run at its deadline or when its active time is used up; null means never. */
+/**
+ * Returns when the clock ends a run: at its deadline, or when its active time is used up; null means never.
+ */
 export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
   const at = clock?.at ?? null;
   if (deadline === null || at === null) return deadline ?? at;
@@ -107,18 +115,21 @@ export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
 const isInputMessage = ({ role, origin, summary }: Message): boolean =>
   role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
 
-/** Earlier reports, memories and inputs that joined later stand around the task and are not it. */
+/** Returns whether a message is the task; earlier reports, memories and inputs that joined later are not. */
 const isTaskMessage = ({ id, task }: Run, message: Message): boolean =>
   task === undefined ? message.run === id && isInputMessage(message) : message.id === task;
 
-/** The message of the input that began a run is its task; a run that only compacts takes the newest input. */
+/** Returns the message of the input that began a run; a run that only compacts takes the newest input. */
 export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message | null =>
   (run.inputs.length === 0
     ? chat.findLast(isInputMessage)
     : chat.find((message) => isTaskMessage(run, message))) ??
   (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
-/** `run_end` reports a failure as a problem like those of refused requests, with the end's reason as its code. */
+/**
+ * Failure as `run_end` reports it: a problem like those of refused requests, with the end's reason as its
+ * code.
+ */
 export interface RunProblem {
   readonly type: string;
   readonly title: string;
@@ -146,29 +157,29 @@ export interface RunCounters {
   readonly reflections: number;
   /** Number of repair turns so far, whoever asked for them. */
   readonly repairs: number;
-  /** So many answers did not fit the schema and were sent back. */
+  /** Number of answers that did not fit the schema and were sent back. */
   readonly schemaRejections: number;
-  /** A guardrail refused the run's last text, so that it is no answer. */
+  /** Whether a guardrail refused the run's last text, so that it is no answer. */
   readonly withheld: boolean;
-  /** Each guardrail, by its position, sent back this many answers. */
+  /** Number of answers that each guardrail, by its position, sent back. */
   readonly rejected: Readonly<Record<string, number>>;
   /** Number of attempts since the last committed content whose isolate died. */
   readonly deadAttempts: number;
   /** Number of times since the last reply that the tenant's object gave no lease for want of an answer. */
   readonly unansweredLeases: number;
   readonly toolRan: boolean;
-  /** A call or a child is known to have changed a file. */
+  /** Whether a call or a child is known to have changed a file. */
   readonly hasEdited: boolean;
   readonly truncated: boolean;
-  /** So many stages of compaction shrank the view. */
+  /** Number of stages of compaction that shrank the view. */
   readonly compactions: number;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: ChangedFiles;
-  /** Foreign content, such as a web page, reached the run by a call of its own or of a child. */
+  /** Whether foreign content, such as a web page, reached the run by a call of its own or of a child. */
   readonly untrusted?: boolean;
 }
 
-/** A run begins with these counters. */
+/** Returns the counters that a run begins with. */
 export const newCounters = (): RunCounters => ({
   toolCounts: {},
   episodes: 0,
@@ -194,27 +205,42 @@ export const newCounters = (): RunCounters => ({
   files: noFiles,
 });
 
-/** The calls of a turn, or of the repair turn that follows it, have done this so far. */
+/** What the calls of a turn, or of the repair turn that follows it, have done so far. */
 export interface TurnWork {
-  /** A call was executed: the cache did not answer it, nobody denied it, and its tool can make progress. */
+  /**
+   * Whether a call was executed: the cache did not answer it, it was not denied, and its tool can make
+   * progress.
+   */
   readonly ran: boolean;
-  /** A call of this thread changed a file by a tool outside `exec`; it stays until a check of that has ended. */
+  /**
+   * Whether a call of this thread changed a file by a tool outside `exec`; kept until a check of it has
+   * ended.
+   */
   readonly edited: boolean;
-  /** The workspace changed, by a call or a child, or may have: a command ran. */
+  /** Whether the workspace changed, by a call or a child, or may have, because a command ran. */
   readonly changed: boolean;
 }
 
-/** A run begins with this. */
+/** Work of a turn that has just begun. */
 export const noTurnWork: TurnWork = { ran: false, edited: false, changed: false };
 
-/** Until a run has edited, any executed call brings it further; from then on only a change does. */
+/**
+ * Returns whether the turn brought the run further: any executed call does until the run has edited, then
+ * only a change.
+ */
 export const hasProgress = ({ counters, turnWork }: Pick<Run, "counters" | "turnWork">): boolean =>
   turnWork.changed || (turnWork.ran && !counters.hasEdited);
 
-/** Before its first turn a run may get the project context, lessons of failed runs, memories, files that fit, and tools of servers. */
+/**
+ * Topics of the briefing before the first turn: project context, lessons of failed runs, memories, files that
+ * fit, and tools of servers.
+ */
 export type BriefingTopic = "context" | "reflections" | "memory" | "localize" | "servers";
 
-/** A notice is given once, to watchers or to the model: the lists `said` of a run and of a session name those given. */
+/**
+ * Notice that is given once, to watchers or to the model: the lists `said` of a run and of a session name
+ * those given.
+ */
 export type Notice =
   /** The run's turns run out, or it reached the checkpoint at this place of the agent's list. */
   | "turns_run_out"
@@ -235,11 +261,11 @@ export interface Run {
   /** The message of the input that began the run; absent if the run took up existing messages. */
   readonly task?: string;
   readonly startedAt: number;
-  /** Turns count from 1; 0 before the first. */
+  /** Number of the turn, from 1; 0 before the first. */
   readonly turn: number;
   readonly turnStartedAt: number;
   readonly turnOpen: boolean;
-  /** A repair turn, which is not counted, follows. */
+  /** Whether a repair turn follows, which is not counted. */
   readonly repair: boolean;
   readonly phase: Phase;
   readonly deadline: number | null;
@@ -247,7 +273,7 @@ export interface Run {
   readonly clock: RunClock | null;
   readonly cancel: {
     readonly mode: "now" | "after_turn";
-    /** Running calls are given up then. */
+    /** When running calls are given up. */
     readonly until: number;
     readonly reason: "cancelled" | "interrupted" | "rolled_back";
     /** Inputs that go back to their sender at the run's end. */
@@ -256,21 +282,21 @@ export interface Run {
   readonly stop: {
     readonly reason: EndReason;
     readonly error: string | null;
-    /** The run counts as one that used up its turns. */
+    /** Whether the run counts as one that used up its turns. */
     readonly exhausted?: boolean;
   } | null;
   /** Set when the run's end is decided, and null before. */
   readonly ending: RunEnding | null;
-  /** Only background children are still at work; when they end, the run ends with this reason. */
+  /** Reason with which the run ends when its background children have ended, the only ones still at work. */
   readonly endAfterChildren: "end_turn" | "terminal_tool" | null;
-  /** The run reports the result of a background agent to the person. */
+  /** Whether the run reports the result of a background agent to the person. */
   readonly announces: boolean;
-  /** `run_waiting` was emitted and `run_resumed` not yet. */
+  /** Whether `run_waiting` was emitted and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   /** Notices of the run that were given. */
   readonly said: readonly Notice[];
   readonly light: boolean;
-  /** The deployment has lacked the run's agent since then. */
+  /** Since when the deployment has lacked the run's agent. */
   readonly missingSince: number | null;
   readonly revision: string;
   /** Spent by the run and everything below it. */
@@ -278,30 +304,30 @@ export interface Run {
   readonly budget: RunBudget;
   readonly counters: RunCounters;
   readonly outputSchema: Json | null;
-  /** Effects took these tools out of this turn. */
+  /** Tools that effects took out of this turn. */
   readonly hidden: readonly string[];
-  /** Effects of these kinds hid them, one for each. */
+  /** Kinds of the effects that hid the tools, one for each. */
   readonly hiders: readonly string[];
-  /** The start hooks of its middleware were called; absent if there are none. */
+  /** Whether the start hooks of its middleware were called; absent if there are none. */
   readonly started?: true;
   /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
-  /** The provider refused this turn's request as too long this often. */
+  /** Number of times that the provider refused this turn's request as too long. */
   readonly overflows: number;
-  /** The open turn has had its compaction. */
+  /** Whether the open turn has had its compaction. */
   readonly compacted: boolean;
   readonly turnWork: TurnWork;
-  /** Replies before this position of the chat are no pieces of the answer that the run is giving. */
+  /** Position of the chat before which no reply is a piece of the answer that the run is giving. */
   readonly answerFrom: number;
-  /** Edits of a turn, or the run at its last turn, are checked by a command; absent if nothing is. */
+  /** Check of a turn's edits by a command, or of the run at its last turn; absent if nothing is checked. */
   readonly verification?: Verification | null;
-  /** The run still has to be briefed on these topics. */
+  /** Topics on which the run still has to be briefed. */
   readonly briefingTopics: readonly BriefingTopic[];
   /** Absent if the run makes no plan. */
   readonly plan?: RunPlan;
-  /** The API asked for this compaction, which runs before the next turn. */
+  /** Compaction that the API asked for, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
-  /** The metrics of the open turn come from this last completed model call. */
+  /** Last completed model call, from which the metrics of the open turn come. */
   readonly reply: ReplyMetrics | null;
   /** The model target of the newest attempt. */
   readonly target: { readonly provider: string; readonly model: string; readonly window: number };

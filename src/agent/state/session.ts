@@ -11,7 +11,7 @@ import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { Spending } from "./usage.ts";
 
-/** A client tool's calls are answered by the session's client. */
+/** Tool whose calls the session's client answers. */
 export interface ClientTool {
   readonly name: string;
   readonly description: string;
@@ -19,7 +19,7 @@ export interface ClientTool {
   readonly safety: Safety;
 }
 
-/** A grant is a permission that an answer left behind. */
+/** Permission that an answer left behind. */
 export interface Grant {
   readonly id: string;
   readonly scope: "session" | "agent";
@@ -30,43 +30,45 @@ export interface Grant {
   readonly at: number;
 }
 
-/** A session is to go over to this revision, in which its agents have these names; others keep theirs. */
+/** Revision to which a session is to migrate, with new names for its agents; others keep theirs. */
 export interface NextMigration {
   readonly to: string;
   readonly agents: Readonly<Record<string, string>>;
 }
 
-/** A tool of a server as it is declared to models. */
+/** Tool of a server as it is declared to models. */
 export interface ServerTool {
   /** `server__tool`. */
   readonly name: string;
-  /** The server knows the tool by this name. */
+  /** Name of the tool at the server. */
   readonly remote: string;
   readonly description: string;
   readonly schema: Json;
-  /** The server says this of it, which counts only if the team trusts the server. */
+  /** What the server says of the tool; it counts only if the team trusts the server. */
   readonly hints: { readonly readOnly: boolean; readonly idempotent: boolean };
   /** The SHA-256 of what the server says of the tool. */
   readonly hash: string;
-  /** The tool is not what was approved: it is not declared, and its calls are refused. */
+  /** Whether the tool is not what was approved: it is not declared, and its calls are refused. */
   readonly quarantined?: true;
 }
 
-/** Lists by server; a list changes only before a run of an agent that may use the server. */
+/** Lists of tools by server; a list changes only before a run of an agent that may use the server. */
 export type ServerTools = Readonly<Record<string, readonly ServerTool[]>>;
 
-/** The connection is what the client wrote down; times are milliseconds since the epoch. */
+/** Connection to a server, with what the client wrote down; times are milliseconds since the epoch. */
 export interface ServerLink {
   readonly connection: Json;
-  /** The list is as old as this; null if there is none. */
+  /** When the list was fetched; null if there is none. */
   readonly listedAt: number | null;
-  /** The server said that its list has changed. */
+  /** Whether the server said that its list has changed. */
   readonly stale: boolean;
-  /** So many attempts to reach the server failed in a row. */
+  /** Number of attempts in a row that did not reach the server. */
   readonly failures: number;
-  /** The server is not asked again before this. */
+  /** When the server may be asked again. */
   readonly retryAt: number;
-  /** Somebody was asked to sign in and did not: nobody is asked again before the server can be used. */
+  /**
+   * Whether a person was asked to sign in and did not: no one is asked again before the server can be used.
+   */
   readonly declined?: true;
 }
 
@@ -75,17 +77,22 @@ export type ServerLinks = Readonly<Record<string, ServerLink>>;
 export interface Session extends TenantAddress {
   readonly id: string;
   readonly agent: string;
-  /** The agent is shown with this prefix. */
+  /** Prefix with which the agent is shown. */
   readonly prefix: string;
   readonly ref: string | null;
   readonly title: string | null;
-  /** Somebody set or removed the title, or a message has given one: no later message does. */
+  /** Whether the title was set or removed, or came from a message: no later message gives one. */
   readonly named?: true;
   readonly metadata: Readonly<Record<string, string>>;
   readonly revision: string;
-  /** The session goes over to this revision before its next run, with other names for agents; absent or null: it stays. */
+  /**
+   * Revision to which the session migrates before its next run, with other names for agents; absent or null:
+   * it stays.
+   */
   readonly migration?: NextMigration | null;
-  /** The run of this number starts at the session's revision, though the session was to go over before it. */
+  /**
+   * Number of the run that starts at the session's revision, although the session was to migrate before it.
+   */
   readonly keepRevisionForRun?: number;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;
@@ -93,13 +100,13 @@ export interface Session extends TenantAddress {
   readonly model: string | null;
   /** `model` applies to `main` alone, or also to its children. */
   readonly modelScope: "main" | "tree";
-  /** The caller set it; it narrows the team's. */
+  /** Budget that the caller set, which narrows the team's. */
   readonly budget: SessionBudget | null;
   readonly funds: Funds;
   readonly outputSchema: Json | null;
-  /** The session is deleted after so many days at rest; absent or null: the team's setting applies. */
+  /** Days at rest after which the session is deleted; absent or null: the team's setting applies. */
   readonly retentionDays?: number | null;
-  /** Keys of commands older than this are forgotten; absent before the first key. */
+  /** Time before which keys of commands are forgotten; absent before the first key. */
   readonly keysSince?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -108,31 +115,31 @@ export interface Session extends TenantAddress {
   readonly nextRun: number;
   readonly nextInput: number;
   readonly nextBlob: number;
-  /** The next edit of a view has this number, from 1: it orders overlays and retirements. */
+  /** Number of the next edit of a view, from 1: it orders overlays and retirements. */
   readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
   /** Threads that wait for a slot, first come first. */
   readonly queue: readonly string[];
-  /** Called threads are counted by the run of `main` they belong to, while any of it is alive. */
+  /** Number of called threads of each run of `main`, while any thread of its tree is alive. */
   readonly trees: Readonly<Record<string, number>>;
   /** The numbers of the newest labels, by agent. */
   readonly labels: Readonly<Record<string, number>>;
-  /** Only open asks are here; resolved ones are rows. */
+  /** Open asks; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
   /** The task board. */
   readonly tasks: Tasks;
   /** Notices of the session that were given. */
   readonly said: readonly Notice[];
-  /** The workspace brought this project context at the first run; absent if there was none. */
+  /** Project context that the workspace brought at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
-  /** The tools of MCP servers as models are shown them; absent before the first list. */
+  /** Tools of MCP servers as models are shown them; absent before the first list. */
   readonly serverTools?: ServerTools;
-  /** How the session reaches its MCP servers; absent before it needs one. */
+  /** Connections of the session to its MCP servers; absent before it needs one. */
   readonly serverLinks?: ServerLinks;
   /** Rows that have to reach the tenant's object; absent or null if there are none. */
   readonly outbox?: Outbox | null;
-  /** The session's sandbox was requested at least once, or will be for the files of its creation. */
+  /** Whether the session's sandbox was requested at least once, or will be for the files of its creation. */
   readonly sandboxed: boolean;
   /** Files that came with the creation and are not in the workspace yet; absent or null if there are none. */
   readonly initialFiles?: readonly InitialFile[] | null;

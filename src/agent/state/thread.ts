@@ -28,7 +28,7 @@ export const emptyChat = {
   files: noFiles,
 } satisfies Partial<Thread>;
 
-/** A new thread has not begun any work. */
+/** Returns a thread that has not begun any work. */
 export const newThread = (
   id: string,
   agent: string,
@@ -48,7 +48,7 @@ export const newThread = (
   ...called,
 });
 
-/** A called thread is open while it works or has an end that its caller does not know yet. */
+/** Returns whether a called thread works or has an end that its caller does not know yet. */
 export const isChildOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
 
 /** Lists the children of a thread that have an end which it does not know yet. */
@@ -80,11 +80,11 @@ export interface Thread {
   readonly agent: string;
   /** Messages that are not retired, in the order of the view. */
   readonly chat: readonly Message[];
-  /** The chat has this many tokens as a model sees it. */
+  /** Tokens of the chat as a model sees it. */
   readonly tokens: number;
-  /** Edits took this many tokens out of the view since the last call. */
+  /** Tokens that edits took out of the view since the last call. */
   readonly removed: number;
-  /** Effects took these tools out of the last call. */
+  /** Tools that effects took out of the last call. */
   readonly lastHidden: readonly string[];
   /** The `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
@@ -98,7 +98,7 @@ export interface Thread {
   readonly previousNewest: string | null;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
-  /** The state of each effect is stored by its key. */
+  /** State of each effect by its key. */
   readonly effects: Readonly<Record<string, Json>>;
   /** The newest finished calls, oldest first. */
   readonly history: readonly CallRecord[];
@@ -108,9 +108,9 @@ export interface Thread {
     readonly input: number;
     readonly compaction: number | null;
   };
-  /** The state of each guard is stored by its kind. */
+  /** State of each guard by its kind. */
   readonly guards: Readonly<Record<string, Json>>;
-  /** Ended runs changed these files since the chat was cleared. */
+  /** Files that ended runs changed since the chat was cleared. */
   readonly files: RunCounters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
   /** Set for a called agent and null in `main`. */
@@ -123,8 +123,8 @@ export interface Thread {
     readonly wait: RetryWait | null;
   } | null;
   readonly lastRun: string | null;
-  /** That run ended so; absent before the first end. */
+  /** How the last run ended; absent before the first end. */
   readonly lastEnd?: Pick<RunEnding, "state" | "reason">;
-  /** A compaction was asked for that no run has done; the next one does it. Absent or null: none. */
+  /** Requested compaction that no run has done; the next one does it. Absent or null: none. */
   readonly compact?: Run["compact"];
 }

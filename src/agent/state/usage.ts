@@ -1,22 +1,24 @@
 import type { Usage } from "../../model/completer.ts";
 import type { Amounts } from "./budget.ts";
 
-/** What is spent is summed up here. */
+/** Sums up what is spent. */
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-/** The one sum of a run or a session, with everything below it. All are numbers, so that one sum is taken from another. */
+/**
+ * What a run or a session spent, with everything below it. All are numbers, so that sums can be subtracted.
+ */
 export interface Spending {
   readonly usage: Usage;
-  /** Attempts at model calls are counted, in all, those without a known price, and those of estimated usage. */
+  /** Numbers of attempts at model calls: all, those without a known price, and those of estimated usage. */
   readonly modelCalls: number;
   readonly unpriced: number;
   readonly estimated: number;
-  /** The cost of the priced ones is in 10⁻⁹ USD. */
+  /** Cost of the priced attempts in 10⁻⁹ USD. */
   readonly cost: number;
   /** The time of models in milliseconds. */
   readonly time: number;
-  /** Dispatched tool calls are counted. */
+  /** Number of dispatched tool calls. */
   readonly toolCalls: number;
 }
 
@@ -60,11 +62,11 @@ export const addSpending = (a: Spending, b: Partial<Spending>): Spending => comb
 /** Returns what was spent since an earlier sum. */
 export const spendingSince = (now: Spending, then: Spending): Spending => combineSpending(now, then, -1);
 
-/** The cost is unknown once a call had no price. */
+/** Returns the cost, which is unknown once a call had no price. */
 export const costOf = ({ cost, unpriced }: Pick<Spending, "cost" | "unpriced">): number | null =>
   unpriced > 0 ? null : cost;
 
-/** Budgets bound these amounts of a sum. */
+/** Returns the amounts of a sum that budgets bound. */
 export const amountsOf = ({ usage, cost, time, toolCalls }: Spending): Amounts => ({
   tokens: usage.total,
   cost,

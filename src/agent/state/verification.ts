@@ -1,4 +1,7 @@
-/** A command of the operator checks the workspace: after edits, and once before a run ends that used up its turns. */
+/**
+ * Check of the workspace by a command of the operator: after edits, and once before a run ends that used up
+ * its turns.
+ */
 
 /** What follows a check of edits: another turn, or the end that the check holds up. */
 export type AfterVerification = "turn" | "end_turn" | "terminal_tool";
@@ -6,7 +9,7 @@ export type AfterVerification = "turn" | "end_turn" | "terminal_tool";
 export type Verification =
   | {
       readonly of: "edits";
-      /** So many repair turns followed the edits. */
+      /** Number of repair turns that followed the edits. */
       readonly repairs: number;
       /** Null while the model repairs. */
       readonly next: AfterVerification | null;
@@ -16,16 +19,16 @@ export type Verification =
   /** The command could not be run, so edits of this run are not checked any more. */
   | { readonly of: "nothing" };
 
-/** The command is known and about to start, or runs already. */
+/** Command that is known and about to start, or runs already. */
 export interface CheckCommand {
   readonly text: string;
-  /** The sandbox starts it under this id at most once. */
+  /** Id under which the sandbox starts the command at most once. */
   readonly exec: string;
-  /** The memory of this sandbox instance knows the command if it has arrived. */
+  /** Sandbox instance whose memory knows the command if it has arrived. */
   readonly instance: string;
 }
 
-/** The first command checks edits or a breach; the broad one follows a first that passed. */
+/** Work of a check: the first command checks edits or a breach; the broad one follows a first that passed. */
 export interface VerificationWork {
   readonly kind: "verification";
   readonly what: "edits" | "broad" | "breach";

@@ -1,12 +1,18 @@
 import type { ChildWait } from "./child.ts";
 
-/** An attempt is made again, or a budget is read again that calls under way have reserved. */
+/**
+ * Wait until a time at which an attempt is made again, or a budget that calls under way have reserved is
+ * checked again.
+ */
 export interface RetryWait {
   readonly on: "retry" | "budget";
   readonly until: number;
 }
 
-/** An effect's answer is stored under `key`. `until` is null while the ask, which has a deadline of its own, is open. */
+/**
+ * Wait for the answer of a person, which is stored under `key`. `until` is null while the ask, which has a
+ * deadline of its own, is open.
+ */
 export interface AskWait {
   readonly on: "ask";
   readonly ask: string;
@@ -14,7 +20,10 @@ export interface AskWait {
   readonly until: number | null;
 }
 
-/** A call, an attempt, an effect or an announcement waits: `until` is when the clock ends that, or null if only others do. */
+/**
+ * What a call, an attempt, an effect or an announcement waits for: `until` is when the clock ends the wait,
+ * or null if only others do.
+ */
 export type Wait =
   | RetryWait
   | AskWait
@@ -29,7 +38,9 @@ export const pauseAfter = (failures: number, first: number, most = Number.POSITI
 
 export const isDue = (wait: Wait | null, now: number): boolean => wait?.until != null && wait.until <= now;
 
-/** The ask is still open; null if it is answered, or the wait is for something else. */
+/**
+ * Returns the wait for an ask that is still open; null if it is answered, or the wait is for something else.
+ */
 export const openAskOf = (wait: Wait | null): AskWait | null =>
   wait?.on === "ask" && wait.until === null ? wait : null;
 

@@ -60,7 +60,7 @@ const createTask = (
   );
 };
 
-/** The hint says what to do about dependencies that keep a task from being worked on. */
+/** Says what to do about dependencies that keep a task from being worked on. */
 const unblockHint = (tasks: Tasks, { id }: StoredTask, open: readonly string[]): string => {
   const without = `take it out of blocked_by by an update of ${id}`;
   const broken = open.flatMap((each): readonly string[] => {
@@ -92,7 +92,7 @@ const refuseAssignment = ({ id, status }: StoredTask): BoardOutcome =>
       : `${id} is ${status}, and that is final`,
   );
 
-/** Of two claims one wins; a repeated one changes nothing. */
+/** Claims a task: of two claims one wins; a repeated one changes nothing. */
 const claimTask = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutcome => {
   const { id, status, assignee } = task;
   if (status === "in_progress" && assignee === facts.thread) return { ok: true, tasks, id };
@@ -118,7 +118,9 @@ const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: B
   );
 };
 
-/** A task moves to another status if the table has that step. A task that nobody works on has no assignee. */
+/**
+ * Moves a task to another status if the table has that step. A task that no agent works on has no assignee.
+ */
 const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
   const allowed = successors[task.status];
   if (allowed.includes(status))
@@ -175,7 +177,7 @@ const applyTaskChange = (tasks: Tasks, change: TaskChange, facts: BoardFacts): B
   }
 };
 
-/** With `fail`, pending tasks fail with what they depend on, and so on down. */
+/** Fails pending tasks with what they depend on under the policy `fail`, and so on down. */
 const failDependents = (tasks: Tasks, now: number): Tasks => {
   const lost = Object.values(tasks).filter(
     ({ status, blocked_by }) => status === "pending" && blocked_by.some((id) => isBroken(tasks, id)),
@@ -192,7 +194,7 @@ export const changeBoard = (tasks: Tasks, change: TaskChange, facts: BoardFacts)
   return { ...outcome, tasks: failDependents(outcome.tasks, facts.now) };
 };
 
-/** The board is freed of everything that a thread still held. */
+/** Releases everything on the board that a thread still held. */
 export const releaseBoard = (tasks: Tasks, thread: string, now: number): Tasks => {
   const held = Object.values(tasks).filter(
     ({ status, assignee }) => status === "in_progress" && assignee === thread,

@@ -7,12 +7,15 @@ import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
 import { reportPersonsChanges } from "./initial-files.ts";
 
-/** A person's change of the workspace is stored before it is made, so that it is told even if its maker dies. */
+/**
+ * A person's change of the workspace is stored before it is made, so that it is reported even if its maker
+ * dies.
+ */
 
-/** What became of a change is found out from the sandbox after so many milliseconds. */
+/** Milliseconds after which the sandbox is asked for the outcome of a change. */
 const longestChangeMs = 300_000;
 
-/** A sandbox that does not answer is asked so often, over a quarter of an hour. */
+/** Number of times that a sandbox is asked which does not answer, over a quarter of an hour. */
 const mostTries = 10;
 
 const firstPause = 1_000;
@@ -27,16 +30,19 @@ const replaceChange = (draft: Draft, id: string, next: PendingFileChange | null)
     (draft.state.fileChanges ?? []).flatMap((each) => (each.id === id ? (next ?? []) : each)),
   );
 
-/** The change was not made and never will be. */
+/** Drops a change that was not made and never will be. */
 export const dropFileChange = (draft: Draft, id: string): void => replaceChange(draft, id, null);
 
-/** Whoever began the change was not sent on to make it: a request with its key goes on with it, and without one none can. */
+/**
+ * Abandons a change whose maker was not sent on to make it: a request with its key goes on with it; without a
+ * key none can.
+ */
 export const abandonFileChange = (draft: Draft, id: string): void => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
   if (change?.answerKey === null) dropFileChange(draft, id);
 };
 
-/** The intent is stored, and with it that the session has a workspace. */
+/** Stores the intent, and that the session has a workspace. */
 export const beginFileChange = (
   draft: Draft,
   change: Pick<PendingFileChange, "path" | "answerKey" | "fingerprint">,
@@ -49,7 +55,7 @@ export const beginFileChange = (
   return begun;
 };
 
-/** What a change's caller is told. */
+/** Answer to the caller of a change. */
 interface FileChangeAnswer {
   readonly status: 200 | 201;
   readonly json: string;
@@ -77,7 +83,10 @@ const answerRow = (
         },
       ];
 
-/** The change was made: it is told once, and the answer to its caller is returned; one that was made in part can be sent again under its key. */
+/**
+ * Reports a change that was made once and returns the answer to its caller; one that was made in part can be
+ * sent again under its key.
+ */
 export const settleFileChange = (
   draft: Draft,
   { id, path, fingerprint }: Pick<PendingFileChange, "id" | "path" | "fingerprint">,
@@ -94,13 +103,13 @@ export const settleFileChange = (
   return answer;
 };
 
-/** Whoever made the change does not know what became of it, so that the sandbox is asked now. */
+/** Marks a change whose outcome its maker does not know, so that the sandbox is asked now. */
 export const questionFileChange = (draft: Draft, id: string): void => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
   if (change !== undefined) replaceChange(draft, id, { ...change, until: draft.context.now });
 };
 
-/** The sandbox could not say what became of a change: it is asked again later unless `final`. */
+/** Postpones a change whose outcome the sandbox could not give: it is asked again later unless `final`. */
 export const postponeFileChange = (draft: Draft, id: string, final: boolean): void => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
   if (change === undefined) return;
@@ -114,11 +123,11 @@ export const postponeFileChange = (draft: Draft, id: string, final: boolean): vo
   emit(draft, "main", "error", { code: "sandbox_error", message, retryable: false });
 };
 
-/** The sandbox has to be asked about these changes. */
+/** Returns the changes whose outcome the sandbox has to be asked for. */
 export const dueFileChanges = ({ fileChanges }: Session, now: number): readonly PendingFileChange[] =>
   (fileChanges ?? []).filter(({ until }) => until <= now);
 
-/** The next change is asked about then; null if none will be. */
+/** Returns when the sandbox is asked about the next change; null if it never is. */
 export const fileChangesDueAt = ({ fileChanges }: Session, now: number): number | null => {
   const times = (fileChanges ?? []).flatMap(({ until }) => (until > now ? until : []));
   return times.length === 0 ? null : Math.min(...times);

@@ -11,10 +11,10 @@ export interface GraphTask {
   readonly message: string;
   readonly context: string;
   readonly depends_on: readonly string[];
-  /** If it fails, whatever depends on it is cancelled. */
+  /** Whether a failure cancels whatever depends on the task. */
   readonly blocking: boolean;
   readonly timeout_seconds?: number | undefined;
-  /** `{{id.output}}` in message and context stands for that task's output. */
+  /** Whether `{{id.output}}` in message and context stands for that task's output. */
   readonly interpolate: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface GraphNode {
   /** The thread that does the task, or did. */
   readonly child: string | null;
   readonly startedAt: number;
-  /** The time runs from its start to its end. */
+  /** Milliseconds from its start to its end. */
   readonly ms: number;
   /** Says why the task failed without a thread that could say so. */
   readonly reason: string | null;
@@ -34,11 +34,11 @@ export interface GraphRun {
   /** The thread that and call dispatched the graph. */
   readonly thread: string;
   readonly call: string;
-  /** Nobody waits for the graph, so that its report is a message. */
+  /** Whether no call waits for the graph, so that its report is a message. */
   readonly background: boolean;
-  /** Its threads count in the tree of this run of `main`. */
+  /** Run of `main` in whose tree the threads of the graph count. */
   readonly root: string;
-  /** Its caller was stopped: nothing more is started. */
+  /** Whether the caller was stopped: nothing more is started. */
   readonly stopped: boolean;
   readonly nodes: Readonly<Record<string, GraphNode>>;
   /** Progress that is unreported, and the time of the last progress report. */
@@ -71,7 +71,7 @@ export const findGraph = (
   return { run: run as unknown as GraphRun, tasks: tasks as unknown as readonly GraphTask[] };
 };
 
-/** The caller of a graph is stopped: what was not started never will be. */
+/** Stops a graph with its caller: what was not started never will be. */
 export const stopGraph = (draft: Draft, id: string): void => {
   const found = findGraph(draft, id);
   if (found !== null && !found.run.stopped) saveGraph(draft, { ...found.run, stopped: true });

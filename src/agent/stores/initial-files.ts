@@ -8,7 +8,10 @@ export const reportPersonsChanges = (draft: Draft, changes: readonly FileChange[
   for (const change of changes) emit(draft, "main", "file_change", { ...change, tool: null, message: null });
 };
 
-/** The files of the creation are in the workspace, apart from those that it refused; their stored copies go. */
+/**
+ * Records that the files of the creation are in the workspace, apart from those that it refused; removes
+ * their stored copies.
+ */
 export const settleInitialFiles = (
   draft: Draft,
   changes: readonly FileChange[],

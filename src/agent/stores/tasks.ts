@@ -15,9 +15,9 @@ import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/d
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import { changeBoard, releaseBoard, findChangedTasks } from "./board.ts";
 
-/** These transitions change what the threads of a session share. */
+/** Changes what the threads of a session share. */
 
-/** The author is the thread and call that make the change. */
+/** Thread and call that make the change. */
 interface Author {
   readonly thread: string;
   readonly call: string | null;
@@ -35,7 +35,7 @@ const refuseStoreChange = (code: ToolErrorCode, sentence: string): StoreResult =
 
 const acceptStoreChange = (value: Json): StoreResult => ({ ok: true, value });
 
-/** The other entries of a store are listed as this draft leaves them. */
+/** Lists the other entries of a store as this draft leaves them. */
 const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly EntryHead[] => {
   const heads = new Map(draft.context.entries.heads(store).map((head) => [head.key, head]));
   for (const change of draft.entries) {
@@ -49,7 +49,7 @@ const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly En
 
 const authorScope = ({ call }: Author): { readonly call?: string } => (call === null ? {} : { call });
 
-/** An entry is written and reported; the event's number becomes its revision. */
+/** Writes an entry and reports it; the event's number becomes its revision. */
 const writeStoreEntry = (
   draft: Draft,
   author: Author,
@@ -114,7 +114,7 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
 const changesOfBoard = (draft: Draft, before: Tasks, after: Tasks): ReturnType<typeof findChangedTasks> =>
   findChangedTasks(before, after, draft.context.storeRules.onDependencyFailure);
 
-/** Calls that watch a task run again in the same commit if the task differs from `before`. */
+/** Runs calls that watch a task again in the same commit if the task differs from `before`. */
 const wakeWatchers = (draft: Draft, before: Tasks): void => {
   const ids = new Set(changesOfBoard(draft, before, draft.state.tasks).map(({ id }) => id));
   for (const { run } of Object.values(draft.state.threads)) {
@@ -180,7 +180,10 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
   }
 };
 
-/** A savepoint marks the draft; the returned function undoes what changes of stores did: the session's own fields and rows. */
+/**
+ * Marks the draft; the returned function undoes what changes of stores did: the session's own fields and
+ * rows.
+ */
 const createSavepoint = (draft: Draft): (() => void) => {
   const state: object = { ...draft.state };
   const kinds = Object.values(draft)
@@ -194,7 +197,7 @@ const createSavepoint = (draft: Draft): (() => void) => {
   };
 };
 
-/** Changes of a tool are applied all together; the first that is refused undoes all and gives its error. */
+/** Applies the changes of a tool all together; the first that is refused undoes all and gives its error. */
 const applyStoreChanges = (
   draft: Draft,
   author: Author,
@@ -218,7 +221,7 @@ const applyStoreChanges = (
   return { ok: true, values };
 };
 
-/** The changes of an output are stored. Returns what the call's result then is. */
+/** Stores the changes of an output. Returns what the call's result then is. */
 export const storeOutput = (
   draft: Draft,
   author: Author,
@@ -233,7 +236,7 @@ export const storeOutput = (
   return { content: content === "" ? said : content, status, changed: true };
 };
 
-/** A running call waits for a task; one that ended meanwhile lets it go on at once. */
+/** Lets a running call wait for a task; if the task has ended meanwhile, the call goes on at once. */
 export const watchTask = (
   draft: Draft,
   threadId: string,
@@ -262,14 +265,17 @@ export const assignmentProblem = (
   return outcome.ok ? null : outcome;
 };
 
-/** A task moves from whoever has it to a called agent that is about to start. */
+/** Moves a task from its current assignee to a called agent that is about to start. */
 export const assignTask = (draft: Draft, by: string, id: string, assignee: string): void => {
   const { tasks } = draft.state;
   changeTask(draft, { thread: by, call: null }, ...assignmentOf(draft, by, id, assignee));
   wakeWatchers(draft, tasks);
 };
 
-/** A thread's task ended with it. Returns why the board refuses that; null if it is done or was already. */
+/**
+ * Settles a thread's task with the thread. Returns why the board refuses that; null if it is done or was
+ * already.
+ */
 export const settleTask = (draft: Draft, thread: string, id: string, status: TaskStatus): string | null => {
   const task = findTask(draft.state.tasks, id);
   if (task?.status === status) return null;
@@ -282,7 +288,7 @@ export const settleTask = (draft: Draft, thread: string, id: string, status: Tas
   return done.ok ? null : `${id} is not ${status}: ${done.sentence}`;
 };
 
-/** A thread has ended: what it still holds is free again. */
+/** Releases what an ended thread still holds. */
 export const releaseTasks = (draft: Draft, thread: string): void => {
   const before = draft.state.tasks;
   const tasks = releaseBoard(before, thread, draft.context.now);

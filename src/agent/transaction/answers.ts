@@ -1,13 +1,13 @@
 import type { Draft, StoredAnswer } from "./draft.ts";
 
-/** Answers to commands with keys are kept, so that a repeated command gets the answer of the first. */
+/** Keeps answers to commands with keys, so that a repeated command gets the answer of the first. */
 
 const dayMs = 86_400_000;
 
-/** An answer is kept for so many milliseconds. */
+/** Milliseconds for which an answer is kept. */
 export const answersKeptMs = 7 * dayMs;
 
-/** An answer is stored; expired ones are removed once a day, since finding them reads them all. */
+/** Stores an answer; removes expired ones once a day, since finding them reads them all. */
 export const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
   draft.answers.push(answer);
   const since = answer.at - answersKeptMs;

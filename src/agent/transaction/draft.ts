@@ -19,9 +19,9 @@ import type { Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
-/** Time, randomness and live text are handed to a transition so that it stays a pure function. */
+/** Time, randomness and live text, handed to a transition so that it stays a pure function. */
 export interface TransactionContext {
-  /** The time is in milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly now: number;
   /** The number of this isolate; work that an older one began is lost. */
   readonly epoch: number;
@@ -40,9 +40,9 @@ export interface TransactionContext {
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
-  /** Agents and rules are those of this revision. */
+  /** Revision of the agents and rules. */
   readonly revision: string;
-  /** The team's sessions go over to this revision before their next run; null: each keeps its own. */
+  /** Revision to which the team's sessions migrate before their next run; null: each keeps its own. */
   readonly follows: string | null;
   /** The known grants of the tenant's agents. */
   readonly grants: readonly Grant[];
@@ -64,7 +64,7 @@ export interface TransactionContext {
   readonly problemOf: (reason: EndReason, error: string | null) => RunProblem;
 }
 
-/** A stored blob is the full text from which a tool result was cut. */
+/** Full text from which a tool result was cut. */
 export interface StoredBlob {
   readonly id: string;
   readonly text: string;
@@ -115,7 +115,7 @@ export interface DraftSession extends Editable<Omit<Session, "threads">> {
 /** What one commit stores: transitions change `state` in place and push rows. Nothing else sees it before the commit. */
 export interface Draft {
   readonly state: DraftSession;
-  /** A crash would redo it without loss: it may wait for the next commit, unless there are rows to store. */
+  /** Whether the commit may wait for the next one if it has no rows: a crash would redo it without loss. */
   mayWait: boolean;
   readonly context: TransactionContext;
   readonly events: SessionEvent[];
@@ -161,7 +161,7 @@ const copySession = (session: Session): DraftSession => {
   return { ...session, threads };
 };
 
-/** The draft begins with copies of the session, its threads, their runs and calls, which are its entities. */
+/** Creates a draft with copies of the session, its threads, their runs and calls, which are its entities. */
 export const createDraft = (state: Session, context: TransactionContext): Draft => ({
   state: copySession(state),
   mayWait: false,
@@ -181,7 +181,7 @@ export const createDraft = (state: Session, context: TransactionContext): Draft 
   entries: [],
 });
 
-/** Several fields of an entity are set at once. */
+/** Sets several fields of an entity at once. */
 export const assign = <T extends object>(entity: T, change: Partial<T>): void => {
   Object.assign(entity, change);
 };
@@ -196,7 +196,7 @@ export const threadOf = (draft: Draft, id: string): DraftThread => {
 export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.context.agents(threadOf(draft, threadId));
 
-/** The number of threads of a run's tree is forgotten once none of it is alive. */
+/** Forgets the number of threads of a run's tree once none of it is alive. */
 export const pruneTree = ({ state }: Draft, root: string): void => {
   const { [root]: count, ...trees } = state.trees;
   if (count === undefined) return;
@@ -206,7 +206,7 @@ export const pruneTree = ({ state }: Draft, root: string): void => {
   if (!isAlive) state.trees = trees;
 };
 
-/** The session's `seq` is this number once the draft is stored. */
+/** Returns the session's `seq` once the draft is stored. */
 export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
 
 /** Returns the active run of a thread; transitions that need one are called only while there is one. */
@@ -235,7 +235,7 @@ export const takeEditNumber = (draft: Draft): number => {
   return edit;
 };
 
-/** The log keeps the states of effects that last beyond a run, since a rewind or a fork returns to them. */
+/** Logs the states of effects that last beyond a run: a rewind or a fork returns to them. */
 export const recordEffects = (
   draft: Draft,
   thread: string,
@@ -244,7 +244,7 @@ export const recordEffects = (
   draft.edits.push({ after: headAfter(draft), edit: draft.state.nextEdit - 1, effects: { thread, states } });
 };
 
-/** Messages leave the view by one edit, so that the view before it can be rebuilt. */
+/** Takes messages out of the view by one edit, so that the view before it can be rebuilt. */
 export const retireMessages = (
   draft: Draft,
   threadId: string,
@@ -257,7 +257,7 @@ export const retireMessages = (
   for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
 
-/** The text is stored for `recall` and its id is returned. */
+/** Stores a text for `recall` and returns its id. */
 export const keepForRecall = (draft: Draft, text: string): string => {
   const id = `b${draft.state.nextBlob}`;
   draft.state.nextBlob += 1;
@@ -269,11 +269,11 @@ interface EventScope {
   readonly call?: string;
   readonly item?: string;
   readonly attempt?: number;
-  /** By default it is the newest turn of the run. */
+  /** Turn of the event; by default the newest turn of the run. */
   readonly turn?: number;
 }
 
-/** Fields of an event are in output order and filled in one by one, since a dozen events are made each turn. */
+/** Fields of an event in output order, filled in one by one, since a dozen events are made each turn. */
 interface EventFields {
   readonly type: EventType;
   readonly thread: string;
@@ -293,14 +293,14 @@ const setEventFields = (
   { attempt, call, item, turn = run?.turn ?? 0 }: EventScope,
 ): void => {
   if (run !== null) event.run = run.id;
-  // What belongs to a plan stands before the first turn.
+  // Events of a plan belong before the first turn.
   if (turn > 0 || hasPlanned(run)) event.turn = turn;
   if (attempt !== undefined) event.attempt = attempt;
   if (call !== undefined) event.call = call;
   if (item !== undefined) event.item = item;
 };
 
-/** An event of a thread is added to the draft; run and turn come from its active run. */
+/** Adds an event of a thread to the draft; run and turn come from its active run. */
 export const emit = <T extends EventType>(
   draft: Draft,
   threadId: string,
@@ -318,14 +318,14 @@ export const emit = <T extends EventType>(
   draft.events.push(event as unknown as SessionEvent);
 };
 
-/** The author of a message supplies these fields. */
+/** Fields of a message that its author supplies. */
 export type NewMessage = Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">;
 
-/** The next message of a thread gets this id. */
+/** Returns the id of the next message of a thread. */
 export const nextMessageId = ({ id, nextPos }: Pick<Thread, "id" | "nextPos">): string =>
   `msg_${id}_${nextPos}`;
 
-/** A new message of a thread gets its number, time and token count; it is not in the chat yet. */
+/** Gives a new message of a thread its number, time and token count; the message is not in the chat yet. */
 export const createMessage = ({ context }: Draft, thread: Thread, message: NewMessage): Message => ({
   id: nextMessageId(thread),
   pos: thread.nextPos,
@@ -344,7 +344,7 @@ const putMessage = (draft: Draft, threadId: string, message: NewMessage): Messag
   return stored;
 };
 
-/** A message is appended to a thread's chat and reported by an event. */
+/** Appends a message to a thread's chat and reports it by an event. */
 export const appendMessage = (
   draft: Draft,
   threadId: string,
@@ -356,7 +356,7 @@ export const appendMessage = (
   return stored;
 };
 
-/** A result whose output `tool_call_end` has brought is appended: its event names the call and does not repeat it. */
+/** Appends a result whose output `tool_call_end` has brought: its event names only the call. */
 export const appendResult = (
   draft: Draft,
   threadId: string,
@@ -367,7 +367,7 @@ export const appendResult = (
   emit(draft, threadId, "message_added", { message: reportWithoutOutput(stored), final: false });
 };
 
-/** A note of the system is appended for the model. */
+/** Appends a note of the system for the model. */
 export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
   const parts = [{ type: "text", text: cleanText(text) }] as const;
   appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });

@@ -6,7 +6,7 @@ import type { Draft } from "./draft.ts";
 
 /** Entries of the shared stores are rows of their own beside the live state, read when they are needed. */
 
-/** The entry is read as this draft leaves it. */
+/** Reads an entry as this draft leaves it. */
 export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
   const written = draft.entries.findLast((each) => each.store === store && each.key === key);
   if (written === undefined) return draft.context.entries.entry(store, key);
@@ -14,7 +14,7 @@ export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnT
   return json === null ? null : { value: JSON.parse(json) as Json, revision };
 };
 
-/** An entry is written without an event; undefined removes it. */
+/** Writes an entry without an event; undefined removes it. */
 export const writeEntry = (
   draft: Draft,
   store: EntryStore,

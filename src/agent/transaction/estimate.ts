@@ -6,7 +6,7 @@ import type { Thread } from "../state/thread.ts";
 import { contextTokens } from "../state/usage.ts";
 import { declaresTools, planInstruction } from "./plan-request.ts";
 
-/** The tokens of a request are estimated here. */
+/** Estimates the tokens of a request. */
 
 /** Estimates the tokens of an agent's tools with these names. */
 export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =>
@@ -14,7 +14,10 @@ export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =
     ? 0
     : estimateRequest({ system: "", messages: [], tools: specs.filter(({ name }) => names.includes(name)) });
 
-/** The context of the last call shrinks by what has left since: messages by edits, tools since they were hidden. */
+/**
+ * Returns the context of the last call without what has left since: messages by edits, tools since they were
+ * hidden.
+ */
 export const remainingContextTokens = (
   agent: Agent,
   { lastUsage, removed, lastHidden }: Thread,
@@ -24,7 +27,7 @@ export const remainingContextTokens = (
   return contextTokens(lastUsage) - removed - toolTokens(agent, fresh);
 };
 
-/** A request is estimated from stored figures: system prompt, declared tools and chat. */
+/** Estimates a request from stored figures: system prompt, declared tools and chat. */
 export const requestTokens = (
   agent: Agent,
   { tokens, depth, chat }: Thread,
@@ -36,7 +39,7 @@ export const requestTokens = (
   return plain + planInstruction.tokens - toolTokens(agent, left);
 };
 
-/** The request has so many messages and declares so many tools. */
+/** Returns the number of messages of the request and of the tools that it declares. */
 export const requestSizes = (
   { specs }: Agent,
   { chat }: Thread,
@@ -48,6 +51,6 @@ export const requestSizes = (
   return { messages: length + 1, tools: declaresTools(chat) ? specs.length : 0 };
 };
 
-/** The last call of a thread used this share of the window; 0 for an unknown window. */
+/** Returns the share of the window that the last call of a thread used; 0 for an unknown window. */
 export const utilizationOf = (thread: Thread, window: number): number =>
   window > 0 ? contextTokens(thread.lastUsage) / window : 0;

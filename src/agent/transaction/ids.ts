@@ -1,8 +1,8 @@
 import { hashName } from "../../sandbox/id.ts";
 
-/** Called threads get their names here. */
+/** Makes the names of called threads. */
 
-/** A start that is repeated gives the same child id. */
+/** Returns the id of a child; a start that is repeated gives the same one. */
 export const childId = (parent: string, run: string, call: string, index: string): string =>
   `t_${hashName(parent, run, call, index).slice(0, 26)}`;
 
@@ -13,9 +13,11 @@ const slugOf = (task: string): string => {
   return [...word].slice(0, longestSlug).join("");
 };
 
-/** The label `<agent>-<slug>-<n>` is for people and never in a prompt. */
+/** Returns the label `<agent>-<slug>-<n>`, which is for people and never in a prompt. */
 export const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
 
-/** Loop detectors compare a text without ids of threads and `recall` texts, since these differ each time. */
+/**
+ * Removes ids of threads and `recall` texts, which differ each time, from a text that loop detectors compare.
+ */
 export const stripIds = (text: string): string =>
   text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

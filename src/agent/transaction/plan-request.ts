@@ -20,6 +20,9 @@ export const planInstruction: Message = renderMessage({
   tokens: estimateText(text),
 });
 
-/** Providers take calls in a history only with their tools. */
+/**
+ * Returns whether a request for a plan declares tools: providers take calls in a history only with their
+ * tools.
+ */
 export const declaresTools = (chat: readonly Message[]): boolean =>
   chat.some((message) => callsOf(message).length > 0);

@@ -8,7 +8,7 @@ import type { Run } from "../state/run.ts";
 import type { Draft } from "./draft.ts";
 import { agentOf, threadOf } from "./draft.ts";
 
-/** Finds the model target of a thread's call, even after a model change; undefined if it is gone. */
+/** Finds the model target of a thread's call, even after a model change; undefined if it no longer exists. */
 export const findTarget = (
   draft: Draft,
   threadId: string,
@@ -26,7 +26,7 @@ export type ThinkingPhase = Extract<Phase, { at: "thinking" }>;
 
 export type WaitingPhase = Extract<Phase, { at: "waiting" }>;
 
-/** A turn that begins now uses this fallback chain. */
+/** Returns the fallback chain of a turn that begins now. */
 export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
   const { health, now } = draft.context;
   const { targets } = agentOf(draft, threadId);
@@ -41,7 +41,7 @@ const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boo
   list.length === targets.length &&
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);
 
-/** The next attempt of a turn goes on with the chain of its wait, and has its ticket. */
+/** Returns the chain and the ticket of a turn's next attempt, from its wait. */
 export const nextAttempt = (
   draft: Draft,
   threadId: string,

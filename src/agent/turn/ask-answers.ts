@@ -21,15 +21,15 @@ import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 
-/** These transitions handle asks, which only people, clients or callers can answer. */
+/** Handles asks, which only people, clients or callers can answer. */
 
-/** Nobody is asked while so many asks are open: the call has an error result. */
+/** Gives a call an error result, since too many asks are open to ask another. */
 const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
-  const sentence = `${mostOpenAsks} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
+  const sentence = `${mostOpenAsks} asks of this session are open, so this one was not sent. Go on without it, or wait for answers.`;
   refuseCall(draft, threadId, call, "limit", sentence);
 };
 
-/** A call is parked on an ask; without an interactive person its default applies at once. */
+/** Parks a call on an ask; without an interactive person its default applies at once. */
 export const parkCallOnAsk = (
   draft: Draft,
   threadId: string,
@@ -45,7 +45,7 @@ export const parkCallOnAsk = (
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
-/** A call asks a person and runs again with the answer, which then stands in its memo. */
+/** Parks a call that asks a person and runs again with the answer, which then stands in its memo. */
 export const parkCallOnAnswer = (
   draft: Draft,
   threadId: string,
@@ -64,7 +64,10 @@ export const parkCallOnAnswer = (
   );
 };
 
-/** The call that asked runs again; null means that nobody answered. False if the call takes an answer as its result. */
+/**
+ * Runs the call that asked again; null means that there is no answer. False if the call takes an answer as
+ * its result.
+ */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call?.resumes !== true || openAskOf(call.wait)?.ask !== ask.id) return false;
@@ -79,7 +82,7 @@ const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]
   return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
-/** An effect's question is put to a person, and its effect waits. */
+/** Puts an effect's question to a person and lets the effect wait. */
 export const askForEffect = (
   draft: Draft,
   threadId: string,
@@ -91,7 +94,7 @@ export const askForEffect = (
   pauseForAnswer(draft, threadId, { key, fallback, timeoutMs }, "question", { question });
 };
 
-/** An effect's question has its answer, or its default: the effect goes on. */
+/** Gives an effect's question its answer, or its default: the effect goes on. */
 const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): boolean => {
   const wait = preparingPhaseOf(threadOf(draft, ask.thread).run)?.wait;
   if (wait?.on !== "ask" || wait.ask !== ask.id) return false;
@@ -100,7 +103,9 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   return true;
 };
 
-/** The outcome of a call that ran before and may have acted stays unknown, whoever forbids to repeat it. */
+/**
+ * Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted.
+ */
 export const outcomeOf = (
   { attempts, plan }: Call,
   status: ResultStatus,
@@ -128,7 +133,7 @@ const askedCall = { status: "planned", wait: null } as const;
 
 const approvedCall = { ...askedCall, approved: true } as const;
 
-/** The run and what is below it no longer wait for the limit: they go on or end. */
+/** Ends the wait for a limit: the run and what is below it go on or end. */
 const closeRaise = (draft: Draft, { thread }: Ask): void => {
   if (threadOf(draft, thread).run !== null) changeRunBudget(draft, thread, { ask: null });
 };
@@ -139,7 +144,7 @@ const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thre
   kind: limitKindOf(budget?.kind),
 });
 
-/** The call is judged again by the newest rules and grants, on the arguments as they would run. */
+/** Judges the call again by the newest rules and grants, on the arguments as they would run. */
 export const rejudgeCall = (
   draft: Draft,
   threadId: string,
@@ -150,7 +155,7 @@ export const rejudgeCall = (
   return agentOf(draft, threadId).judge(call, grantsOf(draft), placeOf(draft.state, threadId));
 };
 
-/** A waiting call is judged again when it may start: grants or rules may have changed meanwhile. */
+/** Judges a waiting call again when it may start: grants or rules may have changed meanwhile. */
 export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
   const { plan: before } = call;
   if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
@@ -165,8 +170,9 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
 };
 
 /**
- * A deny that came in the meantime beats an approval, and paths that rules now close to the call stay closed.
- * A call whose agent the deployment lacks waits for it: nothing else forbids it.
+ * Approves a call. A deny that came in the meantime beats an approval, and paths that rules now close to the
+ * call stay closed. A call whose agent the deployment lacks waits for the agent: nothing else forbids the
+ * call.
  */
 export const approveCall = (draft: Draft, { thread }: Ask, call: Call): AnswerAction => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
@@ -180,7 +186,7 @@ export const approveCall = (draft: Draft, { thread }: Ask, call: Call): AnswerAc
   return { do: "start", changed: closed === undefined ? {} : { plan: { ...call.plan, closed } } };
 };
 
-/** A started call goes on with other arguments, which nobody has permitted yet. */
+/** Lets a started call go on with other arguments, which are not permitted yet. */
 export const changeCall = (
   draft: Draft,
   threadId: string,
@@ -192,7 +198,7 @@ export const changeCall = (
   assign(callOf(draft, threadId, call.call.id), { status: "planned", approved: false, moved, plan, memo });
 };
 
-/** Nobody raised the limit: the run stops. */
+/** Stops the run, since its limit was not raised. */
 const refuseRaise = (draft: Draft, ask: Ask): Json => {
   closeRaise(draft, ask);
   const { kind, limit = 0 } = ask.budget ?? {};
@@ -205,7 +211,7 @@ const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
   const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
   return onTimeout === "approve" && call !== null
     ? approveCall(draft, ask, call)
-    : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
+    : { do: "settle", status: "denied", text: "denied: this call was not approved in time." };
 };
 
 /** Returns whether the run waits for this answer about its plan. */
@@ -219,14 +225,14 @@ const denyPlan = (draft: Draft, { thread }: Ask): Json => {
   return "deny";
 };
 
-/** An approval that nobody gives follows its rule. */
+/** Applies the default of an approval that was not given, by its rule. */
 const applyApprovalDefault = (draft: Draft, ask: Ask): Json => {
   const effect = approvalDefaultOf(draft, ask);
   applyAnswer(draft, ask, effect);
   return effect.do === "start" ? "approve" : "deny";
 };
 
-/** A question that nobody answers follows the agent's settings. */
+/** Applies the default of an unanswered question, by the agent's settings. */
 const applyQuestionDefault = (draft: Draft, ask: Ask): Json => {
   const rule = agentOf(draft, ask.thread).asks.onTimeout;
   if (rule === "fail") {
@@ -242,7 +248,7 @@ const applyQuestionDefault = (draft: Draft, ask: Ask): Json => {
   return rule === "continue" ? "continue" : { answer: rule.answer };
 };
 
-/** An ask's call gets this when nobody answers. */
+/** Applies an ask's default, which its call gets without an answer. */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
   if (ask.kind === "budget") return refuseRaise(draft, ask);
   if (isPlanAsk(draft, ask)) return denyPlan(draft, ask);
@@ -254,7 +260,7 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
   return "error";
 };
 
-/** An open ask has expired. */
+/** Closes an open ask that has expired. */
 export const expireAsk = (draft: Draft, ask: Ask): void => {
   closeAsk(draft, ask, "expired", { decision: "expired", by: "clock" });
   const at = draft.events.length;
@@ -264,7 +270,7 @@ export const expireAsk = (draft: Draft, ask: Ask): void => {
   draft.events.push(...later);
 };
 
-/** A checked answer gives the call a result or lets it start. */
+/** What a checked answer does: it gives the call a result or lets it start. */
 export type AnswerAction =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
@@ -294,16 +300,19 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   }
 };
 
-/** Who answered an ask, what, and how far it reaches; `body` is kept to tell a repeat from a second answer. */
+/**
+ * Who answered an ask, what, and how far it reaches; `body` is kept to distinguish a repeat from a second
+ * answer.
+ */
 interface AskAnswer extends NonNullable<Ask["resolution"]> {
   readonly decision: AskDecision;
 }
 
-/** The first valid answer closes an open ask. */
+/** Closes an open ask with its first valid answer. */
 export const answerAsk = (draft: Draft, ask: Ask, answer: AskAnswer, effect: AnswerAction): void => {
   closeAsk(draft, ask, "resolved", answer);
-  const { body: _, ...told } = answer;
-  const data = { ask: ask.id, ...told, edited: answer.decision === "edit" };
+  const { body: _, ...shown } = answer;
+  const data = { ask: ask.id, ...shown, edited: answer.decision === "edit" };
   emit(draft, ask.thread, "ask_resolved", data, askScopeOf(ask));
   applyAnswer(draft, ask, effect);
 };

@@ -23,7 +23,7 @@ import { handleReachedLimit } from "./reached-limits.ts";
 
 /** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */
 
-/** The intent to ask the model is stored with its cost before anything leaves; without budget the run waits. */
+/** Stores the intent to ask the model with its cost before anything is sent; without budget the run waits. */
 export const startAttempt = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
@@ -46,7 +46,7 @@ export const startAttempt = (draft: Draft, threadId: string): void => {
   run.phase = { at: "thinking", epoch, chain, call, items: [], from };
 };
 
-/** A reply opens these items in order while it streams. */
+/** Item that a reply opens, in order, while it streams. */
 export interface OpenedItem {
   readonly id: string;
   readonly kind: "text" | "reasoning" | "tool_input";
@@ -57,7 +57,7 @@ export interface OpenedItem {
 export const itemId = (run: Run, attempt: number, index: number): string =>
   `${attemptId(run, attempt)}.${index}`;
 
-/** The stream shows something new of the current attempt. */
+/** Opens items of the current attempt that the stream newly shows. */
 export const openItems = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at !== "thinking") return;
@@ -86,7 +86,10 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/** If the failed attempt left, `sent` holds what it saw. Returns whether its model target was given up. */
+/**
+ * Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given
+ * up.
+ */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -107,7 +110,9 @@ export const failAttempt = (
   return after.exhausted;
 };
 
-/** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
+/**
+ * Compacts the chat after a request that was too long, to ask again; false if that was tried often enough.
+ */
 export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
@@ -117,7 +122,7 @@ export const compactOverflow = (draft: Draft, threadId: string, attempt: number)
   return true;
 };
 
-/** Another attempt follows: later with the same model target, or at once with the next. */
+/** Makes another attempt: later with the same model target, or at once with the next. */
 const retryAttempt = (
   draft: Draft,
   threadId: string,
@@ -147,13 +152,16 @@ const giveUpRun = (
   run.ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error };
 };
 
-/** After so many failures in a row to get an answer from the team, a run is given up. */
+/** Number of failures in a row to get an answer from the team after which a run is given up. */
 const mostUnanswered = 10;
 
-/** An attempt waits this long for what calls of its session have reserved. */
+/** Milliseconds that an attempt waits for what calls of its session have reserved. */
 const sharePause = 5_000;
 
-/** The tenant's day does not cover the unsent attempt: it waits for other calls or an answer, or its run ends. */
+/**
+ * Handles an unsent attempt that the tenant's day does not cover: it waits for other calls or an answer, or
+ * its run ends.
+ */
 export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: LeaseRefusal): void => {
   const run = runOf(draft, threadId);
   if (typeof how !== "string") {

@@ -18,8 +18,8 @@ import { judgeAtTurn, parkCallOnAsk, outcomeOf } from "./ask-answers.ts";
 import { handleReachedLimit } from "./reached-limits.ts";
 
 /**
- * Planned calls start: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
- * what a call asks of the session itself.
+ * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request`
+ * carries out what a call asks of the session itself.
  */
 export const startCalls = (
   draft: Draft,
@@ -88,8 +88,9 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
 const mostRefusals = 2;
 
 /**
- * The budget of calls is used up, which forbids calls but not answers: a person is asked for more while the call
- * waits; otherwise it is answered without a run, and the run ends if the model insists in a further turn.
+ * Handles a used-up budget of calls, which forbids calls but not answers: a person is asked for more while
+ * the call waits; otherwise it is answered without a run, and the run ends if the model insists in a further
+ * turn.
  */
 const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: ReachedLimit): void => {
   if (reached.ask) {
@@ -118,7 +119,7 @@ const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
   emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
 };
 
-/** A call counts for its run and every run above it. */
+/** Counts a call for its run and every run above it. */
 const countCall = (draft: Draft, threadId: string, tool: string): void => {
   runOf(draft, threadId).counters.toolRan = true;
   for (const { id } of lineageOf(draft.state, threadId)) {

@@ -21,7 +21,9 @@ import { handleReachedLimit } from "./reached-limits.ts";
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
 
-/** The intent to make the call is stored with its cost before anything leaves; without budget the effect waits. */
+/**
+ * Stores the intent to make the call with its cost before anything is sent; without budget the effect waits.
+ */
 export const startEffectCall = (
   draft: Draft,
   threadId: string,
@@ -43,26 +45,26 @@ export const startEffectCall = (
   runOf(draft, threadId).phase = { ...phase, call, ticket: null };
 };
 
-/** A call waits this long for others of the tree before it checks the budget again. */
+/** Milliseconds that a call waits for others of the tree before it checks the budget again. */
 const budgetPause = 5_000;
 
 type Unpaid = Exclude<LeaseRefusal, "unreachable">;
 
-/** No budget allows the call: it waits for others of the tree, or its run asks for more or ends. */
+/** Pauses a call that no budget allows: it waits for others of the tree, or its run asks for more or ends. */
 const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid): void => {
   const until = draft.context.now + (why === "wait" ? budgetPause : 0);
   pauseStep(draft, threadId, { on: "budget", until });
   if (why !== "wait") handleReachedLimit(draft, why);
 };
 
-/** A call under way, its target, and the key under which its outcome is kept. */
+/** Call under way, its target, and the key under which its outcome is kept. */
 export interface EffectTry {
   readonly key: string;
   readonly target: ModelTarget;
   readonly call: ModelCall;
 }
 
-/** The tenant's day does not cover the unsent call. */
+/** Handles an unsent call that the tenant's day does not cover. */
 export const handleUncoveredEffectCall = (
   draft: Draft,
   threadId: string,
@@ -84,7 +86,7 @@ interface TryFailure extends Pick<ModelFailure, "retryable" | "retryAfterMs"> {
   readonly error: string;
 }
 
-/** Says when a call that got no usable reply is made again; null if it is given up. */
+/** Returns when a call that got no usable reply is made again; null if it is given up. */
 const retryTime = (
   draft: Draft,
   { target, call: { attempt } }: EffectTry,
@@ -95,7 +97,10 @@ const retryTime = (
   return failed ? null : draft.context.now + wait;
 };
 
-/** The call got no usable reply: its effect runs again later, or learns that it failed. Returns whether it failed. */
+/**
+ * Handles a call that got no usable reply: its effect runs again later, or learns that it failed. Returns
+ * whether it failed.
+ */
 const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failure: TryFailure): boolean => {
   const { attempt } = each.call;
   const until = retryTime(draft, each, failure);
@@ -117,7 +122,7 @@ export const failEffectCall = (
   return retryEffectCall(draft, threadId, each, why);
 };
 
-/** A reply is kept, unless its effect refuses it with a reason: then it counts as a failed attempt. */
+/** Keeps a reply, unless its effect refuses it with a reason: then it counts as a failed attempt. */
 export const storeEffectReply = (
   draft: Draft,
   threadId: string,

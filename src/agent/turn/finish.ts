@@ -20,7 +20,7 @@ import { compactOverflow } from "./attempts.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
 
-/** The way a reply ended decides what follows. */
+/** Decides what follows from the way a reply ended. */
 
 const mostInARow = 3;
 
@@ -35,7 +35,10 @@ const failRun = (
   runOf(draft, threadId).ending = { state: "failed", reason, error };
 };
 
-/** The run ends if guardrails accept its answer, unless somebody steered or an effect or a budget decides otherwise. */
+/**
+ * Ends the run if guardrails accept its answer, unless a person steered or an effect or a budget decides
+ * otherwise.
+ */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   if (deferToVerification(draft, threadId, reason)) return closeTurn(draft, threadId);
   const end = guardAnswer(draft, threadId, reason);
@@ -60,7 +63,7 @@ export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" |
   run.endAfterChildren = reason;
 };
 
-/** A called agent ends only after its own children, whose results it gets first. */
+/** Returns whether a called agent must wait for its own children, whose results it gets before it ends. */
 const mustAwaitChildren = (draft: Draft, threadId: string): boolean =>
   threadOf(draft, threadId).depth > 0 && openChildren(draft.state, threadId).length > 0;
 
@@ -70,7 +73,6 @@ const requestAnotherTurn = (draft: Draft, threadId: string, text: string): void 
   runOf(draft, threadId).phase = { at: "ready" };
 };
 
-/** The model is told what to mend in a repair turn. */
 const requestRepair = (draft: Draft, threadId: string, text: string): void => {
   requestAnotherTurn(draft, threadId, text);
   startRepair(draft, threadId);
@@ -154,7 +156,7 @@ export const findOutputProblems = (draft: Draft, threadId: string): readonly str
   return agentOf(draft, threadId).checkOutput(text, run.outputSchema);
 };
 
-/** A final text is checked against the run's schema; a violation gets an uncounted repair turn. */
+/** Checks a final text against the run's schema; a violation gets an uncounted repair turn. */
 const checkFinalText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const problems = findOutputProblems(draft, threadId);
@@ -174,7 +176,7 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
   );
 };
 
-/** A call is planned by what it may do; a tool that an effect took out of the turn is refused. */
+/** Plans a call by what it may do; a tool that an effect took out of the turn is refused. */
 const planCall = (
   agent: Agent,
   call: ToolCallPart,
@@ -235,7 +237,7 @@ const createRefusalHandler =
     failRun(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
-/** The context is full: the chat is compacted and the same turn goes on, unless that was tried often enough. */
+/** Compacts a full context, after which the same turn goes on, unless that was tried often enough. */
 const handleOverflow: FinishHandler = (draft, threadId, { calls, visible, attempt }) => {
   if (calls.length > 0 && answerCutCalls(draft, threadId, calls)) return;
   if (calls.length === 0 && visible)
@@ -250,14 +252,14 @@ const handleOverflow: FinishHandler = (draft, threadId, { calls, visible, attemp
     failRun(draft, threadId, "context_length_exceeded", "the model's context window is full");
 };
 
-/** The reply was cut off by a limit, so nothing of it may be taken for whole. */
+/** Handles a reply that was cut off by a limit, so that no part of it counts as complete. */
 const handleCutReply: FinishHandler = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) handleCutCalls(draft, threadId, calls);
   else if (!visible) handleEmptyReply(draft, threadId);
   else handleCutText(draft, threadId);
 };
 
-/** The provider paused the reply: it is called again with what it said, as it stands. */
+/** Continues a reply that the provider paused: the model is called again with what it said, as it stands. */
 const handlePausedReply: FinishHandler = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) handleCutCalls(draft, threadId, calls);
   else if (visible) requestAnotherTurn(draft, threadId, "Continue.");
@@ -270,11 +272,11 @@ const handleWholeReply: FinishHandler = (draft, threadId, { calls, visible }) =>
   else checkFinalText(draft, threadId);
 };
 
-/** The reply ended early and is continued: its texts are pieces of one answer. */
+/** Returns whether a reply ended early and is continued: its texts are pieces of one answer. */
 export const isCutReply = (finish: Completion["finish"]): boolean =>
   finish === "length" || finish === "paused" || finish === "context_full";
 
-/** Each handler carries out what follows a reply that ended in its way. */
+/** Handlers that carry out what follows a reply, by the way it ended. */
 export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
   stop: handleWholeReply,
   tool_calls: handleWholeReply,
@@ -285,7 +287,7 @@ export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
   context_full: handleOverflow,
 };
 
-/** Each call of a reply that is not continued gets a result without having run. */
+/** Gives each call of a reply that is not continued a result without having run. */
 const appendTruncatedResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
   appendUnrun(draft, threadId, calls, () => "the reply was not completed; this did not run.");
 };

@@ -20,11 +20,11 @@ import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, callOf } from "../transaction/draft.ts";
 
-/** Guards run in the commit that stores a reply, before any of its calls starts. */
+/** Runs guards in the commit that stores a reply, before any of its calls starts. */
 
 type GuardRefusal = Extract<GuardVerdict, { do: "veto" | "stop" }>;
 
-/** Guards may add these remarks to a call that may run. */
+/** Remarks that guards add to a call that may run. */
 interface Remarks {
   readonly notes: readonly string[];
   readonly until: number;
@@ -81,7 +81,9 @@ const verdictOf = (
   return putGuardState(draft, threadId, bound, verdict.state) ? verdict : null;
 };
 
-/** All calls of the reply are denied, with `now` at once; their record numbers are freed, so the history has no gap. */
+/**
+ * Denies all calls of the reply, with `now` at once; frees their record numbers, so the history has no gap.
+ */
 const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
@@ -110,7 +112,10 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
   if (refusal?.do === "stop") stopRunByGuard(draft, threadId, refusal);
 };
 
-/** The call waits until the time that the guards ask for, which a row stores instead of a timer. */
+/**
+ * Adds the notes, and lets the call wait until the time that the guards ask for, which a row stores instead
+ * of a timer.
+ */
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
   if (until > draft.context.now && call.plan.refusal === undefined)
@@ -134,11 +139,11 @@ const collectRemarks = (given: readonly GivenVerdict[]): Remarks => ({
 
 interface Judgement {
   readonly remarks: Remarks;
-  /** If null, the call may run. */
+  /** Refusal that ends the judging; null if the call may run. */
   readonly end: ReplyRefusal | null;
 }
 
-/** All guards judge one call. */
+/** Judges one call by all guards. */
 const judgeCall = (
   draft: Draft,
   threadId: string,
@@ -159,7 +164,7 @@ const judgeCall = (
   return { remarks: collectRemarks(given), end };
 };
 
-/** The planned calls of a reply are judged in order before any starts. A veto keeps the warnings. */
+/** Judges the planned calls of a reply in order before any starts. A veto keeps the warnings. */
 export const judgeCalls = (draft: Draft, threadId: string): void => {
   if (agentOf(draft, threadId).guards.length === 0) return;
   const planned = callsOfRun(runOf(draft, threadId));

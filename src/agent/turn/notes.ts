@@ -5,7 +5,7 @@ import { agentOf, appendNote, emit, nextMessageId, runOf, threadOf } from "../tr
 
 /** This file adds the notes of the runtime between turns. */
 
-/** One note in a run says that its turns run out, before the first turn from `warn_iterations` on. */
+/** Adds one note in a run that its turns run out, before the first turn from `warn_iterations` on. */
 export const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { turn } = run;
@@ -19,11 +19,16 @@ export const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   run.said = [...run.said, "turns_run_out"];
 };
 
-/** The share of the limit is rounded, so that 0.07 of 100 is 7 and not the 8 that binary fractions make of it. */
+/**
+ * Returns the turn of a checkpoint, rounded so that 0.07 of 100 is 7 and not the 8 that binary fractions make
+ * of it.
+ */
 const turnOfCheckpoint = (fraction: number, limit: number): number =>
   Math.max(1, Math.ceil(Math.round(fraction * limit * 1e9) / 1e9));
 
-/** Every checkpoint that the next turn reaches is given, once in a run; a run without a limit of turns has none. */
+/**
+ * Adds every checkpoint that the next turn reaches, once in a run; a run without a limit of turns has none.
+ */
 export const appendCheckpoints = (draft: Draft, threadId: string): void => {
   const { checkpoints, limits } = agentOf(draft, threadId);
   if (checkpoints.length === 0) return;
@@ -53,14 +58,14 @@ const reflectionText = [
   "3. What will you do differently?",
 ].join("\n");
 
-/** A command that ended by itself failed at nothing: its exit code is its result. */
+/** Returns whether a call failed; a command that ended by itself did not: its exit code is its result. */
 const isFailed = ({ outcome }: Call): boolean =>
   outcome?.result.status === "error" && outcome.result.exit_code === undefined;
 
 const isClean = ({ outcome }: Call): boolean =>
   outcome?.result.status === "ok" || outcome?.result.exit_code !== undefined;
 
-/** A note behind the results of a reply asks about its failed calls, three times in a row at most. */
+/** Asks about the failed calls of a reply in a note after its results, three times in a row at most. */
 export const reflectOnErrors = (draft: Draft, threadId: string, calls: readonly Call[]): void => {
   if (!agentOf(draft, threadId).reflectOnError) return;
   const { counters, cancel, stop } = runOf(draft, threadId);
@@ -71,7 +76,7 @@ export const reflectOnErrors = (draft: Draft, threadId: string, calls: readonly 
   appendNote(draft, threadId, reflectionText, "reflect_on_error");
 };
 
-/** The agent of `main` is told once which files of the session's creation are not in the workspace. */
+/** Tells the agent of `main` once which files of the session's creation are not in the workspace. */
 export const appendLostFiles = (draft: Draft, threadId: string): void => {
   const { lostFiles } = draft.state;
   if (lostFiles == null || threadId !== "main") return;

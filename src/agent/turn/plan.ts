@@ -9,16 +9,19 @@ import { expireAsk } from "./ask-answers.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
 
-/** The reply of a model that was asked for a plan is no turn: it is kept as the plan, or dropped. */
+/** Keeps or drops the reply of a model that was asked for a plan, which is no turn. */
 
-/** The rule that a person sees beside a plan. */
+/** Rule that a person sees beside a plan. */
 const planRule = "plan_before_execute";
 
 const mostDiscarded = 1;
 
-const noPlanText = "two replies held no plan that a person could approve";
+const noPlanText = "two replies contained no plan to approve";
 
-/** An empty or cut plan is made once more; if that is no better, the run goes on without, unless a person decides. */
+/**
+ * Drops an empty or cut plan, which is made once more; if that is no better, the run goes on without, unless
+ * a person decides.
+ */
 const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
   const { plan } = runOf(draft, threadId);
   if (plan === undefined) return;
@@ -35,7 +38,10 @@ const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
 const isApprovedByPerson = (draft: Draft, threadId: string): boolean =>
   agentOf(draft, threadId).planBeforeExecute === "approve";
 
-/** The run waits until a person decides on the plan; without an interactive person the default holds at once. */
+/**
+ * Lets the run wait until a person decides on the plan; without an interactive person the default holds at
+ * once.
+ */
 const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).approvalTimeout(planRule);
   const approval = { tool: "plan", input: { plan }, rule: planRule };
@@ -45,7 +51,10 @@ const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
-/** A run that ends, or that somebody steers, asks nobody about its plan: the latter makes another one. */
+/**
+ * Returns whether a person is asked about the plan: not for a run that ends, or that a person steers and that
+ * makes another plan.
+ */
 const isApprovalNeeded = (draft: Draft, threadId: string): boolean => {
   const { cancel, stop } = runOf(draft, threadId);
   return cancel === null && stop === null && !isSteeredByPerson(threadOf(draft, threadId));
@@ -63,7 +72,7 @@ const keepPlan = (draft: Draft, threadId: string, parts: readonly Part[]): void 
   else if (!approves) changePlan(draft, threadId, { stage: { at: "approved", text: null } });
 };
 
-/** Calls in the reply are dropped: nothing of a plan is executed. */
+/** Applies a reply with a plan. Calls in the reply are dropped: nothing of a plan is executed. */
 export const applyPlanReply = (
   draft: Draft,
   threadId: string,

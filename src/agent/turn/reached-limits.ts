@@ -9,7 +9,7 @@ import { expireAsk } from "./ask-answers.ts";
 
 /** When a limit is reached, a person is asked for a higher one, or the run stops. */
 
-/** A held run gives its ticket back and asks for another when it goes on. */
+/** Returns the tickets of a held run, which requests others when it goes on. */
 const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
@@ -19,7 +19,10 @@ const releaseTickets = (draft: Draft, thread: string): void => {
   }
 };
 
-/** The run of the account waits, with everything below it, until somebody raises the limit or the time is over. */
+/**
+ * Lets the run of the account wait, with everything below it, until a person raises the limit or the time is
+ * over.
+ */
 const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }: ReachedLimit): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.budget.ask !== null) return;
@@ -35,7 +38,7 @@ const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }:
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
-/** A limit is reached: its run asks for more, or it stops with everything below it. */
+/** Handles a reached limit: its run asks for more, or it stops with everything below it. */
 export const handleReachedLimit = (draft: Draft, reached: ReachedLimit): void => {
   reportReachedLimit(draft, reached);
   if (reached.ask) askForRaise(draft, reached);

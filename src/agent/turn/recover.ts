@@ -8,12 +8,12 @@ import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, assign, callOf, runOf } from "../transaction/draft.ts";
 
-/** Work of an older isolate is recovered here. */
+/** Recovers the work of an older isolate. */
 
 const deadLimit = 10;
 const mostReruns = 3;
 
-/** Calls that an older isolate was running are recovered by their safety class. */
+/** Recovers calls that an older isolate was running, by their safety class. */
 const recoverCalls = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.context;
   const agent = agentOf(draft, threadId);
@@ -37,7 +37,10 @@ const recoverCalls = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** What an older isolate was doing is lost: its model attempt is discarded, and its calls are recovered by their class. */
+/**
+ * Recovers a run whose work in an older isolate is lost: its model attempt is discarded, and its calls are
+ * recovered by their class.
+ */
 export const recoverRun = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase, counters } = run;

@@ -16,7 +16,7 @@ import type { OpenedItem } from "./attempts.ts";
 import { itemId, openItems } from "./attempts.ts";
 import { applyPlanReply } from "./plan.ts";
 
-/** A whole reply of the model is stored here. */
+/** Stores a whole reply of the model. */
 
 const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
   reply.parts.flatMap((part, index): OpenedItem[] => {
@@ -29,7 +29,7 @@ const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly Op
     return [];
   });
 
-/** Every reply has usage, cost and events, whatever it says. */
+/** Counts a reply: every one has usage, cost and events, whatever it says. */
 const countReply = (
   draft: Draft,
   threadId: string,
@@ -70,14 +70,14 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   if (over !== thread.warnedUtilization) thread.warnedUtilization = over;
 };
 
-/** Parts are cleaned for storage; reasoning is signed and stays as it came. */
+/** Cleans a part for storage; reasoning is signed and stays as it came. */
 const cleanPart = (part: Part): Part => {
   if (part.type === "text") return { ...part, text: cleanText(part.text) };
   if (part.type !== "tool_call" || part.args.isWellFormed()) return part;
   return { ...part, args: part.args.toWellFormed() };
 };
 
-/** Calls that may not be used are left out before anything is stored. */
+/** Leaves out calls that may not be used, before anything is stored. */
 const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
   const agent = agentOf(draft, threadId);
   const clean = reply.parts.map(cleanPart);
@@ -99,12 +99,12 @@ const reportDroppedParameters = (
 ): void => {
   const fresh = droppedParameters.filter((name) => !draft.state.said.includes(`dropped ${model}: ${name}`));
   if (fresh.length === 0) return;
-  const message = `left out, since the model does not take it: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
+  const message = `left out, since the model does not accept the parameter: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
   emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
   draft.state.said = [...draft.state.said, ...fresh.map((name) => `dropped ${model}: ${name}` as const)];
 };
 
-/** A completed attempt of the current phase is stored; any other was refused before. */
+/** Stores a completed attempt of the current phase; any other was refused before. */
 export const applyReply = (
   draft: Draft,
   threadId: string,

@@ -28,7 +28,7 @@ import { startAttempt } from "./attempts.ts";
 import { appendCheckpoints, appendLostFiles, appendWrapUpNote } from "./notes.ts";
 import { beginAnswer } from "../context/answer.ts";
 
-/** These transitions start and close a turn. */
+/** Starts and closes a turn. */
 
 const openTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
@@ -39,7 +39,7 @@ const openTurn = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** The turn opens, its effects act, and the intent to ask the model is stored, all in one commit. */
+/** Opens the turn, runs its effects, and stores the intent to ask the model, all in one commit. */
 export const startThinking = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at !== "ready") {
@@ -74,7 +74,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
   if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
 };
 
-/** The compaction that the API asked for begins; false if there is none to do. */
+/** Begins the compaction that the API asked for; false if there is none to do. */
 const startCompaction = (draft: Draft, threadId: string): boolean => {
   const run = runOf(draft, threadId);
   const { compact } = run;
@@ -85,7 +85,10 @@ const startCompaction = (draft: Draft, threadId: string): boolean => {
   return true;
 };
 
-/** The turn's before-effects run from one on; the request follows the last, unless one must wait or ends the run. */
+/**
+ * Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the
+ * run.
+ */
 const continueEffects = (draft: Draft, threadId: string, from: number): void => {
   const end = runBeforeEffects(draft, threadId, from);
   if (end === "done") {
@@ -95,7 +98,7 @@ const continueEffects = (draft: Draft, threadId: string, from: number): void => 
   else prepareEffect(draft, threadId, end.pending);
 };
 
-/** An awaited effect gave its result; the turn goes on after it, unless the run is being ended. */
+/** Applies the result of an awaited effect; the turn goes on after it, unless the run is being ended. */
 export const finishEffect = (
   draft: Draft,
   threadId: string,
@@ -114,12 +117,12 @@ export const finishEffect = (
   else if (work.kind === "effect") continueEffects(draft, threadId, work.index + 1);
   else if (forceOf(work)?.why === "api") continueEffects(draft, threadId, 0);
   else if (shrunk) startAttempt(draft, threadId);
-  // The same request again would be refused again.
+  // The same request would be refused again.
   else if (run.overflows < mostOverflows) startOverflowCompaction(draft, threadId, mostOverflows, attempt);
   else failContextOverflow(draft, threadId);
 };
 
-/** The results of a reply are appended in call order once every call is done; repeats have no effect. */
+/** Appends the results of a reply in call order once every call is done; repeats have no effect. */
 export const appendResults = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   // Notes may follow the results already.
@@ -136,7 +139,10 @@ export const appendResults = (draft: Draft, threadId: string): void => {
   appendPendingNotes(draft, threadId);
 };
 
-/** The next turn is a repair, which is not counted as a turn; the run numbers repairs, whoever asks for them. */
+/**
+ * Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for
+ * them.
+ */
 export const startRepair = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.repair = true;
@@ -144,7 +150,10 @@ export const startRepair = (draft: Draft, threadId: string): void => {
   beginAnswer(draft, threadId);
 };
 
-/** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
+/**
+ * Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no
+ * events.
+ */
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);

@@ -8,12 +8,12 @@ import { agentOf, appendNote, emit, keepForRecall, runOf } from "../transaction/
 import { concludeRun, findOutputProblems } from "./finish.ts";
 import { startRepair } from "./turns.ts";
 
-/** The outcome of a check decides whether the run goes on, ends, or is repaired first. */
+/** Decides by the outcome of a check whether the run goes on, ends, or is repaired first. */
 
 /** How a check ended. */
 export type CheckOutcome =
   | { readonly is: "passed" | "failed"; readonly exitCode: number; readonly output: string }
-  /** The command could not be run, or nobody knows what came of it. */
+  /** The command could not be run, or its outcome is unknown. */
   | { readonly is: "error"; readonly exitCode?: number; readonly output: string }
   /** No command is configured, and no file of the workspace suggests one. */
   | { readonly is: "no_command" };
@@ -35,7 +35,7 @@ const report = (draft: Draft, threadId: string, work: VerificationWork, outcome:
   emit(draft, threadId, "verify", { state, ...about, ...code, output_tail: tailOf(output) });
 };
 
-/** The check has ended: its outcome and what follows from it are stored together. */
+/** Stores the outcome of an ended check together with what follows from it. */
 export const applyVerification = (draft: Draft, threadId: string, outcome: CheckOutcome): void => {
   const run = runOf(draft, threadId);
   const work = verificationWorkOf(run);
@@ -47,7 +47,7 @@ export const applyVerification = (draft: Draft, threadId: string, outcome: Check
   else followEdits(draft, threadId, work, outcome);
 };
 
-/** A run that used up its turns is completed if its work passes; otherwise it failed. */
+/** Completes a run that used up its turns if its work passes; otherwise the run failed. */
 const endBreachedRun = (draft: Draft, threadId: string, passed: boolean): void => {
   const run = runOf(draft, threadId);
   run.verification = { of: "breach", outcome: passed ? "passed" : "failed" };
@@ -57,7 +57,7 @@ const endBreachedRun = (draft: Draft, threadId: string, passed: boolean): void =
     : { state: "failed", reason, error: run.stop?.error ?? null };
 };
 
-/** No turn is left to mend a refused text in, so it is withheld; only a hook that threw fails the run. */
+/** Withholds a refused text, since no turn is left to repair it; only a hook that threw fails the run. */
 const guardLastText = (draft: Draft, threadId: string): Run["ending"] => {
   const fits = findOutputProblems(draft, threadId).length === 0;
   const end = guardAnswer(draft, threadId, "terminal_tool");
@@ -86,7 +86,7 @@ const followEdits = (draft: Draft, threadId: string, work: VerificationWork, out
   }
 };
 
-/** The end that the check held up follows, unless another turn does. */
+/** Goes on with the end that the check held up, unless another turn follows. */
 const goOn = (
   draft: Draft,
   threadId: string,
@@ -95,7 +95,7 @@ const goOn = (
   if (next === "end_turn" || next === "terminal_tool") concludeRun(draft, threadId, next);
 };
 
-/** The model reads what the command said, and mends it in a repair turn. */
+/** Lets the model read what the command said and repair it in a repair turn. */
 const startCheckRepair = (
   draft: Draft,
   threadId: string,

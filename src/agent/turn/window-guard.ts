@@ -2,8 +2,8 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf } from "../transaction/draft.ts";
 
 /**
- * The window guard checks a run at its start: a window below `minimum` ends the run before any call, one below
- * `warning` is reported once in a session.
+ * Checks the model's window at the start of a run: a window below `minimum` ends the run before any call, one
+ * below `warning` is reported once in a session.
  */
 export const guardContextWindow = (draft: Draft, threadId: string): void => {
   const [target] = agentOf(draft, threadId).targets;

@@ -27,7 +27,7 @@ export type InputContent = string | readonly ({ readonly type: "text"; readonly 
 export interface OperationParams {
   /** Creates a session, and starts its first run if an input comes with it; one that exists is shown. */
   readonly create: {
-    /** Your own name of it: the same name is the same session. */
+    /** Your own name for the session: the same name finds the same session. */
     readonly ref?: string;
     /** Omitted: the team's entry agent. */
     readonly agent?: string;
@@ -35,24 +35,24 @@ export interface OperationParams {
     readonly title?: string;
     /** Up to 16 texts; subject names the person whose memory agents use, and stays. */
     readonly metadata?: Readonly<Record<string, string>>;
-    /** The first message: a text, or the body of POST S/messages. A session that its `ref` finds does not get it: it is answered with 200 as it is. */
+    /** The first message: a text, or the body of POST S/messages. If `ref` finds a session, the message is not sent: that session is answered with 200 as it is. */
     readonly input?: string | {
-      /** Yours: sent again with the same id, it is stored once. */
+      /** Id of your choice: an input sent again with it is stored once. */
       readonly id?: string;
       /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
       readonly content: InputContent;
-      /** Who says it, as the agent is told. */
+      /** Name of the sender, as the agent sees it. */
       readonly sender?: string;
       /** Gives the agent a minimal prompt. */
       readonly light?: boolean;
       /** A JSON Schema that the answer must fit. */
       readonly output_schema?: Json;
-      /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
+      /** Summaries of earlier attempts: texts, or a JSON array of them as text. The summary of a run that just failed here is added, also to []. */
       readonly prior_episode_summaries?: string | readonly string[];
     };
-    /** Whether somebody can answer what agents ask. */
+    /** Whether a person can answer what agents ask. */
     readonly interactive?: boolean;
-    /** Put into the workspace before anything reads it. */
+    /** Files that are put into the workspace before anything reads it. */
     readonly files?: readonly {
       /** From the root of the workspace. */
       readonly path: string;
@@ -83,7 +83,7 @@ export interface OperationParams {
     };
     /** A JSON Schema that every final answer must fit. */
     readonly output_schema?: Json;
-    /** Days without use after which it is deleted; it only shortens retention.session_days. */
+    /** Days without use after which the session is deleted; can only shorten retention.session_days. */
     readonly retention_days?: number;
   };
   /** Shows the session. */
@@ -112,23 +112,23 @@ export interface OperationParams {
   /** Hands the session a message, which starts, steers or ends a run as its mode says. */
   readonly send: {
     readonly session: string;
-    /** Yours: sent again with the same id, it is stored once. */
+    /** Id of your choice: an input sent again with it is stored once. */
     readonly id?: string;
     /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
     readonly content: InputContent;
     /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. */
     readonly on_busy?: "reject" | "queue" | "steer" | "interrupt" | "rollback";
-    /** Of a called agent that works: it takes steer only. */
+    /** Thread of a called agent at work; it takes steer only. */
     readonly thread?: string;
-    /** Who says it, as the agent is told. */
+    /** Name of the sender, as the agent sees it. */
     readonly sender?: string;
     /** Gives the agent a minimal prompt. */
     readonly light?: boolean;
     /** A JSON Schema that the answer must fit. */
     readonly output_schema?: Json;
-    /** What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to []. */
+    /** Summaries of earlier attempts: texts, or a JSON array of them as text. The summary of a run that just failed here is added, also to []. */
     readonly prior_episode_summaries?: string | readonly string[];
-    /** Seconds to wait over HTTP for the run; its end is the answer then. A WebSocket sees it in its events. */
+    /** Seconds to wait over HTTP for the run to end; its end is then the answer. A WebSocket sees the end in its events. */
     readonly wait?: number;
   };
   /** Lists the messages of a thread: the newest before a place, in their order. */
@@ -136,11 +136,11 @@ export interface OperationParams {
     readonly session: string;
     /** The thread of the messages. */
     readonly thread?: string;
-    /** Shows those before this pos. */
+    /** Shows messages before this pos. */
     readonly before?: number;
     /** How many rows a page has at most. */
     readonly limit?: number;
-    /** Shows those too that the model does not see any more. */
+    /** Also shows messages that the model no longer sees. */
     readonly retired?: string | boolean;
   };
   /** Pins a message, which keeps it whole in what the model sees, or unpins it. */
@@ -220,7 +220,7 @@ export interface OperationParams {
     readonly cursor?: string;
     /** How far they are. */
     readonly status?: "open" | "resolved" | "expired" | "cancelled";
-    /** Shows the open ones that this run waits for, itself or by agents that it called. */
+    /** Shows the open asks that this run waits for, itself or through agents that it called. */
     readonly run?: string;
   };
   /** Answers an ask; the first valid answer wins. */
@@ -233,7 +233,7 @@ export interface OperationParams {
     readonly input?: Json;
     readonly output?: Json;
     readonly is_error?: boolean;
-    /** Of a budget, in the ask's unit. */
+    /** New limit of a budget, in the ask's unit. */
     readonly limit?: number;
     readonly message?: string;
     /** How far an approval holds: for this call, or for what the ask's approval.remember names. */
@@ -244,13 +244,13 @@ export interface OperationParams {
     readonly session: string;
     /** The last event that was seen. */
     readonly after?: number;
-    /** Shows those before this event. */
+    /** Shows events before this one. */
     readonly before?: number;
     /** Types of events, with commas. */
     readonly types?: string;
     /** The thread in which they happened. */
     readonly thread?: string;
-    /** How many events a page has at most; next_after says where it ends. */
+    /** Most events of a page; next_after says where it ends. */
     readonly limit?: number;
   };
   /** Shows everything that a client needs to start, at one point of the log. */
@@ -258,7 +258,7 @@ export interface OperationParams {
   /** Retires the chat and begins a new usage period; the originals stay readable. */
   readonly clear: {
     readonly session: string;
-    /** Is taken as `compact` takes it; nothing is summarised. */
+    /** Accepted as by `compact`, but nothing is summarised. */
     readonly instructions?: string;
   };
   /** Takes the chat back to the end of a turn; what followed is retired and stays readable. */
@@ -285,7 +285,7 @@ export interface OperationParams {
     /** New names of agents, by those that the session has. */
     readonly agents?: Readonly<Record<string, string>>;
     readonly when?: "now" | "next_run";
-    /** Tells what would change, and stores nothing. */
+    /** Reports what would change, and stores nothing. */
     readonly dry_run?: boolean;
   };
   /** Summarises the chat now, or before the next turn of a run; an empty chat stays as it is. */

@@ -171,7 +171,7 @@ export interface TenantStores {
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
   /** Records what was seen of an MCP server; returns its tools that nobody has approved as they are now. */
   sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
-  /** Returns a token for an MCP server, the address at which somebody has to sign in first, or why neither can be had. */
+  /** Returns a token for an MCP server, the address at which a person must sign in first, or why neither can be had. */
   authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer>;
 }
 

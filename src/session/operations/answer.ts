@@ -35,7 +35,7 @@ const answerSchema = z.strictObject({
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe("Of a budget, in the ask's unit."),
+    .describe("New limit of a budget, in the ask's unit."),
   message: wellFormedText(4_096).optional(),
   remember: z
     .enum(["once", "session", "agent"])
@@ -89,7 +89,7 @@ const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined
 
 const longestPlan = 100_000;
 
-/** A person may put another plan in the place of the one that they were shown. */
+/** Returns the plan that a person puts in the place of the one that they were shown. */
 const editedPlanOf = ({ input }: GivenAnswer): string => {
   const plan = typeof input === "object" && input !== null && "plan" in input ? input["plan"] : null;
   if (typeof plan !== "string" || !/\S/.test(plan))
@@ -122,7 +122,7 @@ const resolveApproval = (draft: Draft, ask: Ask, call: Call, given: GivenAnswer)
   return refuseAnswer("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
-/** Limits the bytes of a client tool's output. */
+/** Most bytes of a client tool's output. */
 const longestOutput = 1_048_576;
 
 const resolveClientResult = (given: GivenAnswer): AnswerAction => {
@@ -133,7 +133,10 @@ const resolveClientResult = (given: GivenAnswer): AnswerAction => {
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 
-/** The server learns on its own way whether somebody has signed in; the answer says whether they agreed to. */
+/**
+ * Resolves an authorization: the server learns of the login by itself; the answer says whether the person
+ * agreed to it.
+ */
 const resolveAuthorization = ({ decision }: GivenAnswer): AnswerAction =>
   decision === "approve" || decision === "deny"
     ? { do: "settle", status: "ok", text: decision }
@@ -152,7 +155,7 @@ const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction
     : resolveApproval(draft, ask, call, given);
 };
 
-/** What each decision takes beside it, by the kind of its ask. */
+/** Fields that each decision takes beside it, by the kind of its ask. */
 const decisionFields: Readonly<Record<string, readonly string[]>> = {
   "question answer": ["text", "selections"],
   "client_tool result": ["output", "is_error"],
@@ -163,7 +166,7 @@ const decisionFields: Readonly<Record<string, readonly string[]>> = {
   "approval edit": ["input", "remember"],
 };
 
-/** Refuses what would be dropped: its sender meant something by it. */
+/** Refuses fields that would be ignored, since their sender meant something by them. */
 const refuseMisplaced = ({ kind }: Ask, { decision, ...given }: GivenAnswer): void => {
   const taken = decisionFields[`${kind} ${decision}`] ?? [];
   for (const [name, value] of Object.entries(given)) {
@@ -200,11 +203,11 @@ const lastingOf = (draft: Draft, ask: Ask, given: GivenAnswer, effect: AnswerAct
   return offered === null ? null : { scope: remember, ...offered };
 };
 
-/** Answers the other open approvals that grants cover by now. */
+/** Answers the other open approvals that grants now cover. */
 const settleCovered = ({ draft, principal }: WriteContext): void => {
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
-    // Repeating what a crash interrupted needs its own answer, whatever grants allow.
+    // The repetition of an interrupted call needs its own answer, whatever grants allow.
     if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
     if (rejudgeCall(draft, other.thread, waiting).verdict !== "allow") continue;
     const effect = approveCall(draft, other, waiting);

@@ -1,11 +1,14 @@
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { refuseField } from "../problems.ts";
 
-/** This file stores bytes that come as base64 or data URL. */
+/** Stores bytes that come as base64 or data URL. */
 
 export const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
 
-/** Looks for one character that is wrong: a pattern for the whole of a long text may overflow the engine's stack. */
+/**
+ * Returns whether a text is base64, by looking for one wrong character: a pattern for the whole of a long
+ * text may overflow the engine's stack.
+ */
 const isBase64 = (text: string): boolean => {
   const padding = text.indexOf("=");
   const isPadded = padding === -1 || /^={1,2}$/.test(text.slice(Math.max(padding, text.length - 3)));

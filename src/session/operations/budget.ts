@@ -14,7 +14,7 @@ import type { SessionRules, WriteContext } from "../command.ts";
 import { refuseAnswer } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
 
-/** This file gives, tightens and raises a session's budget over the API, and refuses what exceeds it. */
+/** Sets, tightens and raises a session's budget over the API, and refuses what exceeds it. */
 
 const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
@@ -30,21 +30,21 @@ const sharedFields = {
   on_exceeded: z.enum(["stop", "ask"]).describe("End the run, or ask for a raise."),
 };
 
-/** Shows a limit with its scope, in USD and milliseconds. */
+/** Limit with its scope, in USD and milliseconds. */
 export type ShownLimit = {
   readonly scope: BudgetScope;
   readonly limit: number;
   readonly spent: number;
   readonly left: number;
-  /** A warning is given at this share of the limit. */
+  /** Share of the limit at which a warning is given. */
   readonly warn_at: number;
   readonly on_exceeded: "stop" | "ask";
 };
 
-/** Defines the budget of a new session. */
+/** Schema for the budget of a new session. */
 export const budgetSchema = z.strictObject({ ...limitFields, ...sharedFields }).partial();
 
-/** Defines a change of a budget: named limits change, and null removes a limit. */
+/** Schema for a change of a budget: named limits change, and null removes a limit. */
 export const budgetChangeSchema = z
   .strictObject({
     max_tokens: limitFields.max_tokens.nullable(),
@@ -96,10 +96,10 @@ export const budgetView = (
     const found = limits.find((each) => each.kind === kind);
     if (found === undefined) return null;
     const { scope, limit, spent, warnAt: warn_at, ask } = found;
-    const [most, gone, left] = [limit, spent, Math.max(0, limit - spent)].map((amount) =>
+    const [most, used, left] = [limit, spent, Math.max(0, limit - spent)].map((amount) =>
       toApiAmount(kind, amount),
     );
-    const figures = { limit: most ?? 0, spent: gone ?? 0, left: left ?? 0 };
+    const figures = { limit: most ?? 0, spent: used ?? 0, left: left ?? 0 };
     return { scope, ...figures, warn_at, on_exceeded: ask ? "ask" : "stop" };
   };
   return {

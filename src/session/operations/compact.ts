@@ -45,7 +45,7 @@ const pinSchema = z.strictObject({
   pinned: z.boolean().describe("A pinned message is never shortened or retired, with its whole block."),
 });
 
-/** Shows a message whole again with an overlay without texts, since overlays are never undone. */
+/** Returns an overlay without texts, which shows a message whole again, since overlays are never undone. */
 const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
   if (overlay === undefined) return {};
   return {

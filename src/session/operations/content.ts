@@ -7,7 +7,7 @@ import { refuseField } from "../problems.ts";
 import { base64Of, dataUrlPattern, storeBlob } from "./blobs.ts";
 import { findUpload } from "./uploads.ts";
 
-/** This file defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
+/** Defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
 
 const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
@@ -60,7 +60,7 @@ type GivenPart = z.output<typeof partSchema>;
 
 type MediaPart = Exclude<GivenPart, { type: "text" }>;
 
-/** Returns the media type that a part names itself, in its data URL, or as that of a file. */
+/** Returns the media type of a part: its own, that of its data URL, or that of its file. */
 const mediaTypeOf = (part: MediaPart, index: number, ofFile?: string): string => {
   const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type ?? ofFile;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;

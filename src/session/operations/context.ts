@@ -67,7 +67,7 @@ const rebuildRequest = (
   });
 };
 
-/** Holds a call of a turn and its place among all calls of the session. */
+/** Call of a turn with its place among all calls of the session. */
 interface NumberedCall {
   readonly row: RecordedCall;
   readonly n: number;
@@ -110,7 +110,7 @@ const findCallInFlight = (
   return [{ row, n: Number.MAX_SAFE_INTEGER }];
 };
 
-/** Holds the requested call, all calls of its turn, and the answered call before it. */
+/** The requested call, all calls of its turn, and the answered call before it. */
 interface RequestedCall {
   readonly row: RecordedCall;
   readonly saw: ContextSnapshot;
@@ -146,7 +146,7 @@ const findRequestedCall = (
   };
 };
 
-/** Returns the caller's constraints of a call's run, or else those that its thread has now. */
+/** Returns the caller's constraints of a call's run, or else the current ones of its thread. */
 const callerConstraintsOf = (
   { archive, state }: ReadContext,
   { run, thread }: RecordedCall,
@@ -178,7 +178,7 @@ const showContext = (
   const body = target.completer.body?.(request) ?? null;
   if (format === "provider")
     return body === null
-      ? refuse("not_found", "this provider does not tell its wire format")
+      ? refuse("not_found", "this provider does not expose its wire format")
       : { status: 200, value: { json: body } };
   const verified = isSentRequest(target, request, saw);
   const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);

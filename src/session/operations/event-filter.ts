@@ -5,7 +5,7 @@ import type { LoggedEvent } from "../event-lines.ts";
 import { pageBytes } from "../paging.ts";
 import { refuseField } from "../problems.ts";
 
-/** This file filters events by type and thread, and cuts the log into pages. */
+/** Filters events by type and thread, and cuts the log into pages. */
 
 const eventTypes = {
   session_created: true,
@@ -69,7 +69,7 @@ const eventTypes = {
 export const findUnknownType = (types: readonly string[]): string | undefined =>
   types.find((type) => !Object.hasOwn(eventTypes, type));
 
-/** Says that no event has a type, and which is the nearest one that there is. */
+/** Says that no event has a type, and which known type is the nearest. */
 export const describeUnknownType = (type: string): string => {
   const nearest = findNearestName(type, Object.keys(eventTypes));
   const hint = nearest === null ? "the reference of the API lists the types" : `did you mean ${nearest}?`;
@@ -82,7 +82,7 @@ export const requireEventTypes = (types: readonly string[]): void => {
   if (unknown !== undefined) refuseField("invalid_request", "/types", describeUnknownType(unknown));
 };
 
-/** Names the types and threads of which a reader wants events; null stands for all. */
+/** Types and threads of which a reader wants events; null stands for all. */
 export interface EventFilter {
   readonly types: readonly string[] | null;
   readonly threads: readonly string[] | null;
@@ -94,7 +94,7 @@ export const matchesFilter = (
   { types, threads }: EventFilter,
 ): boolean => (types === null || types.includes(type)) && (threads === null || threads.includes(thread));
 
-/** Says which events a page takes, and how many lines and bytes it holds at most. */
+/** Events that a page takes, and how many lines and bytes it holds at most. */
 interface EventQuery {
   readonly filter: EventFilter;
   readonly before: number;
@@ -102,7 +102,10 @@ interface EventQuery {
   readonly bytes: number;
 }
 
-/** A page reads so many events and characters of the log at most to find those that are wanted, and may then be short. */
+/**
+ * Events and characters of the log that a page reads at most to find the wanted ones; the page may then be
+ * short.
+ */
 const mostRead = { events: 10_000, characters: 4 * pageBytes };
 
 /**

@@ -20,7 +20,7 @@ import { accessProblem, isCreated, viewAfter } from "./session.ts";
 
 const forkSchema = pastSchema.extend({ source: z.string().max(64) });
 
-/** Limits what a fork takes, in UTF-16 units: a call between objects holds at most 32 MiB. */
+/** Longest source of a fork, in UTF-16 units: a call between objects holds at most 32 MiB. */
 const longestSource = 14_000_000;
 
 /** Lists the names of stored bytes and, in any text, of stored texts. */
@@ -33,7 +33,7 @@ const blobNamesIn = (value: unknown): readonly string[] => {
   return names;
 };
 
-/** Reads what a past view names, and what the stored texts name in turn. */
+/** Reads the texts and bytes that a past view names, and those that these texts name in turn. */
 const readBlobs = (archive: Archive, { shown, gone, effects }: PastView): readonly StoredBlob[] => {
   const names = new Set(blobNamesIn([shown, gone, effects]));
   const blobs: StoredBlob[] = [];
@@ -62,7 +62,7 @@ const forkSourceOf = (state: Session, archive: Archive, params: z.output<typeof 
   };
 };
 
-/** Tells a fork what it begins with; the session itself stays as it is. */
+/** Reads what a fork begins with; the session itself stays as it is. */
 export const readForkSource = (
   state: Session | null,
   archive: () => Archive,

@@ -8,7 +8,10 @@ import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
 import { base64Of, storeBlob } from "./blobs.ts";
 
-/** This file takes the files that a session begins with. They are stored at once and placed at the first use of the workspace. */
+/**
+ * Takes the files that a session begins with. They are stored at once and placed at the first use of the
+ * workspace.
+ */
 
 const fileSchema = z
   .strictObject({
@@ -20,7 +23,7 @@ const fileSchema = z
     error: "give exactly one of content and data",
   });
 
-/** Accepts the files of a creation; the limit of its body holds for all of them together. */
+/** Schema for the files of a creation; the limit of its body holds for all of them together. */
 export const initialFilesSchema = z.array(fileSchema).max(100);
 
 type GivenFile = z.output<typeof fileSchema>;

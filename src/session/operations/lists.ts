@@ -17,16 +17,16 @@ import { showAsk } from "./shown-asks.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 
-/** This file lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
+/** Lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
 
 type ReadSource = Pick<ReadContext, "state" | "archive">;
 
 export const pageSchema = z.strictObject(pageQueryFields);
 
 interface ListSource {
-  /** Names the list and its filters, because a cursor fits no other. */
+  /** List and its filters, because a cursor fits no other. */
   readonly of: Json;
-  /** Holds the live rows, which come beyond all stored ones. */
+  /** Live rows, which come beyond all stored ones. */
   readonly live: readonly PagedRow[];
   readonly stored: (from: PageStart) => readonly PagedRow[];
   readonly descending: boolean;
@@ -113,7 +113,10 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
-/** Returns what a live thread's task used, with everything below it; of `main`, all since the session was cleared. */
+/**
+ * Returns what a live thread's task used, with everything below it; for `main`, everything since the session
+ * was cleared.
+ */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
   id === "main"
     ? spendingSince(state.spent, state.spentBefore).usage
@@ -145,7 +148,7 @@ const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, en
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
-/** Sets how many places each level of the tree has. */
+/** Number of places on each level of the tree. */
 const levelWidth = 1e13;
 
 /** Lists callers before the threads they called, the first called first, since stored rows have no such order. */
@@ -216,7 +219,7 @@ export const asksOperation = defineRead({
       .string()
       .max(64)
       .optional()
-      .describe("Shows the open ones that this run waits for, itself or by agents that it called."),
+      .describe("Shows the open asks that this run waits for, itself or through agents that it called."),
   }),
   run: (context, { status = null, run = null, ...query }) => {
     if (run !== null) {

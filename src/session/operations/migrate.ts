@@ -10,7 +10,7 @@ import { defineWrite } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { requireRest } from "./session.ts";
 
-/** Defines how a session goes over to another revision of its team's definition. */
+/** Defines how a session migrates to another revision of its team's definition. */
 
 const migrateSchema = z.strictObject({
   to: z
@@ -23,7 +23,7 @@ const migrateSchema = z.strictObject({
     .default({})
     .describe("New names of agents, by those that the session has."),
   when: z.enum(["now", "next_run"]).default("now"),
-  dry_run: z.boolean().default(false).describe("Tells what would change, and stores nothing."),
+  dry_run: z.boolean().default(false).describe("Reports what would change, and stores nothing."),
 });
 
 type Renames = Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
-/** This file holds the reads of a session. */
+/** Reads of a session. */
 
 const cursorSchema = wholeNumberSchema(0, Number.MAX_SAFE_INTEGER - 1);
 
@@ -43,13 +43,13 @@ export const messagesOperation = defineRead({
   path: "/v1/sessions/:session/messages",
   params: z.strictObject({
     thread: z.string().max(64).default("main").describe("The thread of the messages."),
-    before: cursorSchema.optional().describe("Shows those before this pos."),
+    before: cursorSchema.optional().describe("Shows messages before this pos."),
     limit: limitSchema(200, 50).describe(limitSentence),
     retired: z
       .stringbool({ truthy: ["true"], falsy: ["false"], case: "sensitive" })
       .or(z.boolean())
       .default(false)
-      .describe("Shows those too that the model does not see any more."),
+      .describe("Also shows messages that the model no longer sees."),
   }),
   run: ({ archive, state }, { thread, before, limit: most, retired }) => {
     if (ownEntry(state.threads, thread) === undefined && archive.child(thread) === null)
@@ -91,12 +91,10 @@ export const eventsOperation = defineRead({
   path: "/v1/sessions/:session/events",
   params: z.strictObject({
     after: cursorSchema.default(0).describe("The last event that was seen."),
-    before: cursorSchema.optional().describe("Shows those before this event."),
+    before: cursorSchema.optional().describe("Shows events before this one."),
     types: z.string().max(2_000).optional().describe("Types of events, with commas."),
     thread: z.string().max(64).optional().describe("The thread in which they happened."),
-    limit: limitSchema(1_000, 200).describe(
-      "How many events a page has at most; next_after says where it ends.",
-    ),
+    limit: limitSchema(1_000, 200).describe("Most events of a page; next_after says where it ends."),
   }),
   alias: true,
   run: ({ archive, state, principal }, { after, before, types, thread, limit }) => {
@@ -118,10 +116,10 @@ export const eventsOperation = defineRead({
   },
 });
 
-/** Limits the threads of a snapshot. */
+/** Number of threads in a snapshot. */
 const shownThreads = 200;
 
-/** Limits the messages of a thread in a snapshot. */
+/** Number of messages of a thread in a snapshot. */
 const shownMessages = 200;
 
 /** Returns the newest messages of all threads that fit a page, and where threads with more messages continue. */

@@ -56,7 +56,7 @@ export const jsonSchema: z.ZodType<Json> = z.json();
 const inputIdSchema = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
 
 export const inputSchema = z.strictObject({
-  id: inputIdSchema.optional().describe("Yours: sent again with the same id, it is stored once."),
+  id: inputIdSchema.optional().describe("Id of your choice: an input sent again with it is stored once."),
   content: contentSchema.describe(
     "A text, or parts of type text, image or document; the latter have one of data, url and file.",
   ),
@@ -64,15 +64,19 @@ export const inputSchema = z.strictObject({
     .enum(["reject", "queue", "steer", "interrupt", "rollback"])
     .optional()
     .describe("What happens during a run: refuse, wait for its end, join it, end it, or undo it."),
-  thread: z.string().max(64).default("main").describe("Of a called agent that works: it takes steer only."),
-  sender: wellFormedText(128).min(1).optional().describe("Who says it, as the agent is told."),
+  thread: z
+    .string()
+    .max(64)
+    .default("main")
+    .describe("Thread of a called agent at work; it takes steer only."),
+  sender: wellFormedText(128).min(1).optional().describe("Name of the sender, as the agent sees it."),
   light: z.boolean().optional().describe("Gives the agent a minimal prompt."),
   output_schema: jsonSchema.optional().describe("A JSON Schema that the answer must fit."),
   prior_episode_summaries: z
     .union([wellFormedText(1_048_576), z.array(wellFormedText(65_536)).max(256)])
     .optional()
     .describe(
-      "What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to [].",
+      "Summaries of earlier attempts: texts, or a JSON array of them as text. The summary of a run that just failed here is added, also to [].",
     ),
   wait: z
     .number()
@@ -80,7 +84,7 @@ export const inputSchema = z.strictObject({
     .max(300)
     .optional()
     .describe(
-      "Seconds to wait over HTTP for the run; its end is the answer then. A WebSocket sees it in its events.",
+      "Seconds to wait over HTTP for the run to end; its end is then the answer. A WebSocket sees the end in its events.",
     ),
 });
 
@@ -147,7 +151,10 @@ const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): T
   return thread;
 };
 
-/** Returns prior episodes: sending summaries retries something, and if the newest run failed, it is what is retried. */
+/**
+ * Returns prior episodes: an input with summaries retries something; if the newest run failed, that is the
+ * retried run.
+ */
 const priorEpisodesOf = (
   { archive }: WriteContext,
   { run, lastRun }: Thread,
@@ -155,8 +162,8 @@ const priorEpisodesOf = (
 ): Pick<Input, "prior_episode_summaries"> => {
   if (given === undefined) return {};
   const last = run !== null || lastRun === null ? null : archive.run(lastRun);
-  const told = selectEpisodes(given, last?.state === "failed" ? last.result?.episode_summary : "");
-  return told.length === 0 ? {} : { prior_episode_summaries: told };
+  const summaries = selectEpisodes(given, last?.state === "failed" ? last.result?.episode_summary : "");
+  return summaries.length === 0 ? {} : { prior_episode_summaries: summaries };
 };
 
 /** Stores an input and starts, steers or ends runs as its mode says. */
@@ -311,7 +318,7 @@ const cancelSchema = z.strictObject({
 const requireEndedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
-/** A run that has not started yet is cancelled like one that has; results of agents stay in the chat. */
+/** Cancels inputs whose run has not started yet like a started run; results of agents stay in the chat. */
 const returnHeldInputs = (draft: Draft, { id, inbox }: Thread): void => {
   threadOf(draft, id).compact = null;
   returnInputs(

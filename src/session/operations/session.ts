@@ -44,13 +44,13 @@ const retentionDaysSchema = z
   .int()
   .min(1)
   .max(3_650)
-  .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
+  .describe("Days without use after which the session is deleted; can only shorten retention.session_days.");
 
 const createSchema = z.strictObject({
   ref: wellFormedText(128)
     .min(1)
     .optional()
-    .describe("Your own name of it: the same name is the same session."),
+    .describe("Your own name for the session: the same name finds the same session."),
   agent: z.string().max(64).optional().describe("Omitted: the team's entry agent."),
   title: wellFormedText(256).optional().describe("Omitted: the beginning of the first message."),
   metadata: metadataSchema
@@ -60,10 +60,12 @@ const createSchema = z.strictObject({
     .union([wellFormedText(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
     .optional()
     .describe(
-      "The first message: a text, or the body of POST S/messages. A session that its `ref` finds does not get it: it is answered with 200 as it is.",
+      "The first message: a text, or the body of POST S/messages. If `ref` finds a session, the message is not sent: that session is answered with 200 as it is.",
     ),
-  interactive: z.boolean().optional().describe("Whether somebody can answer what agents ask."),
-  files: initialFilesSchema.default([]).describe("Put into the workspace before anything reads it."),
+  interactive: z.boolean().optional().describe("Whether a person can answer what agents ask."),
+  files: initialFilesSchema
+    .default([])
+    .describe("Files that are put into the workspace before anything reads it."),
   tools: z
     .array(z.string().max(128))
     .max(256)
@@ -299,7 +301,7 @@ export const patchOperation = defineWrite({
   run: patchSession,
 });
 
-/** Refuses what needs a session without a run, or at least without one of some kind. */
+/** Refuses an operation that needs a session without a run, or at least without one of some kind. */
 export const requireRest = ({ state }: Draft, isBusy: (run: Run) => boolean = () => true): void => {
   for (const thread of Object.values(state.threads))
     if (thread.run !== null && isBusy(thread.run))
@@ -316,7 +318,7 @@ export const clearOperation = defineWrite({
   method: "POST",
   path: "/v1/sessions/:session/clear",
   params: z.strictObject({
-    instructions: z.string().optional().describe("Is taken as `compact` takes it; nothing is summarised."),
+    instructions: z.string().optional().describe("Accepted as by `compact`, but nothing is summarised."),
   }),
   matches: "session",
   run: (context) => {
@@ -362,8 +364,8 @@ export const deleteOperation = defineWrite({
 });
 
 /**
- * Says why a caller may not see a session at all; null if it may. Another tenant's session looks like a missing one; a
- * token is valid for the session that it was made for, not for a later one of the same name.
+ * Returns why a caller may not see a session at all; null if it may. Another tenant's session looks like a
+ * missing one; a token is valid for the session that it was made for, not for a later one of the same name.
  */
 export const accessProblem = (session: Session | null, principal: Principal): Problem | null => {
   const { tenant, session: only, made } = principal;

@@ -4,8 +4,8 @@ import { answerScopeOf } from "../rpc.ts";
 import type { Principal } from "../rpc.ts";
 
 /**
- * This file shows asks and events to a caller. The address of an authorization is for whoever may decide about it,
- * since opening it acts in somebody's name; others see that it is asked for, and by which server.
+ * Shows asks and events to a caller. Only a caller who may decide about an authorization sees its address,
+ * since opening it acts for a person; others see that it is asked for, and by which server.
  */
 
 type Caller = Pick<Principal, "scopes">;

@@ -6,7 +6,7 @@ import { defineRead } from "../define-operation.ts";
 import { refuse } from "../problems.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 
-/** This file reads the stores that the threads share; a store that no agent uses does not exist. */
+/** Reads the stores that the threads share; a store that no agent uses does not exist. */
 
 const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))
@@ -54,7 +54,7 @@ export const tasksOperation = defineRead({
   run: listTasks,
 });
 
-/** Returns the session's notes, or the owner of shared ones, for whose notes the router then asks the team. */
+/** Returns the session's notes, or the owner of shared ones, which the router then requests from the team. */
 const listNotes = (context: ReadContext): CommandAnswer => {
   requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;

@@ -12,12 +12,15 @@ import { refuse } from "../problems.ts";
 import { base64Of, storeBlob } from "./blobs.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 
-/** Defines the files that are kept with a session, for parts of inputs to name. Their bytes are blobs, the rest is a row. */
+/**
+ * Defines the files that are kept with a session, for parts of inputs to name. Their bytes are blobs, the
+ * rest is a row.
+ */
 
-/** Limits the files that a session keeps. */
+/** Number of files that a session keeps. */
 const mostUploads = 100;
 
-/** Limits the bytes of a file. */
+/** Most bytes of a file. */
 export const longestUpload = 8 * 1024 * 1024;
 
 const storedSchema = z.object({
@@ -34,7 +37,7 @@ type StoredUpload = z.output<typeof storedSchema>;
 
 const viewOf = ({ blob: _blob, ...view }: StoredUpload): Omit<StoredUpload, "blob"> => view;
 
-/** Returns a kept file; null if there is none of this id. */
+/** Returns a kept file; null if there is none with this id. */
 export const findUpload = (draft: Draft, id: string): StoredUpload | null => {
   const row = readEntry(draft, "files", id);
   return row === null ? null : storedSchema.parse(row.value);
@@ -49,10 +52,10 @@ const uploadSchema = z.strictObject({
   media_type: wellFormedText(255).describe("Without parameters."),
   data: uploadDataSchema.describe("Base64."),
   size: z.int().min(0).max(longestUpload),
-  sha256: z.string().describe("Of the bytes, as the router found it."),
+  sha256: z.string().describe("SHA-256 of the bytes, as the router computed it."),
 });
 
-/** Refuses a file that the session cannot keep beside those that it has. */
+/** Refuses a file for which the session has no room. */
 export const requireUploadSpace = (context: WriteContext): void => {
   requireStorage(context);
   if (context.draft.context.entries.heads("files").length >= mostUploads)
@@ -111,13 +114,16 @@ const mediaIn = (parts: readonly Part[]): readonly (DocumentPart | ImagePart)[] 
     return part.type === "image" || part.type === "document" ? [part] : [];
   });
 
-/** Lists the person's thread first, then those of called agents, the ended ones too. */
+/** Lists the person's thread first, then those of called agents, including ended ones. */
 const listThreads = ({ archive }: ReadContext): readonly string[] => {
   const children = archive.children({ position: null, limit: Number.MAX_SAFE_INTEGER });
   return ["main", ...children.map(({ id }) => id)];
 };
 
-/** Returns an attachment that a message of the chat names by its blob, as a file is shown; undefined if none does. */
+/**
+ * Returns the attachment that a message of the chat names by its blob, in the form of a file; undefined if
+ * there is none.
+ */
 const findAttachment = (context: ReadContext, file: string): StoredUpload | undefined => {
   if (!/^m\d+$/.test(file)) return undefined;
   const { archive } = context;

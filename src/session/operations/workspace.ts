@@ -21,8 +21,8 @@ import { base64Of } from "./blobs.ts";
 import { requireUploadSpace, uploadDataSchema } from "./uploads.ts";
 
 /**
- * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself; the
- * session says where, and a change begins and ends with it.
+ * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself;
+ * the session names the place, and a change begins and ends with it.
  */
 
 const pathField = wellFormedText(4_096).min(1).describe("From the root of the workspace.");
@@ -53,10 +53,10 @@ export const readFileOperation = defineRead({
   run: (context, { path }) => admitReader(context, path),
 });
 
-/** Limits the changes of one session that are under way at once. */
+/** Number of changes of one session that are under way at once. */
 const mostChanges = 20;
 
-/** Names the `Idempotency-Key` of a change, which the router hands over since the answer comes after the change. */
+/** `Idempotency-Key` of a change, which the router passes on since the answer comes after the change. */
 const keyField = z.string().max(140).optional();
 
 const digestField = z
@@ -70,13 +70,16 @@ interface GivenChange {
   readonly op: string;
   readonly path: string;
   readonly key: string | undefined;
-  /** What a repetition must have in common with the first request; null if the caller has not said it yet. */
+  /** What a repetition must have in common with the first request; null if the caller has not sent it yet. */
   readonly fingerprint: string | null;
-  /** The base64 of the file, if it is to be kept with the session as well. */
+  /** Base64 of the file, if it is to be kept with the session as well. */
   readonly upload?: string | undefined;
 }
 
-/** Answers a change that was made before under its key, whatever its body if only the sandbox told of it, or asks for what it must have in common with the first. */
+/**
+ * Answers a repeated change under its key, or asks for what it must have in common with the first. If only
+ * the sandbox confirmed the first change, the repetition may have any body.
+ */
 const replayChange = (
   { draft, archive }: WriteContext,
   answerKey: string,
@@ -149,10 +152,13 @@ const deletedMeanwhile: SessionReply = {
   problem: { code: "not_found", detail: "no such session" },
 };
 
-/** The session was deleted, or went over to another revision, while its workspace was made ready. */
+/**
+ * Refusal for a session that was deleted, or migrated to another revision, while its workspace was made
+ * ready.
+ */
 export const replacedMeanwhile: Problem = {
   code: "overloaded",
-  detail: "The session changed while this began. Send it again.",
+  detail: "The session changed while this began. Send the request again.",
   retryAfterMs: 1_000,
 };
 
@@ -164,13 +170,16 @@ interface SessionUpdate {
 
 const begunSchema = z.object({ change: z.string() });
 
-/** Gives up the change that an answer names, if it names one, since its caller does not get the answer. */
+/** Abandons the change that an answer names, if it names one, since its caller does not get the answer. */
 export const abandonChange = ({ update }: SessionUpdate, reply: SessionReply): void => {
   const begun = begunSchema.safeParse(reply.ok ? JSON.parse(reply.json) : null);
   if (begun.success) update((draft) => abandonFileChange(draft, begun.data.change));
 };
 
-/** Answers once the workspace is ready. A change is told for which instance of the sandbox it was begun: another one refuses it. */
+/**
+ * Answers once the workspace is ready. The answer names the instance of the sandbox for which a change was
+ * begun: another instance refuses it.
+ */
 export const bindReply = async (
   reply: PerformedReply,
   sandbox: Pick<Sandbox, "ready" | "capabilities" | "instance">,
@@ -180,12 +189,12 @@ export const bindReply = async (
     await sandbox.ready();
     return reply;
   }
-  // What is known of the instance may be old.
+  // What is known of the instance may be outdated.
   await sandbox.capabilities();
   return { ...reply, json: JSON.stringify({ ...fieldsOf(value), instance: await sandbox.instance() }) };
 };
 
-/** Stores what became of a change, and what its caller is told. */
+/** Stores the outcome of a change and returns the answer to its caller. */
 export const performFileChangeReport = (
   session: SessionUpdate | null,
   { change, path, sha256, outcome }: FileChangeReport,

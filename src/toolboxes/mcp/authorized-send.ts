@@ -4,7 +4,7 @@ import type { SendRequest } from "./port.ts";
 
 /** This file gives the requests to a server their token, and answers the server's challenges. */
 
-/** No request can be sent: somebody has to sign in first, or no token can be had. */
+/** No request can be sent: a person must sign in first, or no token can be had. */
 export class AuthorizationError extends Error {
   /** The address at which a person signs in; null if that would not help. */
   readonly login: string | null;
@@ -49,7 +49,7 @@ export const createAuthorizedSend = (send: SendRequest, authorize: AuthorizeServ
     }
     refusal =
       answer.kind === "login"
-        ? new AuthorizationError("somebody has to sign in first", answer.url)
+        ? new AuthorizationError("a person must sign in first", answer.url)
         : new AuthorizationError(answer.reason);
     throw refusal;
   };

@@ -358,7 +358,7 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     checkInvariants(made.bench, ["in_1"]);
   });
 
-  test("SE-16: a wait that nobody understands is an error of the tool, and the session goes on", async () => {
+  test("SE-16: an invalid `parked` value is an error of the tool, and the session goes on", async () => {
     const odd = defineTool({
       name: "odd",
       description: "Waits for something odd.",

@@ -150,7 +150,7 @@ test("AG-28 ★: question_timeout runs only while a question is open: a child si
   expect(made.bench.state().threads[child]?.child?.question).not.toBeNull();
   await made.bench.pass(60_000);
   expect(resultsOf(made, child).at(-1)).toBe(
-    "error: no_answer: no answer came in time; decide by yourself or finish",
+    "error: no_answer: no answer came in time; decide yourself or finish",
   );
 });
 
@@ -265,7 +265,7 @@ test("AG-28: a called caller that is over answers nothing any more: its children
   ]);
   const [coder = "", writer = ""] = childIds(made);
   expect(resultsOf(made, writer)).toEqual([
-    "error: no_answer: your caller will not answer; decide by yourself or finish",
+    "error: no_answer: your caller will not answer; decide yourself or finish",
   ]);
   expect(chatOf(made, coder).map(textsOf).join("\n")).toContain('"result":"Written."');
   expect(resultsOf(made)).toEqual(["ok: Now done."]);

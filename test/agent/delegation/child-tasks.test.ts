@@ -133,7 +133,7 @@ test("AG-12: a task that is over, blocked, unknown or named twice is an error it
     "failed conflict: task_id: task_3 is cancelled, and that is final",
     "failed conflict: task_id: task_2 is blocked by task_1; that has to be completed first",
     "completed ",
-    "failed conflict: task_id: task_1 stands in this call twice",
+    "failed conflict: task_id: task_1 is named twice in this call",
   ]);
   expect(childIds(made)).toHaveLength(1);
   const refused = await mission([

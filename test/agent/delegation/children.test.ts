@@ -374,7 +374,7 @@ describe("AG-23 to AG-25: results", () => {
     ]);
     expect(resultsOf(twice, childIds(twice)[0])).toEqual([
       "ok: Reported.",
-      "ok: You had reported already; the first report stands.",
+      "ok: You have already reported; the first report stands.",
     ]);
     expect(resultsOf(twice)).toEqual(["ok: First."]);
   });

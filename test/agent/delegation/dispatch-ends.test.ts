@@ -60,7 +60,7 @@ test("AG-36 AG-30: in the background the call returns at once, and the report co
 test("AG-36: whoever may not leave work in the background may not leave a graph there", async () => {
   const made = await mission([leads([node("a")], { async: true }), worker(done("a"))]);
   expect(resultsOf(made)[0]).toContain(
-    "error: not_permitted: async: you may not leave a graph in the background",
+    "error: not_permitted: async: you may not run a graph in the background",
   );
   expect(childIds(made)).toEqual([]);
 });

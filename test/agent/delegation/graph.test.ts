@@ -75,8 +75,8 @@ test("AG-33: every mistake of every task is named at once", () => {
     'task e: Unrecognized key: "colour"',
     "task f: blocking: Invalid input: expected boolean, received undefined",
     'task f: agent: there is no agent "nobody"',
-    "task a: depends_on names nowhere, which is no task of this graph",
-    "task a: the id stands here twice",
+    "task a: depends_on names nowhere, which is not a task of this graph",
+    "task a: the id is used twice",
     "task e: {{b.output}} needs b in depends_on, directly or not",
     "task e: {{x.output}} needs x in depends_on, directly or not",
     "tasks wait for each other: b → b",
@@ -101,7 +101,7 @@ test("AG-33: too many tasks hide no other mistake", () => {
     'Unrecognized key: "colour"',
     "tasks: a graph has 1 to 64 tasks, not 65",
     'task z: agent: there is no agent "wroker"',
-    "task z: depends_on names nobody, which is no task of this graph",
+    "task z: depends_on names nobody, which is not a task of this graph",
   ]);
   expect(problemsOf(checkGraph({ tasks: 7, colour: 1 }, resolve))).toEqual([
     'Unrecognized key: "colour"',

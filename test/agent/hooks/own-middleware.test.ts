@@ -144,8 +144,8 @@ describe("AG-37: start", () => {
       },
       "own: broken",
     ],
-    ["a promise", () => Promise.reject(new Error("late")) as never, "own: start gives back something else"],
-    ["something else", () => ({ retry: "x" }) as never, "own: start gives back something else"],
+    ["a promise", () => Promise.reject(new Error("late")) as never, "own: start may return only"],
+    ["something else", () => ({ retry: "x" }) as never, "own: start may return only"],
     ["a note that is too long", () => ({ note: "x".repeat(8_001) }), "own: its note has more than 8000"],
   ])("AG-37: %s ends the run before the model is asked, and the session goes on", async (_, start, error) => {
     let fails = true;
@@ -209,8 +209,8 @@ describe("AG-37: finish", () => {
       },
       "own: broken",
     ],
-    ["a promise", () => Promise.resolve({}) as never, "own: finish gives back something else"],
-    ["both", () => ({ fail: "a", retry: "b" }), "own: finish gives back both"],
+    ["a promise", () => Promise.resolve({}) as never, "own: finish may return only"],
+    ["both", () => ({ fail: "a", retry: "b" }), "own: finish may not return both"],
   ])("AG-37: %s ends the run effect_failed without its answer", async (_, finish, error) => {
     const { middleware } = spy({ finish });
     const { bench } = await run(`replies: [${say("Hi")}]`, { agent: named("a"), middleware });

@@ -24,7 +24,7 @@ test("SE-42 AP-18: prior_episode_summaries are one numbered note before the inpu
   const played = await told(["Tried A: red.", " ", "Tried B: red, too."]);
   const { bench } = played;
   expect(shown(played)).toEqual([
-    '<note from="episodes">What earlier attempts came to:\n1. Tried A: red.\n2. Tried B: red, too.</note>',
+    '<note from="episodes">Results of earlier attempts:\n1. Tried A: red.\n2. Tried B: red, too.</note>',
     "Go",
   ]);
   expect(bench.ok("input", { input: "in_1" })).toMatchObject({
@@ -101,7 +101,7 @@ test("★ SE-42 AP-18: an input with prior_episode_summaries after a run that fa
   const own =
     'look({"name":"b","fail":true}) failed: failed: the probe was told to fail\nlook({"name":"a","fail":false}) ok: look(a) done';
   const note = (lines: string): string =>
-    `<note from="episodes">What earlier attempts came to:\n${lines}</note>`;
+    `<note from="episodes">Results of earlier attempts:\n${lines}</note>`;
   expect(await retried({ prior_episode_summaries: [] })).toEqual([note(`1. ${own}`), "Again"]);
   expect(await retried({ prior_episode_summaries: "Tried A." })).toEqual([
     note(`1. Tried A.\n2. ${own}`),

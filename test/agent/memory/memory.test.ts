@@ -176,7 +176,7 @@ test("AG-41: recent 0: an input of fewer words than min_words recalls nothing; w
   expect(notes(second)).toEqual([]);
   await say(second, "Where did I leave the boat?");
   expect(notes(second)).toHaveLength(1);
-  expect(notes(second)[0]).toContain("About the like of this input:");
+  expect(notes(second)[0]).toContain("Related to this input:");
   expect(notes(second)[0]).toContain("Kiel");
   expect(notes(second)[0]).not.toContain("Rain");
 });
@@ -411,7 +411,7 @@ test("AG-41: recall that hangs is given up after 2 s, what is recent is told all
   expect(eventsAs({ bench }, "error").map(({ data }) => data)).toEqual([
     {
       code: "memory_unavailable",
-      message: "memory could not be read in time: what fits; the run goes on without",
+      message: "memory could not be read in time: what fits; the run goes on without it",
       retryable: true,
     },
   ]);

@@ -310,7 +310,7 @@ describe("SE-33: after a crash", () => {
 
   test.each([
     ["denied", "Leave it."],
-    ["not answered", "nobody approved this call in time."],
+    ["not answered", "this call was not approved in time."],
   ])("SE-32 RE-P5: the repetition is %s: what the first run did stays unknown", async (what, why) => {
     const { bench, probe } = await crashed("fire", "options: { on_interrupt: { fire: ask } }");
     const [ask] = openAsks(bench);

@@ -126,7 +126,7 @@ test("AG-47: a call whose shared note gets no answer ends with an unknown outcom
   finish();
   await bench.steps();
   await bench.pass(10_000);
-  expect(results(bench)[0]).toMatch(/^unknown: unknown: The shared notes gave no answer in time\./);
+  expect(results(bench)[0]).toMatch(/^unknown: unknown: The shared notes did not answer in time\./);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
 

@@ -219,7 +219,7 @@ describe("SE-28: what an unanswered ask leads to", () => {
     const denied = await firing();
     await denied.bench.pass(day);
     expect(denied.probe.calls).toEqual([]);
-    expect(results(denied.bench)[0]).toMatch(/^denied: denied: nobody approved/);
+    expect(results(denied.bench)[0]).toMatch(/^denied: denied: this call was not approved/);
     const approved = await firing({
       team: "permissions: { rules: [{ tool: fire, action: ask, on_timeout: approve, ask_timeout: 30m }] }",
     });

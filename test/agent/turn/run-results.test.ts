@@ -159,7 +159,7 @@ test("SE-42: a compaction after a failed run does not hide that run's summary", 
   await settle(bench);
   bench.send("Again", { prior_episode_summaries: [] });
   await bench.idle();
-  expect(JSON.stringify(bench.requests.at(-1)?.messages)).toContain("What earlier attempts came to");
+  expect(JSON.stringify(bench.requests.at(-1)?.messages)).toContain("Results of earlier attempts");
 });
 
 test("AP-27: the turn that a terminal call ends tells its calls and cache hits like any other", async () => {
