@@ -369,6 +369,6 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     const made = await mission([member("lead", [said(["odd", {}]), done]), member("coder", [done])], {
       tools: [odd],
     });
-    expect(resultsOf(made)).toEqual(["error: failed: the tool gave back a `parked` value that is no wait"]);
+    expect(resultsOf(made)).toEqual(["error: failed: the tool returned a `parked` value that is no wait"]);
   });
 });
