@@ -13,7 +13,8 @@ import { dataOf, ends, results } from "../loop/play.ts";
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-test("RE-4 SE-27: a lease that is never answered is asked for again, and its run goes on once it is", async () => {
+/** A session on a tenant's day, whose leases are drawn once so many requests for one had no answer. */
+const onDay = async (unanswered: number, silence: () => Promise<never>) => {
   const yaml = scripted(
     `replies: [${done}]`,
     "max_tokens: 500",
@@ -25,40 +26,30 @@ test("RE-4 SE-27: a lease that is never answered is asked for again, and its run
     engine: await engineOf(yaml, { toolboxes: [createProbe().toolbox] }),
     lease: async (request) => {
       asked += 1;
-      return asked === 1 ? never() : drawLease(tables, request, bench.now());
+      return asked > unanswered ? drawLease(tables, request, bench.now()) : silence();
     },
   });
   bench.ok("create");
+  return { bench, asked: () => asked };
+};
+
+test("RE-4 SE-27: a lease that is never answered is asked for again, and its run goes on once it is", async () => {
+  const { bench, asked } = await onDay(1, never);
   bench.send("Go");
   await bench.steps();
   await bench.pass(10_000);
   await bench.pass((bench.alarm() ?? 0) - bench.now());
-  expect(asked).toBe(2);
+  expect(asked()).toBe(2);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
 
 test("RE-4: an isolate that dies after leases that were not answered is counted by itself, and its run goes on", async () => {
-  const yaml = scripted(
-    `replies: [${done}]`,
-    "max_tokens: 500",
-    "budgets: { tenant: { max_tokens: 640000 } }",
-  );
-  const { tables } = memoryTables();
-  let asked = 0;
-  const bench = openBench({
-    engine: await engineOf(yaml, { toolboxes: [createProbe().toolbox] }),
-    lease: async (request) => {
-      asked += 1;
-      if (asked < 10) throw new Error("no answer");
-      return drawLease(tables, request, bench.now());
-    },
-  });
-  bench.ok("create");
+  const { bench, asked } = await onDay(9, () => Promise.reject(new Error("no answer")));
   bench.hold = true;
   bench.send("Go");
   await bench.steps();
   for (let tries = 1; tries < 10; tries++) await bench.pass((bench.alarm() ?? 0) - bench.now());
-  expect(asked).toBe(10);
+  expect(asked()).toBe(10);
   bench.crash();
   bench.hold = false;
   await bench.idle();
