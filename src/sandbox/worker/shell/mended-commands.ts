@@ -123,7 +123,8 @@ export const splitShortOptions = (): ScriptTransform => ({
   },
 });
 
-const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+/** Quotes a word for a script. */
+export const quoteWord = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 const isFolder = (fs: IFileSystem, path: string): Promise<boolean> =>
   fs.stat(path).then(
@@ -138,7 +139,7 @@ const createLs = (fs: IFileSystem): CustomCommand => {
     name: "ls",
     execute: async (args, { cwd }) => {
       const list = async (words: readonly string[]) => {
-        const script = ["ls", ...words].map(quoted).join(" ");
+        const script = ["ls", ...words].map(quoteWord).join(" ");
         const { stdout, stderr, exitCode } = await shell.exec(script, { cwd, rawScript: true });
         return { stdout, stderr, exitCode };
       };

@@ -6,7 +6,13 @@ import type { Writer } from "../files/tree.ts";
 import { meter, WorkLimit } from "../meter.ts";
 import { bytesOf, createTurns, shellFiles } from "./files.ts";
 import { createGitCommand } from "./git.ts";
-import { addedNames, mendedCommands, readShellCall, splitShortOptions } from "./mended-commands.ts";
+import {
+  addedNames,
+  mendedCommands,
+  quoteWord,
+  readShellCall,
+  splitShortOptions,
+} from "./mended-commands.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";
@@ -78,14 +84,12 @@ class ScratchFiles extends InMemoryFs {
   }
 }
 
-const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
-
 /** The script of a command: that of `sh -c` runs as it is, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
   const [program, ...args] = argv;
   const call = program === "sh" || program === "bash" ? readShellCall(args) : null;
   if (call !== null && call.at === args.length - 1) return `${call.settings}${args[call.at]}`;
-  return argv.map(quoted).join(" ");
+  return argv.map(quoteWord).join(" ");
 }
 
 /** Exit code of a command that a limit ended. */
