@@ -1,4 +1,4 @@
-import { pauseAfter } from "../../src/agent/state/wait.ts";
+import { pauseAfter } from "../../src/agent/state/retry.ts";
 import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";

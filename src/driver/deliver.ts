@@ -1,11 +1,7 @@
-import { pauseAfter } from "../agent/state/wait.ts";
-import { dueCommands, recordEndTries } from "../agent/calls/background-commands.ts";
+import { recordEndTry } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
-import type { DeliveryResult } from "../agent/memory/outbox.ts";
-import { firstPause, longestPause, mostEmbeddings, mostMemories, outboxOf } from "../agent/memory/outbox.ts";
-import type { Session } from "../agent/state/session.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
-import { writeEntry } from "../agent/transaction/entries.ts";
+import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/outbox.ts";
+import type { EndingCommand } from "../agent/state/records.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import type { Host } from "./host.ts";
@@ -22,12 +18,10 @@ const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
   }
 };
 
-/** Ends the commands that have to end in the sandbox; a failure is retried later and holds up no run. */
-export const endCommands = async ({ host, settle }: WorkContext): Promise<void> => {
-  const due = dueCommands(host.read(), host.now()).map(({ exec }) => exec);
-  const sandbox = host.sandbox();
-  const ended = await Promise.all(due.map((exec) => isEnded(sandbox, exec)));
-  settle((draft) => recordEndTries(draft, new Map(due.map((exec, index) => [exec, ended[index] === true]))));
+/** Ends a command in the sandbox; a failure is retried later and holds up no run. */
+export const endCommand = async ({ host, settle }: WorkContext, command: EndingCommand): Promise<void> => {
+  const hasEnded = await isEnded(host.sandbox(), command.exec);
+  settle((draft) => recordEndTry(draft, command, hasEnded));
 };
 
 /**
@@ -42,21 +36,6 @@ export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promis
       if (state.page?.browser === page?.browser) state.page = null;
     });
   });
-
-const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
-  const { rows, tries } = outboxOf(draft);
-  const lessons = rows.filter(({ id }) => !taken.has(id));
-  const memories = draft.context.entries.heads("outbox");
-  const stored = memories.filter(({ key }) => taken.has(key));
-  for (const { key } of stored) writeEntry(draft, "outbox", key, undefined);
-  const pause = whole ? 0 : pauseAfter(tries, firstPause, longestPause);
-  const outbox = { rows: lessons, tries: whole ? 0 : tries + 1, until: draft.context.now + pause };
-  draft.state.outbox = lessons.length + memories.length === stored.length ? null : outbox;
-};
-
-/** Returns the key of the delivery that is due, or null if none is due. */
-export const dueDeliveryKey = ({ outbox = null }: Session, now: number): string | null =>
-  outbox === null || outbox.until > now ? null : `outbox:${outbox.tries}`;
 
 /** Adds vectors to rows whose agents have an embedder; rejects if the vectors cannot be made yet. */
 const embedRows = async (

@@ -1,4 +1,3 @@
-import { commandsEndKey } from "../agent/calls/background-commands.ts";
 import { advanceSession } from "../agent/loop/advance.ts";
 import { nextDeadline } from "../agent/loop/deadlines.ts";
 import { dueMigration } from "../agent/run/migrate.ts";
@@ -6,12 +5,13 @@ import type { Call } from "../agent/state/call.ts";
 import type { PendingFileChange } from "../agent/state/files.ts";
 import { attemptId } from "../agent/state/model-call.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
+import type { EndingCommand } from "../agent/state/records.ts";
+import { isTryDue } from "../agent/state/retry.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import { hasRun, hasWork } from "../agent/state/thread.ts";
-import { dueFileChanges } from "../agent/stores/file-changes.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import { closeBrowser, deliverOutbox, dueDeliveryKey, endCommands } from "./deliver.ts";
+import { closeBrowser, deliverOutbox, endCommand } from "./deliver.ts";
 import { runPreparation } from "./effect.ts";
 import { settleLostChange } from "./file-changes.ts";
 import type { Host } from "./host.ts";
@@ -37,7 +37,8 @@ export interface Driver {
 /** Work that this isolate is doing according to the state. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
-  | { readonly key: string; readonly kind: "deliver" | "end_commands" | "migrate" | "close_browser" }
+  | { readonly key: string; readonly kind: "deliver" | "migrate" | "close_browser" }
+  | { readonly key: string; readonly kind: "end_command"; readonly command: EndingCommand }
   | { readonly key: string; readonly kind: "settle_file"; readonly change: PendingFileChange }
   | {
       readonly key: string;
@@ -47,19 +48,27 @@ type Intent =
       readonly stopping: boolean;
     };
 
-const deliveryIntents = (session: Session, now: number): readonly Intent[] => {
-  const key = dueDeliveryKey(session, now);
-  const ending = commandsEndKey(session, now);
-  const browser = session.page == null || hasRun(session) ? null : session.page.browser;
+/** Returns what is to be tried beside the runs. */
+const retryIntents = ({ outbox = null, commands, fileChanges }: Session, now: number): readonly Intent[] => {
+  const ending = (commands?.ending ?? []).filter((command) => isTryDue(command, now));
+  const changes = (fileChanges ?? []).filter((change) => isTryDue(change, now));
   return [
-    ...(key === null ? [] : [{ key, kind: "deliver" } as const]),
-    ...(ending === null ? [] : [{ key: ending, kind: "end_commands" } as const]),
-    ...dueFileChanges(session, now).map(
+    ...(outbox !== null && isTryDue(outbox, now)
+      ? [{ key: `outbox:${outbox.tries}`, kind: "deliver" } as const]
+      : []),
+    ...ending.map(
+      (command) => ({ key: `end:${command.exec}:${command.tries}`, kind: "end_command", command }) as const,
+    ),
+    ...changes.map(
       (change) => ({ key: `${change.id}:${change.tries}`, kind: "settle_file", change }) as const,
     ),
-    ...(browser === null ? [] : [{ key: `browser:${browser}`, kind: "close_browser" } as const]),
   ];
 };
+
+const browserIntents = (session: Session): readonly Intent[] =>
+  session.page == null || hasRun(session)
+    ? []
+    : [{ key: `browser:${session.page.browser}`, kind: "close_browser" }];
 
 /** Returns the intent to migrate a session before the run that waits, if a migration is due. */
 const migrationIntents = (session: Session, now: number, follows: string | null): readonly Intent[] => {
@@ -96,7 +105,8 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
 
 const intentsOf = (host: Host, session: Session, now: number): readonly Intent[] => [
   ...threadIntents(session, host.epoch),
-  ...deliveryIntents(session, now),
+  ...retryIntents(session, now),
+  ...browserIntents(session),
   ...migrationIntents(session, now, host.migration.follows),
 ];
 
@@ -163,8 +173,8 @@ const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
       return runPreparation(work, intent.thread);
     case "deliver":
       return deliverOutbox(work);
-    case "end_commands":
-      return endCommands(work);
+    case "end_command":
+      return endCommand(work, intent.command);
     case "migrate":
       return work.host.migration.run();
     case "settle_file":

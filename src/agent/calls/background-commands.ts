@@ -1,19 +1,14 @@
-import { pauseAfter } from "../state/wait.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import type { Call } from "../state/call.ts";
 import type { BackgroundCommands, EndingCommand } from "../state/records.ts";
 import { noBackgroundCommands } from "../state/records.ts";
+import { mostSandboxTries, postpone } from "../state/retry.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Background commands of the sandbox outlive their call; others have to end with their run. */
-
-/** Number of tries to end a command, over a quarter of an hour, after which its own time-out has ended it. */
-const mostTries = 10;
-
-const firstPause = 1_000;
 
 const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void => {
   const commands = { ...noBackgroundCommands, ...draft.state.commands, ...change };
@@ -58,8 +53,8 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   const { ending } = draft.state.commands ?? noBackgroundCommands;
   const added = new Set(cut).difference(new Set(ending.map(({ exec }) => exec)));
   if (added.size === 0) return;
-  const at = draft.context.now;
-  changeCommands(draft, { ending: [...ending, ...[...added].map((exec) => ({ exec, tries: 0, at }))] });
+  const until = draft.context.now;
+  changeCommands(draft, { ending: [...ending, ...[...added].map((exec) => ({ exec, tries: 0, until }))] });
 };
 
 /**
@@ -84,42 +79,20 @@ export const inheritCommands = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** Returns when the next try to end a command is due; null if there is none to end. */
-export const commandsEndDueAt = ({ commands = null }: Session): number | null =>
-  commands === null || commands.ending.length === 0 ? null : Math.min(...commands.ending.map(({ at }) => at));
-
-/** Returns the commands that are to be ended now. */
-export const dueCommands = ({ commands = null }: Session, now: number): readonly EndingCommand[] =>
-  (commands?.ending ?? []).filter(({ at }) => at <= now);
-
-/** Returns a key that names the tries that are due; null if there are none. */
-export const commandsEndKey = (session: Session, now: number): string | null => {
-  const due = dueCommands(session, now).map(({ exec, tries }) => `${exec}.${tries}`);
-  return due.length === 0 ? null : `commands:${due.join()}`;
+/** Reports a command that could not be ended, at the first failure and when it is given up. */
+const reportLiveCommand = (draft: Draft, { exec, tries }: EndingCommand): void => {
+  if (tries !== 1 && tries !== mostSandboxTries) return;
+  const retryable = tries < mostSandboxTries;
+  const further = retryable ? "it is tried again" : "it ends by its own time-out";
+  const message = `the sandbox could not be told to end a command, which may still run: ${exec}; ${further}`;
+  emit(draft, "main", "error", { code: "kill_failed", message, retryable });
 };
 
-/** Commands that could not be ended are reported at the first failure and when they are given up. */
-const reportLiveCommands = (draft: Draft, alive: readonly EndingCommand[], last: boolean): void => {
-  if (alive.length === 0) return;
-  const execs = alive.map(({ exec }) => exec).join(", ");
-  const further = last ? "they end by their own time-outs" : "it is tried again";
-  const message = `the sandbox could not be told to end commands, which may still run: ${execs}; ${further}`;
-  emit(draft, "main", "error", { code: "kill_failed", message, retryable: !last });
-};
-
-/** Records for each command of a try whether it has ended; one that has not is tried again later. */
-export const recordEndTries = (draft: Draft, tried: ReadonlyMap<string, boolean>): void => {
+/** Records whether a command has ended; one that has not is tried again later, unless it was often enough. */
+export const recordEndTry = (draft: Draft, command: EndingCommand, hasEnded: boolean): void => {
+  const failed = postpone(command, draft.context.now);
+  if (!hasEnded) reportLiveCommand(draft, failed);
+  const left = hasEnded || failed.tries === mostSandboxTries ? [] : [failed];
   const { ending } = draft.state.commands ?? noBackgroundCommands;
-  const untried = ending.filter(({ exec }) => !tried.has(exec));
-  const failed = ending
-    .filter(({ exec }) => tried.get(exec) === false)
-    .map(({ exec, tries }) => ({
-      exec,
-      tries: tries + 1,
-      at: draft.context.now + pauseAfter(tries, firstPause),
-    }));
-  const after = (count: number): readonly EndingCommand[] => failed.filter(({ tries }) => tries === count);
-  reportLiveCommands(draft, after(1), false);
-  reportLiveCommands(draft, after(mostTries), true);
-  changeCommands(draft, { ending: [...untried, ...failed.filter(({ tries }) => tries < mostTries)] });
+  changeCommands(draft, { ending: ending.flatMap((each) => (each.exec === command.exec ? left : each)) });
 };

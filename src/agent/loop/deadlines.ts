@@ -1,13 +1,13 @@
 import { findBudgetHold } from "../budgets/limits.ts";
-import { commandsEndDueAt } from "../calls/background-commands.ts";
 import { sessionStatusOf } from "../run/runs.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
+import type { Retry } from "../state/retry.ts";
+import { isTryDue } from "../state/retry.ts";
 import type { Run } from "../state/run.ts";
 import { runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
-import { fileChangesDueAt } from "../stores/file-changes.ts";
 
 /**
  * Returns when waits of a thread end. Other causes bring it on while its attempt or effect is held, or once
@@ -40,14 +40,17 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
   return [...times, ...waitsDue(session, thread, now)];
 };
 
+const retriesOf = ({ outbox = null, commands, fileChanges }: Session): readonly Retry[] => [
+  ...(outbox === null ? [] : [outbox]),
+  ...(commands?.ending ?? []),
+  ...(fileChanges ?? []),
+];
+
 /** Returns the earliest time at which something is due by itself; null if nothing ever is. */
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
-  if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
-  times.push(...[fileChangesDueAt(session, now) ?? []].flat());
-  const ending = commandsEndDueAt(session);
-  if (ending !== null && ending > now) times.push(ending);
+  for (const retry of retriesOf(session)) if (!isTryDue(retry, now)) times.push(retry.until);
   return times.length === 0 ? null : Math.min(...times);
 };
 

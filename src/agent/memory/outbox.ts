@@ -1,6 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import type { MemoryRow } from "../definition/memory.ts";
 import type { Outbox, Reflection } from "../state/records.ts";
+import { postpone } from "../state/retry.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 
@@ -15,11 +16,12 @@ export const mostMemories = 32;
 /** Number of failed deliveries after which memories are sent without vectors. */
 export const mostEmbeddings = 5;
 
-export const firstPause = 2_000;
+/** Pauses between deliveries that fail, in milliseconds. */
+const firstPause = 2_000;
 
-export const longestPause = 300_000;
+const longestPause = 300_000;
 
-export const outboxOf = ({ state, context }: Draft): Outbox =>
+const outboxOf = ({ state, context }: Draft): Outbox =>
   state.outbox ?? { rows: [], tries: 0, until: context.now };
 
 export const postReflection = (draft: Draft, row: Reflection): void => {
@@ -39,3 +41,17 @@ export interface DeliveryResult {
   readonly taken: ReadonlySet<string>;
   readonly whole: boolean;
 }
+
+/** Removes what was taken; what is left is sent later, after a pause if a part of the delivery failed. */
+export const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
+  const outbox = outboxOf(draft);
+  const rows = outbox.rows.filter(({ id }) => !taken.has(id));
+  const memories = draft.context.entries.heads("outbox");
+  const stored = memories.filter(({ key }) => taken.has(key));
+  for (const { key } of stored) writeEntry(draft, "outbox", key, undefined);
+  const { now } = draft.context;
+  const left = whole
+    ? { rows, tries: 0, until: now }
+    : { ...postpone(outbox, now, firstPause, longestPause), rows };
+  draft.state.outbox = rows.length + memories.length === stored.length ? null : left;
+};

@@ -1,4 +1,5 @@
 import type { FileChange } from "../../sandbox/contract.ts";
+import type { Retry } from "./retry.ts";
 
 /** Sorts each file that a run has changed into one list, by its change since the run's start. */
 
@@ -82,16 +83,13 @@ export interface InitialFile {
  * A person's change of the workspace that is not confirmed yet. Its id is the key under which the sandbox
  * makes it, at most once. The router reports the outcome; otherwise the sandbox is asked for it at `until`.
  */
-export interface PendingFileChange {
+export interface PendingFileChange extends Retry {
   readonly id: string;
   readonly path: string;
   /** Key under which the answer is kept; null if the caller gave none. */
   readonly answerKey: string | null;
   /** Content that a request with the same key must have; null: the content of the file that is written. */
   readonly fingerprint: string | null;
-  /** When the sandbox is asked for the outcome, in milliseconds since the epoch. */
-  readonly until: number;
-  readonly tries: number;
 }
 
 /** File that the workspace refused, and why. */

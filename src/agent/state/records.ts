@@ -2,6 +2,7 @@ import type { Cause, Json, Message, ResultStatus } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
+import type { Retry } from "./retry.ts";
 import type { RunResult } from "./run.ts";
 
 /** The rows that a commit adds beside the live state. */
@@ -148,12 +149,8 @@ export interface BackgroundCommands {
   readonly ending: readonly EndingCommand[];
 }
 
-export interface EndingCommand {
+export interface EndingCommand extends Retry {
   readonly exec: string;
-  /** Number of tries that failed. */
-  readonly tries: number;
-  /** When the next try may begin, in milliseconds since the epoch. */
-  readonly at: number;
 }
 
 export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [] };
@@ -171,12 +168,8 @@ export interface Reflection {
 }
 
 /** What waits for the tenant's object: lessons, and the memories in the store `outbox`. */
-export interface Outbox {
+export interface Outbox extends Retry {
   readonly rows: readonly Reflection[];
-  /** So many deliveries failed in a row. */
-  readonly tries: number;
-  /** When the next delivery may begin. */
-  readonly until: number;
 }
 
 /** Converts a cost in 10⁻⁹ USD to USD; null if a price was unknown. */

@@ -32,10 +32,6 @@ export type Wait =
   /** A wait for children, or, if null, for an answer of its caller. */
   | { readonly on: "thread"; readonly children: ChildWait | null; readonly until: number | null };
 
-/** Returns the milliseconds before something is tried again that failed so often: each pause is twice the one before. */
-export const pauseAfter = (failures: number, first: number, most = Number.POSITIVE_INFINITY): number =>
-  Math.min(most, first * 2 ** failures);
-
 export const isDue = (wait: Wait | null, now: number): boolean => wait?.until != null && wait.until <= now;
 
 /**

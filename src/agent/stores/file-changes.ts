@@ -1,7 +1,6 @@
-import { pauseAfter } from "../state/wait.ts";
 import type { ChangeOutcome } from "../../sandbox/contract.ts";
 import type { PendingFileChange } from "../state/files.ts";
-import type { Session } from "../state/session.ts";
+import { mostSandboxTries, postpone } from "../state/retry.ts";
 import { keepAnswer } from "../transaction/answers.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
@@ -14,11 +13,6 @@ import { reportPersonsChanges } from "./initial-files.ts";
 
 /** Milliseconds after which the sandbox is asked for the outcome of a change. */
 const longestChangeMs = 300_000;
-
-/** Number of times that a sandbox is asked which does not answer, over a quarter of an hour. */
-const mostTries = 10;
-
-const firstPause = 1_000;
 
 const setChanges = ({ state }: Draft, changes: readonly PendingFileChange[]): void => {
   state.fileChanges = changes.length === 0 ? null : changes;
@@ -113,22 +107,9 @@ export const questionFileChange = (draft: Draft, id: string): void => {
 export const postponeFileChange = (draft: Draft, id: string, final: boolean): void => {
   const change = draft.state.fileChanges?.find((each) => each.id === id);
   if (change === undefined) return;
-  const tries = change.tries + 1;
-  if (!final && tries < mostTries) {
-    const until = draft.context.now + pauseAfter(change.tries, firstPause);
-    return replaceChange(draft, id, { ...change, tries, until });
-  }
+  const later = postpone(change, draft.context.now);
+  if (!final && later.tries < mostSandboxTries) return replaceChange(draft, id, later);
   replaceChange(draft, id, null);
   const message = `the sandbox could not say whether ${change.path} was changed; look at the file`;
   emit(draft, "main", "error", { code: "sandbox_error", message, retryable: false });
-};
-
-/** Returns the changes whose outcome the sandbox has to be asked for. */
-export const dueFileChanges = ({ fileChanges }: Session, now: number): readonly PendingFileChange[] =>
-  (fileChanges ?? []).filter(({ until }) => until <= now);
-
-/** Returns when the sandbox is asked about the next change; null if it never is. */
-export const fileChangesDueAt = ({ fileChanges }: Session, now: number): number | null => {
-  const times = (fileChanges ?? []).flatMap(({ until }) => (until > now ? until : []));
-  return times.length === 0 ? null : Math.min(...times);
 };
