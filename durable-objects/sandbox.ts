@@ -1,5 +1,5 @@
 import type { Host } from "../src/driver/host.ts";
-import { placeInitialFiles } from "../src/driver/initial-files.ts";
+import { placeInitialFiles } from "../src/driver/workspace-files.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Sandbox } from "../src/sandbox/contract.ts";
 

@@ -13,7 +13,7 @@ import { hasRun, hasWork } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { closeBrowser, deliverOutbox, endCommand } from "./deliver.ts";
 import { runPreparation } from "./effect.ts";
-import { settleLostChange } from "./file-changes.ts";
+import { settleLostChange } from "./workspace-files.ts";
 import type { Host } from "./host.ts";
 import { runModelAttempt } from "./think.ts";
 import { createTickets } from "./tickets.ts";

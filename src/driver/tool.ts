@@ -17,8 +17,10 @@ import { takeArguments } from "../tools/arguments.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Parked, Tool, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
-import type { ToolOutcome } from "./tool-run.ts";
-import { isCallCurrent, createOutput, runTool } from "./tool-run.ts";
+import { isCallCurrent } from "./tool-context.ts";
+import type { ToolOutcome } from "./tool-outcome.ts";
+import { createOutcome } from "./tool-outcome.ts";
+import { runTool } from "./tool-run.ts";
 import type { WorkContext } from "./work.ts";
 
 /** Runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
@@ -155,7 +157,7 @@ export const runToolCall = async (work: WorkContext, threadId: string, call: Cal
   const agent = host.agent(threadId);
   const bound = agent.tools.get(call.call.name) ?? null;
   if (bound === null) {
-    const gone = createOutput(
+    const gone = createOutcome(
       toolError("unavailable", `${call.call.name} is not part of this deployment`).content,
       "error",
     );
@@ -165,6 +167,6 @@ export const runToolCall = async (work: WorkContext, threadId: string, call: Cal
   const parsed = takeArguments(bound.tool, argsOf(call));
   const outcome = parsed.ok
     ? await runCached(work, threadId, call, bound, parsed.args)
-    : createOutput(parsed.error.content, "error");
+    : createOutcome(parsed.error.content, "error");
   storeOutcome(work, threadId, call, outcome);
 };

@@ -1,9 +1,12 @@
+import type { InitialFile, LostFile, PendingFileChange } from "../agent/state/files.ts";
+import { dropFileChange, postponeFileChange, settleFileChange } from "../agent/stores/file-changes.ts";
 import { settleInitialFiles } from "../agent/stores/initial-files.ts";
-import type { InitialFile, LostFile } from "../agent/state/files.ts";
-import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
+import type { FileChange, Sandbox, ChangeOutcome } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import { fromBase64 } from "../tools/base64.ts";
 import type { Host } from "./host.ts";
+import type { WorkContext } from "./work.ts";
 
 /** Writes one file and returns its changes, or why the workspace refuses it; throws if another try may help. */
 const placeFile = async (
@@ -41,4 +44,37 @@ export const placeInitialFiles = async (
     else changes.push(...placed);
   }
   host.update((draft) => settleInitialFiles(draft, changes, lost));
+};
+
+/** Asks the sandbox for the outcome of a change; returns the refusal if the sandbox does not know it. */
+const findOutcome = async (host: Host, id: string): Promise<ChangeOutcome | null | SandboxError> => {
+  try {
+    return await host.sandbox().settle(id);
+  } catch (error) {
+    if (error instanceof SandboxError) return error;
+    throw error;
+  }
+};
+
+const storeFound = (
+  draft: Draft,
+  change: PendingFileChange,
+  found: ChangeOutcome | null | SandboxError,
+): void => {
+  const { id } = change;
+  if (found === null) return dropFileChange(draft, id);
+  if (!(found instanceof SandboxError)) return void settleFileChange(draft, change, found);
+  postponeFileChange(draft, id, !found.isUnavailable);
+};
+
+/**
+ * Finds out the outcome of a person's change that was never reported; after that the change can no longer be
+ * made.
+ */
+export const settleLostChange = async (
+  { host, settle }: WorkContext,
+  change: PendingFileChange,
+): Promise<void> => {
+  const found = await findOutcome(host, change.id);
+  settle((draft) => storeFound(draft, change, found));
 };

@@ -1,0 +1,183 @@
+import { findCall } from "../agent/calls/finish.ts";
+import { placeOf, validGrants } from "../agent/calls/judge.ts";
+import type { Agent } from "../agent/definition/agent.ts";
+import type { Call } from "../agent/state/call.ts";
+import { argsOf } from "../agent/state/call.ts";
+import type { Session } from "../agent/state/session.ts";
+import { callOf } from "../agent/transaction/draft.ts";
+import { viewFrom } from "../sandbox/folder-view.ts";
+import type { ToolContext } from "../tools/define-tool.ts";
+import { noReach } from "../tools/reach.ts";
+import type { Host } from "./host.ts";
+import { createStores } from "./stores.ts";
+import type { Attachments } from "./tool-outcome.ts";
+import type { LazyAbort, WorkContext } from "./work.ts";
+
+/** Measures the time of a tool call; waiting for a sandbox that is not ready yet does not count. */
+export interface CallTime {
+  /** Returns the deadline in milliseconds since the epoch. */
+  readonly deadline: () => number;
+  /** Waits for `ms`, or until the call ends; not at all after that. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly cancel: () => void;
+}
+
+/** Milliseconds of pauses that do not count. */
+const mostPaused = 120_000;
+
+export const createCallTime = (
+  host: Pick<Host, "now" | "after">,
+  ms: number,
+  over: () => void,
+  ending: LazyAbort,
+): CallTime => {
+  let deadline = host.now() + ms;
+  let timer = host.after(ms, over);
+  let left = mostPaused;
+  const extend = (wait: number): void => {
+    timer.cancel();
+    deadline += Math.min(wait, left);
+    left -= Math.min(wait, left);
+    timer = host.after(deadline - host.now(), over);
+  };
+  return {
+    deadline: () => deadline,
+    cancel: () => timer.cancel(),
+    pause: async (wait) => {
+      if (ending.asked()) return;
+      extend(wait);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const pausing = host.after(wait, resolve);
+      ending.whenAsked(() => {
+        pausing.cancel();
+        resolve();
+      });
+      return promise;
+    },
+  };
+};
+
+/** What a tool sees of the world while its call runs. */
+
+/** One start of a call's tool. */
+export interface ToolStart {
+  readonly thread: string;
+  readonly call: Call;
+  readonly time: CallTime;
+  readonly attachments: Attachments;
+  readonly signal: AbortSignal;
+  /** The call has its outcome: what the tool still does has no effect. */
+  ended: boolean;
+}
+
+/** Returns whether the state still says that this very start of the call is running. */
+export const isCallCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
+  const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
+  return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
+};
+
+/** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
+const serverOf = (host: Host, { tools }: Agent, { call }: Call): ToolContext["server"] => {
+  const name = tools.get(call.name)?.toolbox ?? "";
+  const link = host.read().serverLinks?.[name];
+  if (link === undefined) return null;
+  const { connection, retryAt } = link;
+  return { connection, retryAt, authorize: host.servers.authorize(name) };
+};
+
+/** Lets a call see and change the page of the session's browser while the call is running. */
+const createPage = (
+  { host, browserLock }: WorkContext,
+  { thread, call }: ToolStart,
+): ToolContext["page"] => ({
+  get: () => host.read().page ?? null,
+  set: (page) =>
+    host.update((draft) => {
+      if (isCallCurrent(draft.state, thread, call, host.epoch)) draft.state.page = host.redactor.value(page);
+    }),
+  lock: browserLock,
+});
+
+/** Lets a call read and write what is noted about it while the call is running. */
+const createMemo = (host: Host, { thread, call }: ToolStart): ToolContext["memo"] => ({
+  get: () => findCall(host.read().threads[thread]?.run ?? null, call.call.id)?.memo ?? null,
+  set: (memo) =>
+    host.update((draft) => {
+      if (isCallCurrent(draft.state, thread, call, host.epoch))
+        callOf(draft, thread, call.call.id).memo = host.redactor.value(memo);
+    }),
+});
+
+/** Returns the verdict of rules and grants on a different call of the same kind. */
+const createCallJudge =
+  (host: Host, { thread, call }: ToolStart): ToolContext["judge"] =>
+  ({ args, page }) => {
+    const changed = { ...call.call, args: args === undefined ? argsOf(call) : JSON.stringify(args) };
+    const grants = validGrants(host.read().grants, host.grants.known(), host.now());
+    const place = placeOf(host.read(), thread);
+    const plan = host.agent(thread).judge(changed, grants, page === undefined ? place : { ...place, page });
+    return plan.refusal === undefined ? plan.verdict : "deny";
+  };
+
+/**
+ * Shows a tool's output while it is still coming. Known secrets are removed: a tail that may begin a secret
+ * waits for the text after it.
+ */
+const createLiveOutput = (host: Host, start: ToolStart): ToolContext["show"] => {
+  const { thread, call } = start;
+  const redact = host.redactor.stream();
+  const item = call.call.id;
+  const attempt = call.attempts;
+  let shown = "";
+  return (piece) => {
+    const data = start.ended ? "" : redact(piece);
+    if (data === "") return;
+    const off = shown.length;
+    shown += data;
+    host.itemGrew({ id: item, thread, kind: "tool_output", attempt, text: shown });
+    host.show([{ type: "delta", kind: "tool_output_delta", thread, item, attempt, off, data }]);
+  };
+};
+
+export const createToolContext = (work: WorkContext, start: ToolStart): ToolContext => {
+  const { host } = work;
+  const { thread, call, time } = start;
+  const session = host.read();
+  const agent = host.agent(thread);
+  const writablePaths = agent.tools.get(call.call.name)?.writablePaths ?? agent.writablePaths;
+  return {
+    callId: call.call.id,
+    key: `${session.threads[thread]?.run?.id}/${call.call.id}`,
+    attempt: call.attempts,
+    get signal() {
+      return start.signal;
+    },
+    get deadline() {
+      return time.deadline();
+    },
+    now: () => host.now(),
+    pause: time.pause,
+    agent: agent.name,
+    thread,
+    session: session.id,
+    get sandbox() {
+      const { closed } = call.plan;
+      const sandbox = viewFrom(host.sandbox(), agent.workingDir);
+      return closed === undefined ? sandbox : sandbox.closing(closed);
+    },
+    ...(writablePaths === null ? {} : { writablePaths }),
+    commandTimeout: agent.commandTimeout,
+    workingDir: agent.workingDir,
+    repository: agent.repository,
+    stores: createStores(host, agent, () => start.signal),
+    recall: (id) => host.recall(id),
+    memo: createMemo(host, start),
+    server: serverOf(host, agent, call),
+    sees: agent.targets[0]?.media ?? { images: false, documents: false },
+    keep: start.attachments.keep,
+    show: createLiveOutput(host, start),
+    page: createPage(work, start),
+    judge: createCallJudge(host, start),
+    ...noReach,
+  };
+};
