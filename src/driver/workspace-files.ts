@@ -1,6 +1,10 @@
 import type { InitialFile, LostFile, PendingFileChange } from "../agent/state/files.ts";
-import { dropFileChange, postponeFileChange, settleFileChange } from "../agent/stores/file-changes.ts";
-import { settleInitialFiles } from "../agent/stores/initial-files.ts";
+import {
+  dropFileChange,
+  postponeFileChange,
+  settleFileChange,
+  settleInitialFiles,
+} from "../agent/stores/workspace-files.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { FileChange, Sandbox, ChangeOutcome } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";

@@ -4,7 +4,7 @@ import {
   beginFileChange,
   questionFileChange,
   settleFileChange,
-} from "../../agent/stores/file-changes.ts";
+} from "../../agent/stores/workspace-files.ts";
 import { answersKeptMs } from "../../agent/transaction/answers.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";

@@ -1,15 +1,37 @@
-import type { ChangeOutcome } from "../../sandbox/contract.ts";
-import type { PendingFileChange } from "../state/files.ts";
+import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
+import type { LostFile, PendingFileChange } from "../state/files.ts";
 import { mostSandboxTries, postpone } from "../state/retry.ts";
 import { keepAnswer } from "../transaction/answers.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
-import { reportPersonsChanges } from "./initial-files.ts";
 
 /**
- * A person's change of the workspace is stored before it is made, so that it is reported even if its maker
- * dies.
+ * Keeps account of files that persons put into the workspace. A change is stored before it is made, so that
+ * it is reported even if its maker dies.
  */
+
+/** Reports a person's file changes as `file_change` events, like a tool's. */
+const reportPersonsChanges = (draft: Draft, changes: readonly FileChange[]): void => {
+  for (const change of changes) emit(draft, "main", "file_change", { ...change, tool: null, message: null });
+};
+
+/**
+ * Records that the files of the creation are in the workspace, apart from those that it refused; removes
+ * their stored copies.
+ */
+export const settleInitialFiles = (
+  draft: Draft,
+  changes: readonly FileChange[],
+  lost: readonly LostFile[],
+): void => {
+  for (const { blob } of draft.state.initialFiles ?? []) draft.blobs.push({ id: blob, text: "" });
+  draft.state.initialFiles = null;
+  reportPersonsChanges(draft, changes);
+  if (lost.length === 0) return;
+  draft.state.lostFiles = lost;
+  const message = `the workspace refused files of the session's creation: ${lost.map(({ path }) => path).join(", ")}`;
+  emit(draft, "main", "error", { code: "workspace_lost", message, retryable: false });
+};
 
 /** Milliseconds after which the sandbox is asked for the outcome of a change. */
 const longestChangeMs = 300_000;
