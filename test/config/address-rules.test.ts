@@ -40,3 +40,14 @@ test("TB-7: a pattern of addresses that could never match is an error, which say
     ),
   ).toEqual([]);
 });
+
+test("TB-7 CF-25: a pattern that fits no tool of the team is warned of, unless a server's tools may fit it", async () => {
+  expect(
+    await rules("tool: 'shell_*'", "tool: '[e]xec_*'", "tool: 'github__*'", "tool: pick_a_color"),
+  ).toEqual([
+    'config/acme/team.yaml:11:15 warning key_ignored permissions.rules[0].tool: no tool of this team fits "shell_*"\n  name tools as npx limpet explain --kinds lists them; only a tool that a client brings could fit',
+  ]);
+  const servers = "mcp_servers:\n  - { name: github, url: https://mcp.example/mcp }";
+  const rule = "permissions: { rules: [{ tool: 'git?ub*', action: deny }] }";
+  expect(await complaints(team({ top: `${servers}\n${rule}` }))).toEqual([]);
+});

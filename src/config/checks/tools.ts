@@ -189,6 +189,22 @@ const checkMatch = (draft: TeamDraft, path: Path, { act, match }: Rule, named: r
   if (act === "egress" || areOf(["http"])) checkRuleAddress(draft, path, match);
 };
 
+const wildcards = /[*?[]/;
+
+/** Whether a pattern of tools may fit tools of an MCP server, whose names begin with the server's. */
+const mayFitServer = (pattern: string, servers: readonly string[]): boolean => {
+  const [start = ""] = pattern.split(wildcards);
+  return start.includes("__") || servers.some((name) => name.startsWith(start) || start.startsWith(name));
+};
+
+/** Warns of a pattern that fits no tool: it may have been meant to close something. */
+const checkFit = (draft: TeamDraft, path: Path, pattern: string, { servers }: KnownTools): void => {
+  if (mayFitServer(pattern, servers)) return;
+  draft.report("key_ignored", path, `no tool of this team fits "${pattern}"`, {
+    hint: "name tools as npx limpet explain --kinds lists them; only a tool that a client brings could fit",
+  });
+};
+
 /** A name near a tool's is treated as a typing error; any other may be a tool that a client brings. */
 const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools): void => {
   const { tool } = rule;
@@ -198,7 +214,9 @@ const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools):
   checkMatch(draft, path, rule, named);
   if (tool === undefined) return;
   checkPattern(draft, [...path, "tool"], tool);
-  const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
+  if (named.length > 0) return;
+  if (wildcards.test(tool)) return checkFit(draft, [...path, "tool"], tool, known);
+  const near = tool.includes("__") ? null : known.nearestTool(tool);
   if (near !== null) {
     const hint = `did you mean "${near}"?`;
     draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
