@@ -101,9 +101,12 @@ export function searchGroup(connect: () => Fetcher): void {
     const line = (before: number): string => `${"-".repeat(before)}needle\n`;
     await put("l.txt", `${line(16 * 1024 - 6)}${line(16 * 1024 - 5)}`);
     for (const literal of [true, false])
-      expect((await sandbox.searchContent({ pattern: "needle", literal })).matches).toMatchObject([
-        { line: 1 },
-      ]);
+      expect(await sandbox.searchContent({ pattern: "needle", literal })).toMatchObject({
+        matches: [{ line: 1 }],
+        truncated: true,
+      });
+    await put("l.txt", line(16 * 1024));
+    expect(await sandbox.searchContent({ pattern: "-" })).toMatchObject({ total: 1, truncated: false });
     await put("l.txt", `${line(2000)}${line(3000)}`);
     const found = await sandbox.searchContent({ pattern: "needle|a{400}" });
     expect(found.matches).toMatchObject([{ line: 1 }]);

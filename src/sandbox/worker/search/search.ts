@@ -33,6 +33,8 @@ interface Progress extends SearchPace {
   bytes: number;
   /** The characters in `matches`. */
   shown: number;
+  /** Whether everything was tested so far: no file was too large, no line too long. */
+  isWhole: boolean;
 }
 
 /** Counts a matching line and builds the match while matches are still needed; gives how much text was read for it. */
@@ -62,9 +64,9 @@ async function searchText(
   for (let start = 0, line = 1; start < text.length; line += 1) {
     const { end, next } = lineAt(text, start);
     const looked = Math.min(end - start, test.reach);
-    const span = test.matches(text.slice(start, end))
-      ? addMatch(progress, query, text, { path, line, start })
-      : 0;
+    const isMatch = test.matches(text.slice(start, end));
+    const span = isMatch ? addMatch(progress, query, text, { path, line, start }) : 0;
+    if (!isMatch && looked < end - start) progress.isWhole = false;
     const going = countWork(disk, progress, looked + span + roundCost, looked * test.steps);
     if (going !== true && !(await going)) return false;
     start = next;
@@ -88,7 +90,7 @@ async function searchFile(
 
 /**
  * Finds lines that match a pattern, testing at most 16 KiB of each line and no file over 8 MiB. `total` counts all that were found before a
- * limit; `truncated` says that a limit was hit.
+ * limit; `truncated` says that a limit was hit, or that a line without a match is longer than what was tested.
  */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
@@ -96,15 +98,15 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
   const matches: SearchMatch[] = [];
   const until = disk.now() + maxTime;
-  const progress: Progress = { until, matches, total: 0, bytes: 0, shown: 0, characters: 0, steps: 0 };
-  let isWhole = true;
+  const begun = { total: 0, bytes: 0, shown: 0, characters: 0, steps: 0, isWhole: true };
+  const progress: Progress = { until, matches, ...begun };
   for (const found of walkFiles(disk, start)) {
     if (wanted !== null && !wanted(found.path)) continue;
-    if (found.entry.size > maxFileBytes) isWhole = false;
+    if (found.entry.size > maxFileBytes) progress.isWhole = false;
     else if (!(await searchFile(disk, progress, query, test, found)))
       return { matches, total: progress.total, truncated: true };
   }
-  return { matches, total: progress.total, truncated: !isWhole || progress.total > matches.length };
+  return { matches, total: progress.total, truncated: !progress.isWhole || progress.total > matches.length };
 }
 
 /** Writes the innermost alternatives of a glob, which stand in braces, as one glob for each. */
