@@ -1,4 +1,4 @@
-import { pauseAfter } from "../src/agent/state/retry.ts";
+import { pauseAfter } from "../src/agent/state/wait.ts";
 import { ProblemError } from "../src/session/problems.ts";
 import type { Decision } from "../src/session/decisions.ts";
 import { chunkDecisions } from "../src/session/decisions.ts";
@@ -166,7 +166,7 @@ const endRemotes = async (
   );
 };
 
-const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks = {} }: Session): string => {
+const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks }: Session): string => {
   const found = Object.entries(serverLinks).map(
     ([name, { connection }]) => [name, engine.servers.sessionOf(connection)] as const,
   );

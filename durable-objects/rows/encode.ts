@@ -1,5 +1,8 @@
+import type { Call, freshCall } from "../../src/agent/state/call.ts";
+import type { Phase } from "../../src/agent/state/phase.ts";
+import type { Run, RunCounters, freshRun } from "../../src/agent/state/run.ts";
+import type { freshSession, Session } from "../../src/agent/state/session.ts";
 import type { Input } from "../../src/agent/state/input.ts";
-import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
 import { splitText } from "../../src/chat/text.ts";
@@ -36,10 +39,31 @@ type TurnFields = (typeof turnFields)[number];
 
 type SessionTurnFields = (typeof sessionTurnFields)[number];
 
-type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionTurnFields>;
+/** Object as a row holds it: without the fields that have the values with which it began. */
+type Stored<T, F> = Omit<T, keyof F> & Partial<Pick<T, keyof F & keyof T>>;
+
+type SessionRow = Omit<
+  Stored<Session, typeof freshSession>,
+  "threads" | "asks" | "tasks" | "head" | SessionTurnFields
+>;
+
+type StoredCall = Stored<Call, typeof freshCall>;
+
+export type StoredPhase =
+  | Exclude<Phase, { at: "acting" }>
+  | { readonly at: "acting"; readonly calls: readonly StoredCall[] };
+
+/** Run without its outcomes and the arguments of its calls, which stand elsewhere. */
+export interface StoredRun extends Omit<Stored<Run, typeof freshRun>, "phase" | "counters"> {
+  readonly phase: StoredPhase;
+  readonly counters: Partial<RunCounters>;
+}
 
 /** What a thread's turns change; main's row also holds such fields of the session. */
-export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
+export interface TurnRow extends Omit<Pick<Thread, TurnFields>, "run"> {
+  readonly run: StoredRun | null;
+  readonly session?: Pick<Session, SessionTurnFields>;
+}
 
 /** Thread without what has rows of its own; main's row also holds the session's own fields. */
 export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
@@ -54,6 +78,16 @@ export const pickFields = <T extends object, K extends keyof T>(from: T, keys: r
   const some = {} as { -readonly [key in K]: T[key] };
   for (const key of keys) if (key in from) some[key] = from[key];
   return some;
+};
+
+const isFresh = (value: unknown, fresh: unknown): boolean =>
+  value === fresh || (Array.isArray(value) && Array.isArray(fresh) && value.length + fresh.length === 0);
+
+/** Returns an object without the fields that have the values with which it began. */
+export const withoutFresh = <T extends object, F extends Partial<T>>(from: T, fresh: F): Stored<T, F> => {
+  const some: Partial<T> = {};
+  for (const key in from) if (!(key in fresh) || !isFresh(from[key], fresh[key])) some[key] = from[key];
+  return some as Stored<T, F>;
 };
 
 /** UTF-16 units of a row, which keeps any text below the platform's limit in bytes. */

@@ -1,4 +1,4 @@
-import { pauseAfter } from "../../src/agent/state/retry.ts";
+import { pauseAfter } from "../../src/agent/state/wait.ts";
 import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
@@ -79,8 +79,8 @@ const openAsksOf = ({ asks }: Session, { redactor }: Engine): readonly Ask[] =>
   });
 
 const lastEndOf = ({ threads }: Session): Pick<SessionSummary, "last_end"> => {
-  const { lastEnd } = threads["main"] ?? {};
-  return lastEnd === undefined ? {} : { last_end: lastEnd };
+  const { lastEnd = null } = threads["main"] ?? {};
+  return lastEnd === null ? {} : { last_end: lastEnd };
 };
 
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
@@ -97,7 +97,7 @@ const summaryOf = (
   metadata: session.metadata,
   status: sessionStatusOf(session),
   revision: session.revision,
-  ...(session.migration == null ? {} : { next_revision: session.migration.to }),
+  ...(session.migration === null ? {} : { next_revision: session.migration.to }),
   head_seq: session.head,
   created_at: session.createdAt,
   updated_at: session.updatedAt,

@@ -1,14 +1,17 @@
+import { freshCall } from "../../src/agent/state/call.ts";
+import type { Run } from "../../src/agent/state/run.ts";
+import { freshCounters, freshRun } from "../../src/agent/state/run.ts";
+import { freshSession } from "../../src/agent/state/session.ts";
+import type { StoredRun, MessageRow, StoredRow, TurnRow } from "./encode.ts";
 import { unpackHistory } from "../../src/agent/context/history.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { StoredTask } from "../../src/agent/state/board.ts";
 import type { Input } from "../../src/agent/state/input.ts";
-import type { ServerTools } from "../../src/agent/state/session.ts";
-import type { Session } from "../../src/agent/state/session.ts";
+import type { ServerTools, Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { newThread } from "../../src/agent/state/thread.ts";
 import type { Message, MessageOverlay } from "../../src/chat/message.ts";
 import { viewPlaceOf, shownTokens } from "../../src/chat/message.ts";
-import type { MessageRow, StoredRow, TurnRow } from "./encode.ts";
 import {
   askOrder,
   blobOf,
@@ -102,22 +105,26 @@ const loadThread = (
     chat,
     inbox,
     history: unpackHistory(history),
-    run: loadRun(sql, row.id, turn, chat),
+    run: loadRun(sql, row.id, turn.run, chat),
   };
 };
 
 const loadRun = (
   sql: SqlStorage,
   id: string,
-  { run }: Pick<Thread, "run">,
+  stored: StoredRun | null,
   chat: readonly Message[],
-): Thread["run"] => {
-  if (run?.phase.at !== "acting") return run;
+): Run | null => {
+  if (stored === null) return null;
+  const { phase, counters, ...rest } = stored;
+  const run = { ...freshRun, ...rest, counters: { ...freshCounters, ...counters } };
+  if (phase.at !== "acting") return { ...run, phase };
   const reply = chat.findLast(({ role }) => role === "assistant");
   const args = new Map(
     reply?.parts.flatMap((part) => (part.type === "tool_call" ? [[part.id, part.args] as const] : [])),
   );
-  const calls = run.phase.calls.map((call) => ({
+  const calls = phase.calls.map((call) => ({
+    ...freshCall,
     ...call,
     call: { ...call.call, args: args.get(call.call.id) ?? "" },
     outcome: call.status === "done" ? loadOutcome(sql, id, call.call.id) : null,
@@ -146,11 +153,13 @@ export const loadSession = (sql: SqlStorage): Session | null => {
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
   const inOrder = threads.toSorted((a, b) => creationOrder(a) - creationOrder(b));
+  const { external = null, serverTools = null } = own;
   return {
+    ...freshSession,
     ...own,
     ...pickFields(turned, sessionTurnFields),
-    ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
-    ...(own.serverTools === undefined ? {} : { serverTools: loadServerTools(sql) }),
+    external: external && { text: loadBlob(sql, externalBlob) ?? "" },
+    serverTools: serverTools && loadServerTools(sql),
     head: readHead(sql),
     threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),

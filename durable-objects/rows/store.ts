@@ -1,16 +1,11 @@
-import { packHistory } from "../../src/agent/context/history.ts";
-import type { Ask } from "../../src/agent/state/ask.ts";
-import { taskNumber } from "../../src/agent/state/board.ts";
-import type { Input } from "../../src/agent/state/input.ts";
-import type { Session } from "../../src/agent/state/session.ts";
-import type { Thread } from "../../src/agent/state/thread.ts";
-import type { Draft } from "../../src/agent/transaction/draft.ts";
-import type { Message } from "../../src/chat/message.ts";
-import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
-import { isSameRun } from "./changes.ts";
-import { writeChildren } from "./children.ts";
-import type { StoredRow, TurnRow } from "./encode.ts";
+import type { Phase } from "../../src/agent/state/phase.ts";
+import { freshCall } from "../../src/agent/state/call.ts";
+import type { Run } from "../../src/agent/state/run.ts";
+import { freshCounters, freshRun } from "../../src/agent/state/run.ts";
+import { freshSession } from "../../src/agent/state/session.ts";
+import type { StoredPhase, StoredRun, StoredRow, TurnRow } from "./encode.ts";
 import {
+  withoutFresh,
   blobOf,
   deleteRows,
   externalBlob,
@@ -22,6 +17,17 @@ import {
   turnFields,
   writeBlob,
 } from "./encode.ts";
+import { packHistory } from "../../src/agent/context/history.ts";
+import type { Ask } from "../../src/agent/state/ask.ts";
+import { taskNumber } from "../../src/agent/state/board.ts";
+import type { Input } from "../../src/agent/state/input.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import type { Thread } from "../../src/agent/state/thread.ts";
+import type { Draft } from "../../src/agent/transaction/draft.ts";
+import type { Message } from "../../src/chat/message.ts";
+import type { EventText, EventTexts } from "../../src/session/event-lines.ts";
+import { isSameRun } from "./changes.ts";
+import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
 import { replaceContent } from "./event-contents.ts";
 import type { LogChange, LogPlace, LogRow } from "./event-log.ts";
@@ -33,11 +39,21 @@ import { messageKey } from "./results.ts";
 /** This file writes a session's rows, and only those that a commit changed. */
 
 /** Omits from calls what is stored elsewhere: outcomes have rows, and arguments are in the reply's message. */
-const omitOutcomes = ({ run }: Thread): Thread["run"] => {
-  if (run?.phase.at !== "acting") return run;
-  const calls = run.phase.calls.map((call) => ({ ...call, call: { ...call.call, args: "" }, outcome: null }));
-  return { ...run, phase: { at: "acting", calls } };
+const storedPhase = (phase: Phase): StoredPhase => {
+  if (phase.at !== "acting") return phase;
+  const calls = phase.calls.map((call) => ({
+    ...withoutFresh(call, freshCall),
+    call: { ...call.call, args: "" },
+    outcome: null,
+  }));
+  return { at: "acting", calls };
 };
+
+const storedRun = (run: Run): StoredRun => ({
+  ...withoutFresh(run, freshRun),
+  counters: withoutFresh(run.counters, freshCounters),
+  phase: storedPhase(run.phase),
+});
 
 /** Row with added fields that do not appear in its JSON. */
 type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
@@ -58,13 +74,14 @@ const rowOf = (thread: Thread, session: Session): WithOmitted<StoredRow> => {
   const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
   const row = { ...thread, ...omittedOfThread, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
   if (thread.id !== "main") return row;
-  const external = session.external === undefined ? {} : { external: { text: "" } };
-  const lists = session.serverTools === undefined ? {} : { serverTools: {} };
-  return { ...row, session: { ...session, ...omittedOfSession, ...external, ...lists } };
+  const external = session.external && { text: "" };
+  const serverTools = session.serverTools && {};
+  const own = withoutFresh({ ...session, external, serverTools }, freshSession);
+  return { ...row, session: { ...own, ...omittedOfSession } };
 };
 
 const turnOf = (thread: Thread, session: Session): TurnRow => {
-  const row = { ...pickFields(thread, turnFields), run: omitOutcomes(thread) };
+  const row = { ...pickFields(thread, turnFields), run: thread.run && storedRun(thread.run) };
   return thread.id === "main" ? { ...row, session: pickFields(session, sessionTurnFields) } : row;
 };
 
@@ -86,12 +103,12 @@ const hasChangedRest = <T extends object>(
 
 /** Writes the text of a session's external context, which never changes and has a blob of its own. */
 const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Session): void => {
-  if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
+  if (external !== null && before?.external !== external) writeBlob(sql, externalBlob, external.text);
 };
 
 /** Writes the tools of a session's MCP servers, which seldom change and have a blob of their own. */
 const writeServerTools = (sql: SqlStorage, before: Session | null, { serverTools }: Session): void => {
-  if (serverTools !== undefined && before?.serverTools !== serverTools)
+  if (serverTools !== null && before?.serverTools !== serverTools)
     writeBlob(sql, serverToolsBlob, JSON.stringify(serverTools));
 };
 
@@ -273,7 +290,7 @@ const writeRows = (sql: SqlStorage, draft: Draft, after: Session): void => {
 
 /** Deletes the keys of commands that have expired when the time since which keys are kept moves on. */
 const forgetKeys = (sql: SqlStorage, before: Session | null, { keysSince }: Session): void => {
-  if (before === null || keysSince === undefined || before.keysSince === keysSince) return;
+  if (before === null || keysSince === null || before.keysSince === keysSince) return;
   deleteRows(sql, blobOf.answer, { key: "key", from: "idempotency WHERE at < ?" }, keysSince);
 };
 

@@ -30,7 +30,7 @@ export const endCommand = async ({ host, settle }: WorkContext, command: EndingC
  */
 export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promise<void> =>
   browserLock(async () => {
-    const page = host.read().page ?? null;
+    const page = host.read().page;
     if (page !== null) await host.closeBrowser(page.browser).catch(() => undefined);
     settle(({ state }) => {
       if (state.page?.browser === page?.browser) state.page = null;

@@ -6,7 +6,7 @@ import type { PendingFileChange } from "../agent/state/files.ts";
 import { attemptId } from "../agent/state/model-call.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
-import { isTryDue } from "../agent/state/retry.ts";
+import { isTryDue } from "../agent/state/wait.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import { hasRun, hasWork } from "../agent/state/thread.ts";
@@ -49,9 +49,9 @@ type Intent =
     };
 
 /** Returns what is to be tried beside the runs. */
-const retryIntents = ({ outbox = null, commands, fileChanges }: Session, now: number): readonly Intent[] => {
-  const ending = (commands?.ending ?? []).filter((command) => isTryDue(command, now));
-  const changes = (fileChanges ?? []).filter((change) => isTryDue(change, now));
+const retryIntents = ({ outbox, commands, fileChanges }: Session, now: number): readonly Intent[] => {
+  const ending = commands.ending.filter((command) => isTryDue(command, now));
+  const changes = fileChanges.filter((change) => isTryDue(change, now));
   return [
     ...(outbox !== null && isTryDue(outbox, now)
       ? [{ key: `outbox:${outbox.tries}`, kind: "deliver" } as const]
@@ -66,7 +66,7 @@ const retryIntents = ({ outbox = null, commands, fileChanges }: Session, now: nu
 };
 
 const browserIntents = (session: Session): readonly Intent[] =>
-  session.page == null || hasRun(session)
+  session.page === null || hasRun(session)
     ? []
     : [{ key: `browser:${session.page.browser}`, kind: "close_browser" }];
 

@@ -90,7 +90,7 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
     settle((draft) => failBrokenHistory(draft, thread.id));
     return null;
   }
-  const beginsRun = run.turn === (run.plan === undefined ? 1 : 0) && !run.repair;
+  const beginsRun = run.turn === (run.plan === null ? 1 : 0) && !run.repair;
   const news = repairs.filter(({ pos }) => beginsRun || pos > thread.seen);
   if (news.length > 0 && attempt.phase.call.attempt === 1) {
     const named = news.slice(0, mostNamed).map(({ kind, message }) => `${kind} at ${message}`);

@@ -79,7 +79,7 @@ export const isCallCurrent = (session: Session, threadId: string, call: Call, ep
 /** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
 const serverOf = (host: Host, { tools }: Agent, { call }: Call): ToolContext["server"] => {
   const name = tools.get(call.name)?.toolbox ?? "";
-  const link = host.read().serverLinks?.[name];
+  const link = host.read().serverLinks[name];
   if (link === undefined) return null;
   const { connection, retryAt } = link;
   return { connection, retryAt, authorize: host.servers.authorize(name) };
@@ -90,7 +90,7 @@ const createPage = (
   { host, browserLock }: WorkContext,
   { thread, call }: ToolStart,
 ): ToolContext["page"] => ({
-  get: () => host.read().page ?? null,
+  get: () => host.read().page,
   set: (page) =>
     host.update((draft) => {
       if (isCallCurrent(draft.state, thread, call, host.epoch)) draft.state.page = host.redactor.value(page);

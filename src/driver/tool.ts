@@ -32,7 +32,7 @@ const isCacheable = ({ host }: WorkContext, threadId: string, { cache }: Tool): 
   cache === true &&
   host.agent(threadId).cacheResults &&
   !hasRunningCommands(host.read(), host.now()) &&
-  (host.read().fileChanges ?? []).length === 0;
+  host.read().fileChanges.length === 0;
 
 /**
  * Returns the key of a cached result. A read of the workspace is cached only for the thread that makes it, and until a
@@ -121,7 +121,7 @@ const settleStores = (
 /** Keeps what a call learned about its tool's MCP server. */
 const storeServerReport = (draft: Draft, threadId: string, { call }: Call, { server }: ToolOutput): void => {
   const bound = agentOf(draft, threadId).tools.get(call.name);
-  const isServer = bound !== undefined && draft.state.serverLinks?.[bound.toolbox] !== undefined;
+  const isServer = bound !== undefined && draft.state.serverLinks[bound.toolbox] !== undefined;
   if (server !== undefined && isServer) applyServerReport(draft, threadId, bound.toolbox, server);
 };
 

@@ -39,7 +39,7 @@ export const placeInitialFiles = async (
   sandbox: Sandbox,
 ): Promise<void> => {
   const { initialFiles } = host.read();
-  if (initialFiles == null) return;
+  if (initialFiles.length === 0) return;
   const changes: FileChange[] = [];
   const lost: LostFile[] = [];
   for (const file of initialFiles) {

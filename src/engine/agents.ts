@@ -257,8 +257,8 @@ const agentOf = (
 
 /** What an agent was built for, besides its name: a session's own things, which are replaced when they change. */
 interface BuiltAgent {
-  readonly external: SessionVariant["external"] | undefined;
-  readonly servers: SessionVariant["serverTools"] | undefined;
+  readonly external: SessionVariant["external"];
+  readonly servers: SessionVariant["serverTools"];
   readonly key: string;
   readonly agent: Agent;
 }
@@ -280,7 +280,7 @@ export const createAgents = (
   const called = new WeakMap<CallerConstraints, BuiltAgent>();
   const shelf = ({ tools, clientTools, external, serverTools }: SessionVariant): Map<string, BuiltAgent> => {
     const lists = serverTools ?? external;
-    if (tools === null && clientTools.length === 0 && lists === undefined) return shared;
+    if (tools === null && clientTools.length === 0 && lists === null) return shared;
     // What only one session has can identify the session here, because its own tools never change.
     const owner = lists ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
     const known = special.get(owner) ?? new Map<string, BuiltAgent>();

@@ -1,3 +1,4 @@
+import { freshSession } from "../agent/state/session.ts";
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
 import type { Middleware } from "../agent/definition/middleware.ts";
@@ -124,9 +125,6 @@ const definitionsOf = ({ guards = [], effects = [], middleware = [], checks = []
   checks,
 });
 
-/** What of a session its agents depend on, before any is there. */
-const newSession = { tools: null, clientTools: [], model: null, modelScope: "main" } as const;
-
 /** Returns what the API shows of agents before any session. */
 const listingsOf = (
   parts: ToolParts,
@@ -150,7 +148,7 @@ const listingsOf = (
       if (configOf(name) === undefined) return null;
       const call = { name: tool, args: JSON.stringify(input) };
       const serverTools = unseenServerTool(team, tool);
-      return agentOf(name, { ...newSession, serverTools }).judge(call, grants, {
+      return agentOf(name, { ...freshSession, serverTools }).judge(call, grants, {
         depth: 0,
         untrusted: false,
         page: null,

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { createDriver } from "../../src/driver/drive.ts";
 import type { Host } from "../../src/driver/host.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import { freshSession } from "../../src/agent/state/session.ts";
 
 /** Holds one delivery that is due and stores nothing that anybody changes. */
 const forgetfulHost = (failures: unknown[]): Partial<Host> => ({
@@ -14,9 +16,8 @@ const forgetfulHost = (failures: unknown[]): Partial<Host> => ({
   failed: (error) => void failures.push(error),
 });
 
-const session = { threads: {}, asks: {}, outbox: { rows: [], tries: 0, until: 0 } } as unknown as ReturnType<
-  Host["read"]
->;
+const outbox = { rows: [], tries: 0, until: 0 };
+const session = { ...freshSession, threads: {}, outbox } as unknown as Session;
 
 test("work that ends and stores nothing is a failure of the drive, not begun again for ever", async () => {
   const failures: unknown[] = [];

@@ -96,7 +96,7 @@ test("★ AP-45: whoever dies, a change that was made is told once, and one that
       await settle(bench);
       bench.cutAt(null);
       const where = `${dies}, cut at ${cut}`;
-      expect(bench.state().fileChanges, where).toBeNull();
+      expect(bench.state().fileChanges, where).toEqual([]);
       expect(changesOf(bench), where).toEqual(dies === "before it" ? [] : [["a", "create", null]]);
       if (dies === "before it") {
         await expect(write(workspace, change, "a", "late"), where).rejects.toMatchObject({
@@ -129,7 +129,7 @@ test("AP-45: what nobody knows is asked of the sandbox at once, again while it d
   expect(eventsOf(bench, "error")).toMatchObject([
     { code: "sandbox_error", message: /whether a was changed/ },
   ]);
-  expect(bench.state().fileChanges).toBeNull();
+  expect(bench.state().fileChanges).toEqual([]);
 });
 
 test.each([false, true])(

@@ -32,7 +32,7 @@ test("★ AP-45: AGENTS.md of the creation is in the first request, also after a
     expect(eventsOf(bench, "file_change")).toEqual([
       { path: "AGENTS.md", op: "create", tool: null, message: null },
     ]);
-    expect(bench.state().initialFiles).toBeNull();
+    expect(bench.state().initialFiles).toEqual([]);
   }
 });
 

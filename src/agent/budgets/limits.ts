@@ -1,3 +1,4 @@
+import { freshRun } from "../state/run.ts";
 import type { Agent, RunLimits } from "../definition/agent.ts";
 import type { LimitKind, ReachedLimit } from "../state/budget.ts";
 import type { Run } from "../state/run.ts";
@@ -45,7 +46,7 @@ const checkBudgetBeforeEffects = (
   thread: Thread,
   agent: Agent,
   index: number,
-  run: Pick<Run, "light" | "hidden">,
+  run: Pick<Run, "light" | "hidden" | "plan">,
   shrinks: boolean,
 ): BudgetCheck => {
   const check = checkTurnBudget(draft, thread.id, agent, index, requestTokens(agent, thread, run));
@@ -85,8 +86,7 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   if (out !== null && draft.context.now < out.until) return { scope: "tenant", ...out };
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
-  const fresh = { light: false, hidden: [] };
-  const check = checkBudgetBeforeEffects(draft, thread, agent, 0, fresh, agent.effects.before.length > 0);
+  const check = checkBudgetBeforeEffects(draft, thread, agent, 0, freshRun, agent.effects.before.length > 0);
   if (check.is !== "reached" || check.reached.ask || check.reached.scope !== "session") return null;
   return { scope: "session", kind: check.reached.kind, until: null };
 };

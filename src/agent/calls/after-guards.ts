@@ -53,7 +53,7 @@ export const runAfterGuards = (
 ): ToolResultPart => {
   const window = recordsSinceInput(threadOf(draft, threadId));
   const record = recordCall(draft, threadId, call, settlement);
-  const notes = call.note === undefined ? [] : [call.note];
+  const notes = call.note === null ? [] : [call.note];
   for (const bound of record === null ? [] : agentOf(draft, threadId).guards) {
     if (record === null || bound.guard.after === undefined) continue;
     const { note, state, stop } = runAfterGuard(draft, threadId, bound, record, window);

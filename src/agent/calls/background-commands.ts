@@ -2,7 +2,7 @@ import type { ToolOutput } from "../../tools/define-tool.ts";
 import type { Call } from "../state/call.ts";
 import type { BackgroundCommands, EndingCommand } from "../state/records.ts";
 import { noBackgroundCommands } from "../state/records.ts";
-import { mostSandboxTries, postpone } from "../state/retry.ts";
+import { mostSandboxTries, postpone } from "../state/wait.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -11,9 +11,9 @@ import { emit, runOf, threadOf } from "../transaction/draft.ts";
 /** Background commands of the sandbox outlive their call; others have to end with their run. */
 
 const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void => {
-  const commands = { ...noBackgroundCommands, ...draft.state.commands, ...change };
+  const commands = { ...draft.state.commands, ...change };
   const none = commands.running.length + commands.ending.length === 0;
-  draft.state.commands = none ? null : commands;
+  draft.state.commands = none ? noBackgroundCommands : commands;
 };
 
 /** Records the commands that a call's outcome leaves in the background. */
@@ -24,7 +24,7 @@ export const recordCommands = (
 ): void => {
   if (background === undefined && ended === undefined) return;
   const { now } = draft.context;
-  const running = (draft.state.commands?.running ?? []).filter(
+  const running = draft.state.commands.running.filter(
     ({ exec, until }) => exec !== ended && exec !== background?.exec && until > now,
   );
   const begun = background === undefined ? [] : [{ ...background, run: runOf(draft, threadId).id }];
@@ -32,8 +32,8 @@ export const recordCommands = (
 };
 
 /** Returns whether a background command may be changing the workspace. */
-export const hasRunningCommands = ({ commands = null }: Session, now: number): boolean =>
-  commands !== null && (commands.ending.length > 0 || commands.running.some(({ until }) => until > now));
+export const hasRunningCommands = ({ commands: { running, ending } }: Session, now: number): boolean =>
+  ending.length > 0 || running.some(({ until }) => until > now);
 
 /** Returns the command of a call, which its tool noted before it began. */
 const execOf = ({ memo }: Call): readonly string[] =>
@@ -50,7 +50,7 @@ export const stopCommand = (draft: Draft, call: Call): void => stopExecs(draft, 
 
 /** Ends commands. */
 export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
-  const { ending } = draft.state.commands ?? noBackgroundCommands;
+  const { ending } = draft.state.commands;
   const added = new Set(cut).difference(new Set(ending.map(({ exec }) => exec)));
   if (added.size === 0) return;
   const until = draft.context.now;
@@ -62,7 +62,7 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
  */
 export const stopCommands = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const { running } = draft.state.commands ?? noBackgroundCommands;
+  const { running } = draft.state.commands;
   const own = running.filter((command) => run.cancel !== null && command.run === run.id);
   stopExecs(draft, [...callsOfRun(run).filter(isCutOff).flatMap(execOf), ...own.map(({ exec }) => exec)]);
   if (own.length > 0) changeCommands(draft, { running: running.filter((command) => !own.includes(command)) });
@@ -72,7 +72,7 @@ export const stopCommands = (draft: Draft, threadId: string): void => {
 export const inheritCommands = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
   const heir = draft.state.threads[parent?.thread ?? ""]?.run?.id;
-  const running = draft.state.commands?.running ?? [];
+  const running = draft.state.commands.running;
   if (heir === undefined || !running.some((command) => command.run === run?.id)) return;
   changeCommands(draft, {
     running: running.map((command) => (command.run === run?.id ? { ...command, run: heir } : command)),
@@ -93,6 +93,6 @@ export const recordEndTry = (draft: Draft, command: EndingCommand, hasEnded: boo
   const failed = postpone(command, draft.context.now);
   if (!hasEnded) reportLiveCommand(draft, failed);
   const left = hasEnded || failed.tries === mostSandboxTries ? [] : [failed];
-  const { ending } = draft.state.commands ?? noBackgroundCommands;
+  const { ending } = draft.state.commands;
   changeCommands(draft, { ending: ending.flatMap((each) => (each.exec === command.exec ? left : each)) });
 };

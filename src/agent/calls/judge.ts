@@ -17,7 +17,7 @@ export const placeOf = (session: Session, threadId: string): CallPlace => ({
 /** Passes the foreign content that a called agent's run read to its caller. */
 export const passForeignContent = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
-  if (parent === null || run?.counters.untrusted !== true) return;
+  if (parent === null || run === null || !run.counters.untrusted) return;
   if (threadOf(draft, parent.thread).run !== null) runOf(draft, parent.thread).counters.untrusted = true;
 };
 

@@ -91,7 +91,7 @@ export const recordCall = (
   },
 ): CallRecord | null => {
   const { historySize, tools } = agentOf(draft, threadId);
-  if (historySize === 0 || known === undefined || plan.vetoed === true) return null;
+  if (historySize === 0 || known === null || plan.vetoed === true) return null;
   const thread = threadOf(draft, threadId);
   const { history } = thread;
   const { id: run, turn } = runOf(draft, threadId);

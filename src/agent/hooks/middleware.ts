@@ -35,7 +35,7 @@ const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
 export const startMiddleware = (draft: Draft, threadId: string): boolean => {
   const { startHooks } = agentOf(draft, threadId);
   const run = runOf(draft, threadId);
-  if (startHooks.length === 0 || run.started === true) return true;
+  if (startHooks.length === 0 || run.started) return true;
   run.started = true;
   const facts = middlewareRunOf(draft, threadId);
   for (const hook of startHooks) {

@@ -8,7 +8,7 @@ import { appendNote, runOf, threadOf } from "../transaction/draft.ts";
 
 export const changePlan = (draft: Draft, threadId: string, change: Partial<RunPlan>): void => {
   const run = runOf(draft, threadId);
-  if (run.plan !== undefined) run.plan = { ...run.plan, ...change };
+  if (run.plan !== null) run.plan = { ...run.plan, ...change };
 };
 
 /** Removes the pin of a plan, which holds while its run may follow it. */
@@ -28,7 +28,7 @@ export const withdrawPlan = (draft: Draft, threadId: string): void => {
 
 /** Closes the plan of a run that ends: its ask is cancelled, and it is a message like others. */
 export const closePlan = (draft: Draft, threadId: string): void => {
-  if (runOf(draft, threadId).plan === undefined) return;
+  if (runOf(draft, threadId).plan === null) return;
   withdrawPlan(draft, threadId);
   unpinPlan(draft, threadId);
 };
@@ -44,7 +44,7 @@ export type PlanDecision =
 /** Carries the plan out, makes it anew, or ends the run. */
 export const settlePlan = (draft: Draft, threadId: string, decision: PlanDecision): void => {
   const run = runOf(draft, threadId);
-  if (run.plan === undefined) return;
+  if (run.plan === null) return;
   if (decision.approved)
     return changePlan(draft, threadId, { stage: { at: "approved", text: decision.text } });
   const { message } = decision;

@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/retry.ts";
+import { pauseAfter } from "../state/wait.ts";
 import type { ServerReport } from "../../tools/define-tool.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { ownEntry } from "../../chat/json.ts";
@@ -78,13 +78,11 @@ export type ServerAnswer = {
 );
 
 /** What the session knows of reaching a server. */
-export const serverLinkOf = (
-  { serverLinks = {} }: Pick<Session, "serverLinks">,
-  server: string,
-): ServerLink => ownEntry(serverLinks, server) ?? newLink;
+export const serverLinkOf = ({ serverLinks }: Pick<Session, "serverLinks">, server: string): ServerLink =>
+  ownEntry(serverLinks, server) ?? newLink;
 
-const toolsOf = ({ serverTools = {} }: Pick<Session, "serverTools">, server: string): readonly ServerTool[] =>
-  ownEntry(serverTools, server) ?? [];
+const toolsOf = ({ serverTools }: Pick<Session, "serverTools">, server: string): readonly ServerTool[] =>
+  ownEntry(serverTools ?? {}, server) ?? [];
 
 /** Returns the agent of a thread. */
 type AgentFinder = (threadId: string) => Pick<Agent, "servers">;

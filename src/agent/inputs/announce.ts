@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/retry.ts";
+import { pauseAfter } from "../state/wait.ts";
 import { textOf } from "../../chat/text.ts";
 import { isUnanswered } from "../context/answer.ts";
 import type { EndReason, RunState } from "../state/events.ts";

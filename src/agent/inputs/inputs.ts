@@ -43,7 +43,7 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
  * Gives a session that has never had a title the beginning of a person's first text as one, and returns it.
  */
 const nameSession = ({ state }: Draft, { thread, origin, content }: Input): string | null => {
-  if (state.named === true || thread !== "main" || origin !== "human") return null;
+  if (state.named || thread !== "main" || origin !== "human") return null;
   const title = titleOf(content);
   if (title !== null) Object.assign(state, { title, named: true });
   return title;

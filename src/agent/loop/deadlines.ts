@@ -1,8 +1,8 @@
 import { findBudgetHold } from "../budgets/limits.ts";
 import { sessionStatusOf } from "../run/runs.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
-import type { Retry } from "../state/retry.ts";
-import { isTryDue } from "../state/retry.ts";
+import type { Retry } from "../state/wait.ts";
+import { isTryDue } from "../state/wait.ts";
 import type { Run } from "../state/run.ts";
 import { runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
@@ -40,10 +40,10 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
   return [...times, ...waitsDue(session, thread, now)];
 };
 
-const retriesOf = ({ outbox = null, commands, fileChanges }: Session): readonly Retry[] => [
+const retriesOf = ({ outbox, commands, fileChanges }: Session): readonly Retry[] => [
   ...(outbox === null ? [] : [outbox]),
-  ...(commands?.ending ?? []),
-  ...(fileChanges ?? []),
+  ...commands.ending,
+  ...fileChanges,
 ];
 
 /** Returns the earliest time at which something is due by itself; null if nothing ever is. */
@@ -62,6 +62,6 @@ const dayMs = 86_400_000;
  */
 export const deletionDueAt = (session: Session, teamDays: number | null): number | null => {
   const days = Math.min(teamDays ?? Infinity, session.retentionDays ?? Infinity);
-  const isUsed = sessionStatusOf(session) !== "idle" || (session.fileChanges ?? []).length > 0;
+  const isUsed = sessionStatusOf(session) !== "idle" || session.fileChanges.length > 0;
   return isUsed || days === Infinity ? null : session.updatedAt + days * dayMs;
 };

@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import type { MemoryRow } from "../definition/memory.ts";
 import type { Outbox, Reflection } from "../state/records.ts";
-import { postpone } from "../state/retry.ts";
+import { postpone } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 

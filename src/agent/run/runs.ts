@@ -29,18 +29,17 @@ import {
   isAgentResult,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/remember.ts";
-import { noRunBudget, toApiLimits } from "../state/budget.ts";
+import { toApiLimits } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
 import type { Input } from "../state/input.ts";
 import { newPlan } from "../state/plan.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Run, RunEnding, RunProblem } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";
-import { newCounters, noTurnWork } from "../state/run.ts";
+import { freshCounters, freshRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { hasRun, hasWork } from "../state/thread.ts";
-import { noSpending } from "../state/usage.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain } from "../transaction/targets.ts";
@@ -93,42 +92,22 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
   const { now } = draft.context;
   const { announces = false } = begin;
   return {
+    ...freshRun,
+    counters: { ...freshCounters },
     id: `run_${draft.state.nextRun}`,
     inputs: begin.inputs,
     startedAt: now,
-    turn: 0,
     turnStartedAt: now,
-    turnOpen: false,
-    repair: false,
-    phase: { at: "ready" },
     deadline: deadlineOf(agent, now, announces),
     clock: startClock(agent.limits.activeMs, now),
-    cancel: null,
-    stop: null,
-    ending: null,
-    endAfterChildren: null,
     announces,
-    waitingShown: false,
-    said: [],
     light: begin.light,
     revision: draft.state.revision,
-    spent: noSpending,
-    budget: noRunBudget,
-    counters: newCounters(),
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
-    hidden: [],
-    hiders: [],
-    notes: [],
-    overflows: 0,
-    compacted: false,
-    turnWork: noTurnWork,
-    answerFrom: 0,
-    compact: begin.compact ?? thread.compact ?? null,
+    compact: begin.compact ?? thread.compact,
     briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
-    ...(isPlanWanted(agent, begin) ? { plan: newPlan } : {}),
-    reply: null,
+    plan: isPlanWanted(agent, begin) ? newPlan : null,
     target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
-    missingSince: null,
   };
 };
 
@@ -145,7 +124,7 @@ export const startNextRun = (draft: Draft, threadId: string): boolean => {
   if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
-  else if (thread.compact != null) startCompactionRun(draft, threadId);
+  else if (thread.compact !== null) startCompactionRun(draft, threadId);
   else retryAnnouncement(draft, threadId);
   return true;
 };
@@ -158,7 +137,7 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
-  if (thread.compact != null) thread.compact = null;
+  thread.compact = null;
   if (run.announces) thread.announce = announcementOf(thread, run);
   resetEffects(draft, thread.id);
   resetGuards(draft, thread.id, "run");

@@ -51,6 +51,24 @@ export interface CallPlan {
   readonly vetoed?: boolean;
 }
 
+/** Values of a planned call that has not begun. Rows leave them out, and reading puts them in. */
+export const freshCall = {
+  status: "planned",
+  attempts: 0,
+  reruns: 0,
+  epoch: 0,
+  startedAt: null,
+  wait: null,
+  edited: null,
+  moved: null,
+  approved: false,
+  memo: null,
+  resumes: false,
+  record: null,
+  note: null,
+  outcome: null,
+} satisfies Partial<Call>;
+
 export interface Call {
   readonly call: ToolCallPart;
   readonly plan: CallPlan;
@@ -66,22 +84,22 @@ export interface Call {
   /** The arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
   /** The arguments that its tool went on with, as raw JSON: they replace all before them. */
-  readonly moved?: string | null;
+  readonly moved: string | null;
   /** Whether a person approved the call: the verdict for it and these arguments is final. */
   readonly approved: boolean;
   /** Small durable memory of the call, such as the sandbox instance it started on. */
   readonly memo: Json;
   /** Is true if it asked a person and runs again with the answer. */
-  readonly resumes?: boolean;
-  /** Number and digest of the arguments for its record; absent where no history is kept. */
-  readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
+  readonly resumes: boolean;
+  /** Number and digest of the arguments for its record; null where no history is kept. */
+  readonly record: Pick<CallRecord, "n" | "args" | "poll"> | null;
   /** Text that guards add to the end of the result. */
-  readonly note?: string;
+  readonly note: string | null;
   readonly outcome: CallCompletion | null;
 }
 
 /** Returns the arguments that a call runs with, as raw JSON. */
-export const argsOf = ({ call, edited, moved = null }: Pick<Call, "call" | "edited" | "moved">): string =>
+export const argsOf = ({ call, edited, moved }: Pick<Call, "call" | "edited" | "moved">): string =>
   moved ?? edited ?? call.args;
 
 /** The rule about a call that a crash interrupted and whose repetition a person has to allow. */

@@ -26,8 +26,7 @@ export interface RunPlan {
 export const newPlan: RunPlan = { stage: { at: "due" }, attempts: 0, discarded: 0, denied: 0 };
 
 /** Returns whether the next model call of a run with this plan is for one. */
-export const isPlanning = (plan: RunPlan | undefined): boolean =>
-  plan !== undefined && plan.stage.at !== "done";
+export const isPlanning = (plan: RunPlan | null): boolean => plan !== null && plan.stage.at !== "done";
 
 /** Returns whether the run has asked its model for a plan. */
 export const hasPlanned = (run: Run | null): boolean => (run?.plan?.attempts ?? 0) > 0;

@@ -2,7 +2,7 @@ import type { Cause, Json, Message, ResultStatus } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
-import type { Retry } from "./retry.ts";
+import type { Retry } from "./wait.ts";
 import type { RunResult } from "./run.ts";
 
 /** The rows that a commit adds beside the live state. */

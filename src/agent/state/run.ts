@@ -1,6 +1,7 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { BudgetScope, LimitKind, RunBudget } from "./budget.ts";
+import { noRunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
@@ -11,6 +12,7 @@ import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
 import type { Spending } from "./usage.ts";
+import { noSpending } from "./usage.ts";
 import type { Verification } from "./verification.ts";
 import type { Wait } from "./wait.ts";
 
@@ -117,7 +119,7 @@ const isInputMessage = ({ role, origin, summary }: Message): boolean =>
 
 /** Returns whether a message is the task; earlier reports, memories and inputs that joined later are not. */
 const isTaskMessage = ({ id, task }: Run, message: Message): boolean =>
-  task === undefined ? message.run === id && isInputMessage(message) : message.id === task;
+  task === null ? message.run === id && isInputMessage(message) : message.id === task;
 
 /** Returns the message of the input that began a run; a run that only compacts takes the newest input. */
 export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message | null =>
@@ -176,11 +178,11 @@ export interface RunCounters {
   readonly timings: Readonly<Record<string, number>>;
   readonly files: ChangedFiles;
   /** Whether foreign content, such as a web page, reached the run by a call of its own or of a child. */
-  readonly untrusted?: boolean;
+  readonly untrusted: boolean;
 }
 
-/** Returns the counters that a run begins with. */
-export const newCounters = (): RunCounters => ({
+/** Counters that a run begins with. */
+export const freshCounters: RunCounters = {
   toolCounts: {},
   episodes: 0,
   cacheHits: 0,
@@ -203,7 +205,8 @@ export const newCounters = (): RunCounters => ({
   compactions: 0,
   timings: {},
   files: noFiles,
-});
+  untrusted: false,
+};
 
 /** What the calls of a turn, or of the repair turn that follows it, have done so far. */
 export interface TurnWork {
@@ -255,11 +258,48 @@ export type Notice =
   | `unpriced ${string}`
   | `dropped ${string}`;
 
+/** Values of fields that a run begins with, unless its start sets them. Rows leave them out, and reading puts them in. */
+export const freshRun = {
+  task: null,
+  turn: 0,
+  turnOpen: false,
+  repair: false,
+  phase: { at: "ready" },
+  deadline: null,
+  clock: null,
+  cancel: null,
+  stop: null,
+  ending: null,
+  endAfterChildren: null,
+  announces: false,
+  waitingShown: false,
+  said: [],
+  light: false,
+  missingSince: null,
+  spent: noSpending,
+  budget: noRunBudget,
+  counters: freshCounters,
+  outputSchema: null,
+  hidden: [],
+  hiders: [],
+  started: false,
+  notes: [],
+  overflows: 0,
+  compacted: false,
+  turnWork: noTurnWork,
+  answerFrom: 0,
+  verification: null,
+  briefingTopics: [],
+  plan: null,
+  compact: null,
+  reply: null,
+} satisfies Partial<Run>;
+
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
-  /** The message of the input that began the run; absent if the run took up existing messages. */
-  readonly task?: string;
+  /** The message of the input that began the run; null if the run took up existing messages. */
+  readonly task: string | null;
   readonly startedAt: number;
   /** Number of the turn, from 1; 0 before the first. */
   readonly turn: number;
@@ -308,8 +348,8 @@ export interface Run {
   readonly hidden: readonly string[];
   /** Kinds of the effects that hid the tools, one for each. */
   readonly hiders: readonly string[];
-  /** Whether the start hooks of its middleware were called; absent if there are none. */
-  readonly started?: true;
+  /** Whether the start hooks of its middleware were called. */
+  readonly started: boolean;
   /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Number of times that the provider refused this turn's request as too long. */
@@ -319,12 +359,12 @@ export interface Run {
   readonly turnWork: TurnWork;
   /** Position of the chat before which no reply is a piece of the answer that the run is giving. */
   readonly answerFrom: number;
-  /** Check of a turn's edits by a command, or of the run at its last turn; absent if nothing is checked. */
-  readonly verification?: Verification | null;
+  /** Check of a turn's edits by a command, or of the run at its last turn; null if nothing is checked. */
+  readonly verification: Verification | null;
   /** Topics on which the run still has to be briefed. */
   readonly briefingTopics: readonly BriefingTopic[];
-  /** Absent if the run makes no plan. */
-  readonly plan?: RunPlan;
+  /** Null if the run makes no plan. */
+  readonly plan: RunPlan | null;
   /** Compaction that the API asked for, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** Last completed model call, from which the metrics of the open turn come. */

@@ -8,8 +8,10 @@ import type { Funds, SessionBudget } from "./budget.ts";
 import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
 import type { Notice } from "./run.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
+import { noBackgroundCommands } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { Spending } from "./usage.ts";
+import { noSpending } from "./usage.ts";
 
 /** Tool whose calls the session's client answers. */
 export interface ClientTool {
@@ -74,6 +76,43 @@ export interface ServerLink {
 
 export type ServerLinks = Readonly<Record<string, ServerLink>>;
 
+/** Values of fields that a session begins with, unless its creation sets them. Rows leave them out, and reading puts them in. */
+export const freshSession = {
+  prefix: "",
+  ref: null,
+  title: null,
+  named: false,
+  metadata: {},
+  migration: null,
+  keepRevisionForRun: null,
+  tools: null,
+  clientTools: [],
+  model: null,
+  modelScope: "main",
+  budget: null,
+  outputSchema: null,
+  retentionDays: null,
+  keysSince: null,
+  queue: [],
+  trees: {},
+  labels: {},
+  asks: {},
+  grants: [],
+  tasks: {},
+  said: [],
+  external: null,
+  serverTools: null,
+  serverLinks: {},
+  outbox: null,
+  sandboxed: false,
+  initialFiles: [],
+  lostFiles: [],
+  fileChanges: [],
+  commands: noBackgroundCommands,
+  page: null,
+  spentBefore: noSpending,
+} satisfies Partial<Session>;
+
 export interface Session extends TenantAddress {
   readonly id: string;
   readonly agent: string;
@@ -82,18 +121,15 @@ export interface Session extends TenantAddress {
   readonly ref: string | null;
   readonly title: string | null;
   /** Whether the title was set or removed, or came from a message: no later message gives one. */
-  readonly named?: true;
+  readonly named: boolean;
   readonly metadata: Readonly<Record<string, string>>;
   readonly revision: string;
-  /**
-   * Revision to which the session migrates before its next run, with other names for agents; absent or null:
-   * it stays.
-   */
-  readonly migration?: NextMigration | null;
+  /** Revision to which the session migrates before its next run, with other names for agents; null: it stays. */
+  readonly migration: NextMigration | null;
   /**
    * Number of the run that starts at the session's revision, although the session was to migrate before it.
    */
-  readonly keepRevisionForRun?: number;
+  readonly keepRevisionForRun: number | null;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];
@@ -104,10 +140,10 @@ export interface Session extends TenantAddress {
   readonly budget: SessionBudget | null;
   readonly funds: Funds;
   readonly outputSchema: Json | null;
-  /** Days at rest after which the session is deleted; absent or null: the team's setting applies. */
-  readonly retentionDays?: number | null;
-  /** Time before which keys of commands are forgotten; absent before the first key. */
-  readonly keysSince?: number;
+  /** Days at rest after which the session is deleted; null: the team's setting applies. */
+  readonly retentionDays: number | null;
+  /** Time before which keys of commands are forgotten; null before the first key. */
+  readonly keysSince: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** The `seq` of the newest event. */
@@ -131,26 +167,26 @@ export interface Session extends TenantAddress {
   readonly tasks: Tasks;
   /** Notices of the session that were given. */
   readonly said: readonly Notice[];
-  /** Project context that the workspace brought at the first run; absent if there was none. */
-  readonly external?: { readonly text: string };
-  /** Tools of MCP servers as models are shown them; absent before the first list. */
-  readonly serverTools?: ServerTools;
-  /** Connections of the session to its MCP servers; absent before it needs one. */
-  readonly serverLinks?: ServerLinks;
-  /** Rows that have to reach the tenant's object; absent or null if there are none. */
-  readonly outbox?: Outbox | null;
+  /** Project context that the workspace brought at the first run; null if there was none. */
+  readonly external: { readonly text: string } | null;
+  /** Tools of MCP servers as models are shown them; null before the first list. */
+  readonly serverTools: ServerTools | null;
+  /** Connections of the session to its MCP servers, from when it needs them. */
+  readonly serverLinks: ServerLinks;
+  /** Rows that have to reach the tenant's object; null if there are none. */
+  readonly outbox: Outbox | null;
   /** Whether the session's sandbox was requested at least once, or will be for the files of its creation. */
   readonly sandboxed: boolean;
-  /** Files that came with the creation and are not in the workspace yet; absent or null if there are none. */
-  readonly initialFiles?: readonly InitialFile[] | null;
-  /** Files that could not be placed, and the model has to be told; absent or null if there are none. */
-  readonly lostFiles?: readonly LostFile[] | null;
-  /** Changes of files by persons that are under way; absent or null if there are none. */
-  readonly fileChanges?: readonly PendingFileChange[] | null;
-  /** Sandbox commands that run in the background or have to be ended; absent or null if there are none. */
-  readonly commands?: BackgroundCommands | null;
-  /** The page of the session's browser, which is closed when no run is left; absent or null if none is open. */
-  readonly page?: BrowserPage | null;
+  /** Files that came with the creation and are not in the workspace yet. */
+  readonly initialFiles: readonly InitialFile[];
+  /** Files that could not be placed, and of which the model has to be told. */
+  readonly lostFiles: readonly LostFile[];
+  /** Changes of files by persons that are under way. */
+  readonly fileChanges: readonly PendingFileChange[];
+  /** Sandbox commands that run in the background or have to be ended. */
+  readonly commands: BackgroundCommands;
+  /** The page of the session's browser, which is closed when no run is left; null if none is open. */
+  readonly page: BrowserPage | null;
   /** Counted over the session's whole life. */
   readonly spent: Spending;
   /** What had been spent when the chat was last cleared. */

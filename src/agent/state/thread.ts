@@ -26,6 +26,8 @@ export const emptyChat = {
   history: [],
   guards: {},
   files: noFiles,
+  lastEnd: null,
+  compact: null,
 } satisfies Partial<Thread>;
 
 /** Returns a thread that has not begun any work. */
@@ -61,7 +63,7 @@ export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
 
 /** Returns whether something waits for a thread at rest that begins a run. */
 export const hasWork = ({ run, inbox, compact, announce }: Thread, now: number): boolean =>
-  run === null && (inbox.length > 0 || compact != null || isDue(announce?.wait ?? null, now));
+  run === null && (inbox.length > 0 || compact !== null || isDue(announce?.wait ?? null, now));
 
 /** Lists the steered inputs that wait for the next turn boundary; a light run leaves agents' messages to a run that reports. */
 export const steeringInputsOf = ({ inbox, run }: Pick<Thread, "inbox" | "run">): readonly Input[] =>
@@ -123,8 +125,8 @@ export interface Thread {
     readonly wait: RetryWait | null;
   } | null;
   readonly lastRun: string | null;
-  /** How the last run ended; absent before the first end. */
-  readonly lastEnd?: Pick<RunEnding, "state" | "reason">;
-  /** Requested compaction that no run has done; the next one does it. Absent or null: none. */
-  readonly compact?: Run["compact"];
+  /** How the last run ended; null before the first end. */
+  readonly lastEnd: Pick<RunEnding, "state" | "reason"> | null;
+  /** Requested compaction that no run has done; the next one does it. */
+  readonly compact: Run["compact"];
 }

@@ -36,7 +36,7 @@ export interface VerificationWork {
   readonly command: CheckCommand | null;
 }
 
-type Checked = { readonly verification?: Verification | null };
+type Checked = { readonly verification: Verification | null };
 
 /** Returns whether the run, which used up its turns, has yet to be checked before it ends. */
 export const isBreachOpen = ({ verification }: Checked): boolean =>

@@ -1,6 +1,6 @@
 import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
 import type { LostFile, PendingFileChange } from "../state/files.ts";
-import { mostSandboxTries, postpone } from "../state/retry.ts";
+import { mostSandboxTries, postpone } from "../state/wait.ts";
 import { keepAnswer } from "../transaction/answers.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
@@ -24,8 +24,8 @@ export const settleInitialFiles = (
   changes: readonly FileChange[],
   lost: readonly LostFile[],
 ): void => {
-  for (const { blob } of draft.state.initialFiles ?? []) draft.blobs.push({ id: blob, text: "" });
-  draft.state.initialFiles = null;
+  for (const { blob } of draft.state.initialFiles) draft.blobs.push({ id: blob, text: "" });
+  draft.state.initialFiles = [];
   reportPersonsChanges(draft, changes);
   if (lost.length === 0) return;
   draft.state.lostFiles = lost;
@@ -36,15 +36,9 @@ export const settleInitialFiles = (
 /** Milliseconds after which the sandbox is asked for the outcome of a change. */
 const longestChangeMs = 300_000;
 
-const setChanges = ({ state }: Draft, changes: readonly PendingFileChange[]): void => {
-  state.fileChanges = changes.length === 0 ? null : changes;
+const replaceChange = ({ state }: Draft, id: string, next: PendingFileChange | null): void => {
+  state.fileChanges = state.fileChanges.flatMap((each) => (each.id === id ? (next ?? []) : each));
 };
-
-const replaceChange = (draft: Draft, id: string, next: PendingFileChange | null): void =>
-  setChanges(
-    draft,
-    (draft.state.fileChanges ?? []).flatMap((each) => (each.id === id ? (next ?? []) : each)),
-  );
 
 /** Drops a change that was not made and never will be. */
 export const dropFileChange = (draft: Draft, id: string): void => replaceChange(draft, id, null);
@@ -54,7 +48,7 @@ export const dropFileChange = (draft: Draft, id: string): void => replaceChange(
  * key none can.
  */
 export const abandonFileChange = (draft: Draft, id: string): void => {
-  const change = draft.state.fileChanges?.find((each) => each.id === id);
+  const change = draft.state.fileChanges.find((each) => each.id === id);
   if (change?.answerKey === null) dropFileChange(draft, id);
 };
 
@@ -65,7 +59,7 @@ export const beginFileChange = (
 ): PendingFileChange => {
   const until = draft.context.now + longestChangeMs;
   const begun = { ...change, id: `change:${draft.context.random()}`, until, tries: 0 };
-  setChanges(draft, [...(draft.state.fileChanges ?? []), begun]);
+  draft.state.fileChanges = [...draft.state.fileChanges, begun];
   draft.state.sandboxed = true;
   draft.state.updatedAt = draft.context.now;
   return begun;
@@ -108,7 +102,7 @@ export const settleFileChange = (
   { id, path, fingerprint }: Pick<PendingFileChange, "id" | "path" | "fingerprint">,
   outcome: ChangeOutcome,
 ): FileChangeAnswer => {
-  const change = draft.state.fileChanges?.find((each) => each.id === id);
+  const change = draft.state.fileChanges.find((each) => each.id === id);
   if (change !== undefined) reportPersonsChanges(draft, outcome.changes);
   draft.state.updatedAt = draft.context.now;
   const answer = answerTo(draft, path, outcome);
@@ -121,13 +115,13 @@ export const settleFileChange = (
 
 /** Marks a change whose outcome its maker does not know, so that the sandbox is asked now. */
 export const questionFileChange = (draft: Draft, id: string): void => {
-  const change = draft.state.fileChanges?.find((each) => each.id === id);
+  const change = draft.state.fileChanges.find((each) => each.id === id);
   if (change !== undefined) replaceChange(draft, id, { ...change, until: draft.context.now });
 };
 
 /** Postpones a change whose outcome the sandbox could not give: it is asked again later unless `final`. */
 export const postponeFileChange = (draft: Draft, id: string, final: boolean): void => {
-  const change = draft.state.fileChanges?.find((each) => each.id === id);
+  const change = draft.state.fileChanges.find((each) => each.id === id);
   if (change === undefined) return;
   const later = postpone(change, draft.context.now);
   if (!final && later.tries < mostSandboxTries) return replaceChange(draft, id, later);

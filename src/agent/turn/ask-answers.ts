@@ -70,7 +70,7 @@ export const parkCallOnAnswer = (
  */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
-  if (call?.resumes !== true || openAskOf(call.wait)?.ask !== ask.id) return false;
+  if (call === null || !call.resumes || openAskOf(call.wait)?.ask !== ask.id) return false;
   const memo = { asked: call.memo, answer };
   assign(callOf(draft, ask.thread, ask.call), { ...askedCall, memo, resumes: false });
   return true;

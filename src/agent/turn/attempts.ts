@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/retry.ts";
+import { pauseAfter } from "../state/wait.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";

@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/retry.ts";
+import { pauseAfter } from "../state/wait.ts";
 import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import type { CostEstimate } from "../budgets/bounds.ts";

@@ -1,3 +1,4 @@
+import { freshCall } from "../state/call.ts";
 import type { ToolCallPart } from "../../chat/message.ts";
 import { textResult } from "../../chat/results.ts";
 import type { Completion } from "../../model/completer.ts";
@@ -197,18 +198,9 @@ const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[
   const grants = grantsOf(draft);
   const place = placeOf(draft.state, threadId);
   const calls = parts.map((call): Call => ({
+    ...freshCall,
     call,
     plan: planCall(agent, call, grants, place, thread.run),
-    status: "planned",
-    attempts: 0,
-    epoch: 0,
-    startedAt: null,
-    wait: null,
-    edited: null,
-    approved: false,
-    reruns: 0,
-    memo: null,
-    outcome: null,
   }));
   const run = runOf(draft, threadId);
   run.phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };

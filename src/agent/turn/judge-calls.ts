@@ -90,7 +90,7 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   const calls = callsOfRun(runOf(draft, threadId));
   const thread = threadOf(draft, threadId);
   const { recordMarks } = thread;
-  const next = recordMarks.next - calls.filter(({ record }) => record !== undefined).length;
+  const next = recordMarks.next - calls.filter(({ record }) => record !== null).length;
   thread.recordMarks = { ...recordMarks, next };
   for (const { call, plan } of calls) {
     const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;

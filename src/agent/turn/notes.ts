@@ -79,8 +79,8 @@ export const reflectOnErrors = (draft: Draft, threadId: string, calls: readonly 
 /** Tells the agent of `main` once which files of the session's creation are not in the workspace. */
 export const appendLostFiles = (draft: Draft, threadId: string): void => {
   const { lostFiles } = draft.state;
-  if (lostFiles == null || threadId !== "main") return;
+  if (lostFiles.length === 0 || threadId !== "main") return;
   const lines = lostFiles.map(({ path, reason }) => `- ${path}: ${reason}`);
   appendNote(draft, threadId, ["These files could not be put into the workspace:", ...lines].join("\n"));
-  draft.state.lostFiles = null;
+  draft.state.lostFiles = [];
 };

@@ -24,7 +24,7 @@ const noPlanText = "two replies contained no plan to approve";
  */
 const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
   const { plan } = runOf(draft, threadId);
-  if (plan === undefined) return;
+  if (plan === null) return;
   if (isCut) {
     const message = "a plan was cut off, and dropped";
     emit(draft, threadId, "error", { code: "output_truncated", message, retryable: true });

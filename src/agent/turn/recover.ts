@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/retry.ts";
+import { pauseAfter } from "../state/wait.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { syntheticResults, textResult } from "../../chat/results.ts";
 import { endCallAtOnce } from "../calls/finish.ts";

@@ -33,7 +33,7 @@ export interface ServerReach {
 /** Lists servers for a session. */
 export interface Servers {
   /** Returns the toolboxes of the lists that a session keeps. */
-  readonly toolboxes: (tools: ServerTools | undefined) => readonly Toolbox[];
+  readonly toolboxes: (tools: ServerTools | null) => readonly Toolbox[];
   /** Asks a server for its tools; it never rejects. */
   readonly list: (
     name: string,
@@ -221,11 +221,11 @@ export const createServers = (parts: ServerParts): Servers => {
   const { team, client } = parts;
   const find = (name: string): McpServer | undefined => team.mcp_servers.find((each) => each.name === name);
   return {
-    toolboxes: (lists = {}) =>
+    toolboxes: (lists) =>
       team.mcp_servers.map((server) => ({
         name: server.name,
         description: `The MCP server ${server.name}.`,
-        tools: (lists[server.name] ?? [])
+        tools: (lists?.[server.name] ?? [])
           .filter((tool) => isOffered(server, tool.name))
           .map((tool) =>
             createServerTool(server, tool, client, (authorize) => endpointOf(parts, server, authorize)),

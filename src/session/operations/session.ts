@@ -1,3 +1,4 @@
+import { freshSession } from "../../agent/state/session.ts";
 import * as z from "zod";
 import { stopAnnouncement } from "../../agent/inputs/announce.ts";
 import { appendAgentResult, isAgentResult, returnInput } from "../../agent/inputs/inputs.ts";
@@ -92,24 +93,14 @@ export const emptySession = (
   rules: SessionRules,
   now: number,
 ): Session => ({
+  ...freshSession,
   id,
   tenant,
   jurisdiction,
   agent: rules.entryAgent,
-  prefix: "",
-  ref: null,
-  title: null,
-  metadata: {},
   revision: rules.revision,
   interactive: rules.interactive,
-  tools: null,
-  clientTools: [],
-  model: null,
-  modelScope: "main",
-  budget: null,
   funds: noFunds,
-  outputSchema: null,
-  sandboxed: false,
   createdAt: now,
   updatedAt: now,
   head: 0,
@@ -118,15 +109,7 @@ export const emptySession = (
   nextBlob: 1,
   nextEdit: 1,
   threads: { main: newThread("main", rules.entryAgent) },
-  queue: [],
-  trees: {},
-  labels: {},
-  asks: {},
-  grants: [],
-  tasks: {},
-  said: [],
   spent: noSpending,
-  spentBefore: noSpending,
 });
 
 const requireAgent = (name: string, rules: SessionRules): string => {
@@ -161,7 +144,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   draft.state.agent = agent;
   draft.state.ref = ref;
   draft.state.title = title;
-  if (title !== null) draft.state.named = true;
+  draft.state.named = title !== null;
   draft.state.metadata = metadata;
   draft.state.interactive = interactive;
   draft.state.model = model;
@@ -225,7 +208,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
     last_end: session.threads["main"]?.lastEnd ?? null,
     active_run: session.threads["main"]?.run?.id ?? null,
     interactive: session.interactive,
-    retention_days: session.retentionDays ?? null,
+    retention_days: session.retentionDays,
     created_at: session.createdAt,
     updated_at: session.updatedAt,
   };
@@ -281,7 +264,7 @@ const patchSession = (context: WriteContext, params: z.output<typeof patchSchema
   if (budget !== undefined) changeSessionBudget(context, budget);
   const shown = budget === undefined ? undefined : budgetView(draft.state, rules);
   const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
-  const named = title === undefined ? undefined : (true as const);
+  const named = title === undefined ? undefined : true;
   const own = omitUndefined({ title, named, metadata, retentionDays: retention_days });
   assign(draft.state, { ...own, updatedAt: draft.context.now });
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
@@ -338,8 +321,7 @@ export const clearOperation = defineWrite({
         });
       }
       recordEffects(draft, id, {});
-      assign(thread, { ...emptyChat, compact: null });
-      delete thread.lastEnd;
+      assign(thread, emptyChat);
     }
     draft.state.spentBefore = draft.state.spent;
     draft.state.updatedAt = draft.context.now;

@@ -105,7 +105,7 @@ const beginChange = (context: WriteContext, given: GivenChange): CommandAnswer =
   const answerKey = key === undefined ? null : [op, ...place, key].join(" ");
   const replayed = answerKey === null ? null : replayChange(context, answerKey, given);
   if (replayed !== null) return replayed;
-  const pending = draft.state.fileChanges ?? [];
+  const pending = draft.state.fileChanges;
   const same = pending.find((change) => answerKey !== null && change.answerKey === answerKey);
   if (same !== undefined) return okAnswer({ change: same.id, path });
   if (pending.length >= mostChanges)

@@ -1,3 +1,4 @@
+import { noBackgroundCommands } from "../../../src/agent/state/records.ts";
 import { expect, test } from "vitest";
 import { createEngine } from "../../../src/engine/create.ts";
 import { createLocalWorkspace } from "../../sandbox/local.ts";
@@ -94,7 +95,7 @@ test("RE-C26 RE-P8: a cancel that was acknowledged while a command runs is kept 
   expect(ends(bench)).toEqual(["cancelled:cancelled"]);
   expect(killed.length).toBeGreaterThan(0);
   expect(await running()).toBe(0);
-  expect(bench.state().commands).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
   expect(bench.alarm()).toBeNull();
 });
 
@@ -112,7 +113,7 @@ test("TB-29 RE-P8: a cancel ends what called agents left in the background, thos
   await until(0);
   await bench.idle();
   expect(ends(bench)).toEqual(["completed:end_turn", "cancelled:cancelled", "cancelled:cancelled"]);
-  expect(bench.state().commands).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
 });
 
 test("TB-29: a cancel spares what an earlier run left in the background", async () => {
@@ -139,7 +140,7 @@ test.each(["now", "after_turn"])(
     await until(0);
     await bench.idle();
     expect(ends(bench)).toEqual(["cancelled:cancelled"]);
-    expect(bench.state().commands).toBeNull();
+    expect(bench.state().commands).toEqual(noBackgroundCommands);
   },
 );
 
@@ -149,7 +150,7 @@ test("RE-P8 RE-3: a kill that does not get through is tried again, also by the n
   bench.send("Go");
   await until(1);
   await bench.idle();
-  const [exec] = bench.state().commands?.running.map((command) => command.exec) ?? [];
+  const [exec] = bench.state().commands.running.map((command) => command.exec) ?? [];
   stage.cut = true;
   bench.ok("cancel", { mode: "now" });
   await bench.idle();
@@ -183,7 +184,7 @@ test("RE-P12: kills are given up after ten tries, and said so", async () => {
     await bench.pass((bench.alarm() ?? 0) - bench.now());
   }
   expect(dataOf(bench, "error").map(({ retryable }) => retryable)).toEqual([true, false]);
-  expect(bench.state().commands).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
 });
 
 test("SE-20: nothing is cached while a command in the background may write; once it was seen to end, it is again", async () => {
@@ -204,7 +205,7 @@ test("SE-20: nothing is cached while a command in the background may write; once
   await bench.idle();
   await put("go");
   await until(0);
-  bench.send(bench.state().commands?.running[0]?.exec ?? "");
+  bench.send(bench.state().commands.running[0]?.exec ?? "");
   await bench.idle();
   const reads = dataOf(bench, "tool_call_end").filter(({ tool }) => tool === "fs_read");
   expect(reads.map(({ output, cached }) => [output, cached])).toEqual([
@@ -213,7 +214,7 @@ test("SE-20: nothing is cached while a command in the background may write; once
     ["new\n", false],
     ["new\n", true],
   ]);
-  expect(bench.state().commands).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
 });
 
 test("RE-P8: a command that is cut off while another cannot be ended has its own first try, at once", async () => {
@@ -235,8 +236,8 @@ test("RE-P8: a command that is cut off while another cannot be ended has its own
   await bench.idle();
   await cancel();
   expect(new Set(killed).size).toBe(1);
-  expect(bench.state().commands?.ending.map(({ tries }) => tries)).toEqual([9]);
+  expect(bench.state().commands.ending.map(({ tries }) => tries)).toEqual([9]);
   await bench.pass((bench.alarm() ?? 0) - bench.now());
   await until(0);
-  expect(bench.state().commands).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
 });

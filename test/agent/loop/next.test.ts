@@ -1,16 +1,15 @@
-import { noSpending } from "../../../src/agent/state/usage.ts";
+import { freshCall } from "../../../src/agent/state/call.ts";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ThreadFacts } from "../../../src/agent/loop/next.ts";
 import { next } from "../../../src/agent/loop/next.ts";
 import type { ReachedLimit } from "../../../src/agent/state/budget.ts";
-import { noRunBudget } from "../../../src/agent/state/budget.ts";
 import type { Call } from "../../../src/agent/state/call.ts";
 import type { Phase, PreparedWork } from "../../../src/agent/state/phase.ts";
 import type { RunPlan } from "../../../src/agent/state/plan.ts";
 import { newPlan } from "../../../src/agent/state/plan.ts";
 import type { Run } from "../../../src/agent/state/run.ts";
-import { newCounters, noTurnWork } from "../../../src/agent/state/run.ts";
+import { freshCounters, freshRun } from "../../../src/agent/state/run.ts";
 import type { Thread } from "../../../src/agent/state/thread.ts";
 import type { Verification } from "../../../src/agent/state/verification.ts";
 import { newThread } from "../../../src/agent/state/thread.ts";
@@ -39,6 +38,7 @@ const callOf = (
 ): Call => {
   const { workspace = "read", refused = false, ...rest } = more;
   return {
+    ...freshCall,
     call: { type: "tool_call", id, name: "look", args: "{}" },
     plan: {
       toolbox: "probe",
@@ -50,55 +50,21 @@ const callOf = (
       remember: null,
       ...(refused ? { refusal: { status: "error", text: "no" } } : {}),
     },
-    status: "planned",
-    attempts: 0,
-    reruns: 0,
     epoch,
-    startedAt: null,
-    wait: null,
-    edited: null,
-    approved: false,
-    memo: null,
-    outcome: null,
     ...rest,
   };
 };
 
 const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
+  ...freshRun,
   id: "run_1",
   inputs: ["in_1"],
   startedAt: 0,
   turn: 1,
   turnStartedAt: 0,
   turnOpen: true,
-  repair: false,
   phase,
-  deadline: null,
-  clock: null,
-  cancel: null,
-  stop: null,
-  ending: null,
-  endAfterChildren: null,
-  announces: false,
-  waitingShown: false,
-  said: [],
-  light: false,
-  missingSince: null,
   revision: "r",
-  spent: noSpending,
-  budget: noRunBudget,
-  counters: newCounters(),
-  outputSchema: null,
-  hidden: [],
-  hiders: [],
-  notes: [],
-  overflows: 0,
-  compacted: false,
-  turnWork: noTurnWork,
-  answerFrom: 0,
-  briefingTopics: [],
-  compact: null,
-  reply: null,
   target: { provider: "p", model: "m", window: 0 },
   ...more,
 });
@@ -174,7 +140,7 @@ const cancel = (mode: "now" | "after_turn", until = now + 5_000): Pick<Run, "can
 
 const stop: Pick<Run, "stop"> = { stop: { reason: "internal", error: "x" } };
 
-const idle: Pick<Run, "counters"> = { counters: { ...newCounters(), idleTurns: 2 } };
+const idle: Pick<Run, "counters"> = { counters: { ...freshCounters, idleTurns: 2 } };
 
 const usedUp: Pick<Run, "stop" | "verification"> = {
   stop: { reason: "max_iterations", error: "x" },

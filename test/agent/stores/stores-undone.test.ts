@@ -95,6 +95,6 @@ test("TB-37 AG-39: ★ a refused list that would have remembered something leave
   made.bench.send("Go");
   await made.bench.idle();
   expect(endings(made)).toEqual(["lead completed:end_turn"]);
-  expect(made.bench.state().outbox ?? null).toBeNull();
+  expect(made.bench.state().outbox).toBeNull();
   expect(made.bench.alarm()).toBeNull();
 });

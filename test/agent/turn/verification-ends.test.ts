@@ -1,3 +1,4 @@
+import { noBackgroundCommands } from "../../../src/agent/state/records.ts";
 import { describe, expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
 import { coder, crew, delegate, endings, lead, toRest } from "../../support/crew.ts";
@@ -48,7 +49,7 @@ test("SE-39 RE-C26: a cancel whose kill was lost with the isolate ends the comma
   workspace.refuse = null;
   await settle(bench);
   expect(killsOf(played)).toBeGreaterThan(0);
-  expect(bench.state().commands ?? null).toBeNull();
+  expect(bench.state().commands).toEqual(noBackgroundCommands);
 });
 
 test("SE-39: the run's deadline ends a check", async () => {
