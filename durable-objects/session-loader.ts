@@ -11,7 +11,7 @@ import { parseParams } from "../src/session/command.ts";
 import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";
-import { ProblemError } from "../src/session/problems.ts";
+import { ProblemError, refuse } from "../src/session/problems.ts";
 import type { ForkSource } from "../src/session/fork-source.ts";
 import type { ForkSourceRpc, SessionCall } from "../src/session/rpc.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
@@ -229,6 +229,12 @@ const fetchForCall = async (
   };
 };
 
+/** Refuses a call to a session that exists but was dropped while the call waited: its work failed. */
+const refuseIfDropped = ({ live }: SessionHolder, sql: SqlStorage): void => {
+  if (live === null && hasTables(sql))
+    refuse("overloaded", "the session starts again after a failure; send it again", { retryAfterMs: 1_000 });
+};
+
 export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader => {
   const { storage, clock } = parts;
   const { sql } = storage;
@@ -283,6 +289,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
         const fetching = fetchForCall(parts, holder, { wake, refresh }, call);
         const [deleted, { engine, ...fetched }] = await Promise.all([parts.removal.did(call), fetching]);
         const start = await runStartFor(parts, grants, engine, call, holder.live?.read() ?? null);
+        refuseIfDropped(holder, sql);
         const context = operationContextOf(parts, holder, create, engine, call, start);
         return { ...start, ...context, ...fetched, stored, deleted, remove };
       }),

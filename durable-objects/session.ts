@@ -45,6 +45,7 @@ import { createRemoval } from "./removal.ts";
 import { createSocketHandler } from "./sockets/socket-handler.ts";
 import { createCrashCounter, maxDeadDrives } from "./alarms/crash-counter.ts";
 import { hasTables } from "./rows/tables.ts";
+import { logFailure } from "./log.ts";
 import { createSessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
 
@@ -73,6 +74,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     items: this.#items,
     replay: (after) => this.#archive().events(after),
     head: () => this.#session()?.head ?? null,
+    failed: (error) => logFailure(this.#engines.deployed().logLine, "log_unreadable", error),
   });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => {
     void this.#index.flush(this.#session());

@@ -3,7 +3,7 @@ import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventHeadOf } from "../../src/session/event-lines.ts";
 import { matchesFilter, takeEvents } from "../../src/session/operations/event-filter.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
-import { eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
+import { closeCodes, eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import { isShownToAll, showEvents } from "../../src/session/operations/shown-asks.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
@@ -34,6 +34,8 @@ interface WatcherParts {
   readonly replay: (after: number) => Iterable<LoggedEvent>;
   /** Returns the newest event's seq; null while the session is not in memory. */
   readonly head: () => number | null;
+  /** Reports that the log could not be read for a socket. */
+  readonly failed: (error: unknown) => void;
 }
 
 const nobody = { scopes: [] };
@@ -64,7 +66,7 @@ const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly 
  * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the
  * session is not in memory its log is unknown, and the socket goes on with the next commit.
  */
-const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
+const sendMissing = (parts: WatcherParts, socket: WebSocket, first: readonly string[]): void => {
   const { viewer, change, send, applyBackpressure, closeIfExpired } = parts.connections;
   let frames = first;
   const head = parts.head();
@@ -88,6 +90,16 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   const live = JSON.stringify({ type: "live", seq: head });
   const seen = viewer(socket);
   send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
+};
+
+/** Sends a socket what it lacks; if the log cannot be read, only this socket ends, and its client connects again. */
+const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
+  try {
+    sendMissing(parts, socket, first);
+  } catch (error) {
+    parts.failed(error);
+    parts.connections.closeWithNotice(socket, closeCodes.overload, "the log could not be read");
+  }
 };
 
 /** Sends a socket what it lacks of the log, now or later from `before` on; returns whether it takes live frames. */

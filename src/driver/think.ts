@@ -41,6 +41,9 @@ const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | nu
   return target === undefined ? null : { thread, run, phase, agent, target };
 };
 
+/** Returns whether a call id that is new in a thread's view may name another call of the session. */
+const mayKnowCallId = ({ id, chat, nextPos }: Thread): boolean => id !== "main" || chat.length !== nextPos;
+
 const requestOf = (
   { host }: WorkContext,
   { thread, run, agent, target }: ModelAttempt,
@@ -60,7 +63,7 @@ const requestOf = (
     media: (blob) => host.media(blob),
     context: {
       ...originOf(host.read(), agent, thread, run, call),
-      ...(thread.chat.length === thread.nextPos ? {} : { partial: true }),
+      ...(mayKnowCallId(thread) ? { partial: true } : {}),
     },
   });
 
@@ -139,7 +142,7 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
       stream.close();
       if (outcome.ok) await refreshGrants(host, agent, thread, outcome.reply.parts);
     },
-    uncovered: (draft, _, how) => handleUncoveredAttempt(draft, threadId, how),
+    uncovered: (draft, call, how) => handleUncoveredAttempt(draft, threadId, call, how),
     fail: (draft, call, failure, sent) => {
       const hash = sent === null ? null : hashSentBody(target, sent());
       return failAttempt(draft, threadId, failure, sent === null ? {} : { saw: { ...sawOf(call), hash } });

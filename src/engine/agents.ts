@@ -224,7 +224,7 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** Stands in for an agent whose run waits, with its time limits and with what becomes of its asks and calls. */
+/** Stands in for an agent whose run waits, with its time limits and with what becomes of its asks, calls and children. */
 export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {
@@ -232,6 +232,7 @@ export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: stri
     prefix: agent.prefix,
     limits: { ...standIn.limits, ...timeoutsOf(agent) },
     ...asksOf(team, agent, null),
+    delegation: delegationOf(team, { agent, callerConstraints: null }, new Map()),
     outputLimits: agent.options.tool_output_limits,
     onInterrupt: agent.options.on_interrupt,
   };

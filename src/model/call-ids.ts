@@ -4,7 +4,7 @@ import type { ModelRequest } from "./completer.ts";
 export interface CallIds {
   /** True if the thread already has a call of this id. */
   readonly isKnown: (id: string) => boolean;
-  /** True if calls of the thread may be missing here, so that another id cannot be known to be new. */
+  /** True if the session may have calls that are missing here, so that another id cannot be known to be new. */
   readonly partial: boolean;
   /** The id of the reply's n-th call; every attempt of the same request gives the same id. */
   readonly mint: (index: number) => string;

@@ -40,7 +40,7 @@ export interface RequestOrigin {
   readonly call: number;
   readonly attempt: number;
   readonly purpose: Purpose;
-  /** True if some of the thread's messages are in no request any more; absent if `messages` has every call so far. */
+  /** True if the session may have calls that `messages` lacks; absent if it has every call so far. */
   readonly partial?: boolean;
 }
 

@@ -51,6 +51,7 @@ const shownTo = (
     items: { open: () => [] },
     replay: () => [],
     head: () => 1,
+    failed: () => undefined,
   });
   watchers.showFrames(frames);
   const read = sent.map((text) => JSON.parse(text) as ProviderFrame);

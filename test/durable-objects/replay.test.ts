@@ -24,6 +24,7 @@ const unread = (seq: number, type: string, thread?: string): LoggedEvent => ({
 /** Feeds one socket from a log; the head is null while the session is not in memory. */
 const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
   const sent: unknown[] = [];
+  const failures: unknown[] = [];
   const state: { head: number | null; seen: Viewer } = {
     head: log.length,
     seen: {
@@ -51,8 +52,9 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
     items: { open: () => [] },
     replay: (after) => (state.head === null ? [] : log.slice(after)),
     head: () => state.head,
+    failed: (error) => void failures.push(error),
   });
-  return { watchers, socket, sent, state };
+  return { watchers, socket, sent, state, failures };
 };
 
 const everything = { deltas: "none", types: null, threads: null } as const;
@@ -98,4 +100,13 @@ test("AP-13: a replay ends with the reader's credential", () => {
   const { watchers, socket, sent } = setUp(log, { closeIfExpired: () => (pages += 1) > 1 });
   watchers.start(socket, everything, 0, []);
   expect(sent).toEqual(log.slice(0, 200).map(({ seq }) => shownEvent(seq)));
+});
+
+test("AP-23: a log that cannot be read ends the socket that lacks it, and no commit", () => {
+  const closed: unknown[] = [];
+  const own = { closeWithNotice: (_: WebSocket, ...rest: unknown[]) => void closed.push(rest) };
+  const { watchers, socket, failures } = setUp([unread(1, "run_end")], own);
+  watchers.start(socket, everything, 0, []);
+  expect(closed).toEqual([[1013, "the log could not be read"]]);
+  expect(failures).toEqual([new Error("event 1 was read")]);
 });

@@ -39,7 +39,10 @@ interface ModelCallStart extends Pick<ModelCall, "purpose" | "target" | "attempt
 const scopeOf = ({ purpose, attempt }: ModelCall): { readonly attempt?: number } =>
   purpose === "compaction" ? {} : { attempt };
 
-/** Announces a call that is about to be sent, with its worst-case cost; the caller stores it in its phase. */
+/**
+ * Announces a call that is about to be sent, with its worst-case cost, unless that was done before it waited for
+ * its ticket; the caller stores it in its phase.
+ */
 export const startModelCall = (
   draft: Draft,
   threadId: string,
@@ -48,17 +51,19 @@ export const startModelCall = (
 ): ModelCall => {
   const { provider, model } = target;
   const id = ticketId(draft.state.id, threadId, name);
+  const goesOn = waited?.provider === provider;
   const call: ModelCall = {
     purpose,
     target: { provider, model },
     attempt,
     input,
     reservation: markLeased(draft, threadId, reservation),
-    ticket: waited?.provider === provider ? waited : { provider, id, booked: false },
+    ticket: goesOn ? waited : { provider, id, booked: false },
     startedAt: draft.context.now,
   };
   if (findTarget(draft, threadId, target)?.cost(noUsage) === null)
     reportUnpricedModel(draft, threadId, model);
+  if (goesOn) return call;
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, scopeOf(call));
   const sizes = { messages, tools, estimated_tokens: input, bytes: input * 4 };
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes }, scopeOf(call));

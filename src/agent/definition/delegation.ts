@@ -41,7 +41,7 @@ export interface Delegation {
   readonly announce: { readonly timeout: number; readonly retries: number; readonly backoff: number };
 }
 
-/** The delegation of an agent that can do nothing. */
+/** The delegation of an agent that can do nothing; what its children came to is kept for it as it is. */
 export const noDelegation: Delegation = {
   allowed: false,
   callable: [],
@@ -53,9 +53,9 @@ export const noDelegation: Delegation = {
   manages: false,
   maxChildrenPerCall: 0,
   maxThreads: 0,
-  maxConcurrent: 0,
-  maxContextLength: 0,
-  maxResultLength: 0,
+  maxConcurrent: 1,
+  maxContextLength: Infinity,
+  maxResultLength: Infinity,
   maxHandoffs: 0,
   progressUpdates: false,
   announce: { timeout: 0, retries: 0, backoff: 0 },

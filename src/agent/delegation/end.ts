@@ -8,9 +8,10 @@ import { leaveSlotQueue } from "../run/slots.ts";
 import type { Child, EndedChild } from "../state/child.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
+import { forgetGraph } from "../stores/graphs.ts";
 import { settleTask, releaseTasks } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, pruneTree, threadOf } from "../transaction/draft.ts";
+import { agentOf, threadOf } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
 import { peerId, startPeer } from "./handoff.ts";
 import { changeChild, findChildRecord } from "./start.ts";
@@ -42,7 +43,6 @@ const removeThread = (draft: Draft, threadId: string): void => {
   if (gone === undefined) return;
   draft.left.push(gone);
   delete threads[threadId];
-  pruneTree(draft, gone.child?.root ?? "");
   for (const { id, parent, child } of Object.values(threads))
     if (parent?.thread === threadId && child?.idle === true) removeKeptThread(draft, id);
 };
@@ -56,10 +56,8 @@ const removeKeptThread = (draft: Draft, threadId: string): void => {
 };
 
 /** Keeps the thread for the next task of its caller. */
-const keepThread = (draft: Draft, threadId: string, { root }: Child): void => {
+const keepThread = (draft: Draft, threadId: string): void =>
   changeChild(draft, threadId, { idle: true, completion: null, handover: null });
-  pruneTree(draft, root);
-};
 
 /** Gathers all facts about an end; a called thread without them is a broken one. */
 const endFactsOf = (draft: Draft, thread: Thread) => {
@@ -113,7 +111,9 @@ export const endChild = (draft: Draft, threadId: string): void => {
   cancelSubtree(draft, threadId, "now", "its caller has ended");
   if (handedOver) startPeer(draft, thread, child, begun, workOf(child, run));
   releaseTasks(draft, threadId);
-  if (child.persistent && caller !== null) keepThread(draft, threadId, child);
+  if (child.persistent && caller !== null) keepThread(draft, threadId);
   else removeThread(draft, threadId);
-  if (caller !== null && !handedOver) notifyCaller(draft, caller, child, record);
+  if (caller === null) {
+    if (child.node !== null) forgetGraph(draft, child.node.dispatch);
+  } else if (!handedOver) notifyCaller(draft, caller, child, record);
 };

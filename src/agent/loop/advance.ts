@@ -21,7 +21,7 @@ import { isBreachOpen } from "../state/verification.ts";
 import { childrenOf } from "../state/wait.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, pruneTree, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk } from "../turn/ask-answers.ts";
 import { handleReachedLimit } from "../turn/reached-limits.ts";
 import { startCalls } from "../turn/calls.ts";
@@ -30,17 +30,13 @@ import { reflectOnErrors } from "../turn/notes.ts";
 import { recoverRun } from "../turn/recover.ts";
 import { appendResults, startThinking, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
-import { next } from "./next.ts";
+import { isDueToEnd, next } from "./next.ts";
 
 /** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
 const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
-  if (missing === null) {
-    if (run.missingSince !== null) run.missingSince = null;
-    return true;
-  }
-  if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
+  if (missing === null || step.do === "finish" || step.do === "recover") return true;
   const since = run.missingSince ?? draft.context.now;
   if (draft.context.now >= since + missingAgentLimitMs) {
     const error = `this deployment lacks ${missing}`;
@@ -66,7 +62,9 @@ const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children
   if (run === null) return "none";
   const working = awaitedChildrenOf(draft, id, run);
   if (working.length === 0) return "none";
-  return working.every(({ run: own }) => own === null || own.cancel !== null) ? "stopping" : "working";
+  const isAskedToEnd = (cancel: Run["cancel"]): boolean =>
+    isDueToEnd(run, draft.context.now) ? cancel?.mode === "now" : cancel !== null;
+  return working.every(({ run: own }) => own === null || isAskedToEnd(own.cancel)) ? "stopping" : "working";
 };
 
 const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
@@ -134,7 +132,26 @@ const beginTurn = (draft: Draft, threadId: string): void => {
   startThinking(draft, threadId);
 };
 
-type ActiveStep = Exclude<Step, { do: "rest" | "wait" | "queue" }>;
+type WaitStep = Extract<Step, { do: "rest" | "wait" | "queue" }>;
+
+type ActiveStep = Exclude<Step, WaitStep>;
+
+const isActive = (step: Step): step is ActiveStep =>
+  step.do !== "rest" && step.do !== "wait" && step.do !== "queue";
+
+/** Stores what a thread that cannot go on waits for. */
+const storeWait = (draft: Draft, threadId: string, step: WaitStep): void => {
+  if (step.do === "wait") return markRunWaiting(draft, threadId);
+  if (step.do === "rest") return;
+  if (step.for === "slot") queueForSlot(draft, threadId);
+  else awaitBudget(draft, threadId);
+};
+
+/** Forgets that a run's agent was missing once the deployment has it. */
+const noteAgentBack = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  if (run.missingSince !== null && agentOf(draft, threadId).missing === null) run.missingSince = null;
+};
 
 const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
   switch (step.do) {
@@ -165,22 +182,17 @@ const isGoingOn = ({ do: what }: ActiveStep): boolean =>
 
 /** Advances a thread until it needs others, the driver or the clock, or is idle. Returns whether it moved. */
 const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
+  noteAgentBack(draft, threadId);
   for (let moved = false; ; moved = true) {
     const step = stepOf(draft, threadId, slots);
-    if (step.do === "rest") return moved;
-    if (step.do === "wait") {
-      markRunWaiting(draft, threadId);
-      return moved;
-    }
-    if (step.do === "queue") {
-      if (step.for === "slot") queueForSlot(draft, threadId);
-      else awaitBudget(draft, threadId);
+    if (step.do !== "queue" || step.for !== "slot") leaveSlotQueue(draft, threadId);
+    if (!isActive(step)) {
+      storeWait(draft, threadId, step);
       return moved;
     }
     const before = draft.events.length;
     // A run that begins to wait for its agent releases its slot; one that ends without it lets its caller go on.
     if (!holdUntilAgentExists(draft, threadId, step)) return moved || draft.events.length > before;
-    leaveSlotQueue(draft, threadId);
     if (isGoingOn(step)) markRunResumed(draft, threadId, by);
     takeStep(draft, threadId, step);
   }
@@ -229,7 +241,6 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
   let moved = true;
   while (moved) {
     moved = false;
-    for (const ended of draft.runs) if (ended.thread === "main") pruneTree(draft, ended.id);
     // Threads that move take and release slots, which are counted over all threads.
     let areFull = slots.areFull();
     for (const id of Object.keys(draft.state.threads)) {
@@ -238,5 +249,6 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
       areFull = slots.areFull();
     }
   }
+  pruneTrees(draft);
   setClocks(draft, (id) => waitsForPeople(draft.state, id));
 };

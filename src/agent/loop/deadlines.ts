@@ -26,7 +26,8 @@ const waitsDue = (session: Session, { id, run, announce }: Thread, now: number):
 const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
   const due = runDeadlineOf(run);
   if (due === null) return [];
-  const stopping = due <= now && openChildren(session, threadId).some(({ run: own }) => own?.cancel != null);
+  const stopping =
+    due <= now && openChildren(session, threadId).some(({ run: own }) => own?.cancel?.mode === "now");
   return stopping ? [] : [due];
 };
 
@@ -34,8 +35,10 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
   const { id, run } = thread;
   if (run === null) return waitsDue(session, thread, now);
   const times = [...endDue(session, id, run, now)];
-  if (run.missingSince !== null)
-    return [...times, Math.min(now + missingAgentCheckMs, run.missingSince + missingAgentLimitMs)];
+  if (run.missingSince !== null) {
+    const limit = run.missingSince + missingAgentLimitMs;
+    return [...times, now < limit ? Math.min(now + missingAgentCheckMs, limit) : now + missingAgentCheckMs];
+  }
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   return [...times, ...waitsDue(session, thread, now)];
 };

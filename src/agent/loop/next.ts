@@ -121,10 +121,12 @@ const isOverdue = (run: Run, now: number): boolean => {
   return due !== null && now >= due;
 };
 
+/** Returns whether a run has to end now, whatever its children do. */
+export const isDueToEnd = (run: Run, now: number): boolean => run.stop !== null || isOverdue(run, now);
+
 /** Stops the children that have to end first, then waits for them. */
 const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => {
-  const due = run.stop !== null || isOverdue(run, now);
-  if (!due && run.cancel === null) return null;
+  if (!isDueToEnd(run, now) && run.cancel === null) return null;
   return children === "working" ? { do: "stop_children" } : waitStep;
 };
 

@@ -65,7 +65,8 @@ export const rememberRun = (
   answers: readonly (string | null)[],
 ): void => {
   const run = runOf(draft, threadId);
-  if (!isRemembered(draft, threadId, run)) return;
+  const isKnown = agentOf(draft, threadId).missing === null;
+  if (isKnown && !isRemembered(draft, threadId, run)) return;
   const input = readEntry(draft, "inputs", run.id)?.value;
   if (typeof input !== "string") return;
   writeEntry(draft, "inputs", run.id, undefined);

@@ -196,14 +196,15 @@ export const threadOf = (draft: Draft, id: string): DraftThread => {
 export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.context.agents(threadOf(draft, threadId));
 
-/** Forgets the number of threads of a run's tree once none of it is alive. */
-export const pruneTree = ({ state }: Draft, root: string): void => {
-  const { [root]: count, ...trees } = state.trees;
-  if (count === undefined) return;
-  const isAlive = Object.values(state.threads).some(
-    ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
-  );
-  if (!isAlive) state.trees = trees;
+/** Forgets the numbers of threads of those trees of runs of which nothing is alive. */
+export const pruneTrees = ({ state }: Draft): void => {
+  const isAlive = (root: string): boolean =>
+    Object.values(state.threads).some(
+      ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
+    );
+  const counts = Object.entries(state.trees);
+  const alive = counts.filter(([root]) => isAlive(root));
+  if (alive.length < counts.length) state.trees = Object.fromEntries(alive);
 };
 
 /** Returns the session's `seq` once the draft is stored. */

@@ -5,6 +5,7 @@ import { decideAfterFailure } from "../../model/retry.ts";
 import type { LeaseRefusal } from "../budgets/lease.ts";
 import { checkTurnBudget } from "../budgets/estimate-cost.ts";
 import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
+import type { ModelCall } from "../state/model-call.ts";
 import { modelOverrideFor } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
@@ -162,7 +163,12 @@ const sharePause = 5_000;
  * Handles an unsent attempt that the tenant's day does not cover: it waits for other calls or an answer, or
  * its run ends.
  */
-export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: LeaseRefusal): void => {
+export const handleUncoveredAttempt = (
+  draft: Draft,
+  threadId: string,
+  { ticket }: ModelCall,
+  how: LeaseRefusal,
+): void => {
   const run = runOf(draft, threadId);
   if (typeof how !== "string") {
     run.phase = { at: "ready" };
@@ -172,7 +178,7 @@ export const handleUncoveredAttempt = (draft: Draft, threadId: string, how: Leas
   const unanswered = run.counters.unansweredLeases + (how === "unreachable" ? 1 : 0);
   run.counters.unansweredLeases = unanswered;
   const pause = how === "wait" ? sharePause : pauseAfter(unanswered - 1, 1_000, 60_000);
-  pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause });
+  pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause }, { ticket });
   if (unanswered >= mostUnanswered)
     run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
 };

@@ -14,7 +14,7 @@ import {
 import type { ModelTarget } from "../definition/agent.ts";
 import type { EffectCall } from "../definition/effect.ts";
 import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import type { ModelCall, Ticket } from "../state/model-call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, headAfter } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./reached-limits.ts";
@@ -35,7 +35,7 @@ export const startEffectCall = (
   if (phase === null) return;
   const check = checkBudget(draft, threadId, estimate);
   if (check.is !== "free")
-    return pauseUnpaidCall(draft, threadId, check.is === "wait" ? "wait" : check.reached);
+    return pauseUnpaidCall(draft, threadId, check.is === "wait" ? "wait" : check.reached, phase.ticket);
   const { [key]: tries = 0 } = phase.memo;
   const attempt = typeof tries === "number" ? tries + 1 : 1;
   const facts = { purpose: "compaction", target, attempt, input: estimate.input } as const;
@@ -51,9 +51,9 @@ const budgetPause = 5_000;
 type Unpaid = Exclude<LeaseRefusal, "unreachable">;
 
 /** Pauses a call that no budget allows: it waits for others of the tree, or its run asks for more or ends. */
-const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid): void => {
+const pauseUnpaidCall = (draft: Draft, threadId: string, why: Unpaid, ticket: Ticket | null): void => {
   const until = draft.context.now + (why === "wait" ? budgetPause : 0);
-  pauseStep(draft, threadId, { on: "budget", until });
+  pauseStep(draft, threadId, { on: "budget", until }, { ticket });
   if (why !== "wait") handleReachedLimit(draft, why);
 };
 
@@ -71,7 +71,7 @@ export const handleUncoveredEffectCall = (
   each: EffectTry,
   how: LeaseRefusal,
 ): void => {
-  if (how !== "unreachable") return pauseUnpaidCall(draft, threadId, how);
+  if (how !== "unreachable") return pauseUnpaidCall(draft, threadId, how, each.call.ticket);
   const error = "the tenant's budget could not be read";
   retryEffectCall(draft, threadId, each, { error, retryable: true });
 };

@@ -3,6 +3,7 @@ import { many } from "../../effects/context.ts";
 import { done, ranOn } from "../../effects/wire.ts";
 import type { FakeProvider } from "../../support/fake-provider.ts";
 import { startFakeProvider } from "../../support/fake-provider.ts";
+import { benchOf, wireEnv } from "../../engine/harness.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { workspaceWith } from "../../support/workspace.ts";
 
@@ -39,4 +40,41 @@ test("MO-3 SE-6 TB-12 TB-29 ★: a provider that numbers its calls anew each tur
   const numbers = many(20, (turn) => `${turn}\n`).join("");
   expect(last).toMatchObject({ data: { outcome: "ok", output: `${numbers}20\n[exit 0]` } });
   checkInvariants(bench, []);
+});
+
+test("MO-3 SE-6: agents whose provider gives their calls the same ids have calls of their own", async () => {
+  const says = (pieces: readonly unknown[]) => ({ speech: { pieces } });
+  const works = ["one", "two"].map((what) => ({
+    call: "delegate_to_agent",
+    id: `call_${what}`,
+    args: { agent: "worker", context: "none", task: `Do ${what}.` },
+  }));
+  fake.play(({ body }) => {
+    const { messages, system } = body as { messages: readonly unknown[]; system: unknown };
+    if (!JSON.stringify(system).includes("You work."))
+      return says(messages.length === 1 ? works : done) as never;
+    const call = { call: "exec_run", id: "call_0", args: { command: "echo", args: ["hi"] } };
+    return says(JSON.stringify(messages).includes("call_0") || messages.length > 2 ? done : [call]) as never;
+  });
+  const workspace = await workspaceWith();
+  const bench = await benchOf(
+    `
+providers:
+  - { name: main, kind: anthropic, base_url: ${fake.url("anthropic")}, api_key: "\${KEY}", model: claude-sonnet-5-5 }
+agents:
+  - { name: lead, toolboxes: [agents], delegation: { may_call: [worker] }, permissions: { preset: open }, effects: [] }
+  - { name: worker, toolboxes: [exec], instructions: You work., permissions: { preset: open }, effects: [] }
+`,
+    { env: wireEnv(fake, workspace.env) },
+    {},
+  );
+  bench.send("Go");
+  await bench.idle();
+  const calls = bench
+    .events()
+    .flatMap(({ type, call, agent }) =>
+      type === "tool_call_start" && agent.name === "worker" ? [call] : [],
+    );
+  expect(calls).toHaveLength(2);
+  expect(new Set(calls).size).toBe(2);
 });

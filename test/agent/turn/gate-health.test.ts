@@ -197,3 +197,34 @@ test("MO-28: what a session knew of health before a rest steers no more", async 
   time = 30_000;
   expect(gates.health("script", "play").coolingUntil).toBe(0);
 });
+
+test("MO-29: a request that waits for its ticket again and again is announced once", async () => {
+  const engine = await engineOf(
+    yaml("status: 402", "{ rpm: 10 }").replace("fail: [{ status: 402, times: 99 }], ", ""),
+    { toolboxes: [createProbe(true).toolbox] },
+  );
+  let asked = 0;
+  const gate = {
+    reserve: async () => {
+      asked += 1;
+      const status = asked < 4 ? ("queued" as const) : ("booked" as const);
+      return { status, startAt: bench.now() + (asked < 4 ? 5_000 : 0) };
+    },
+    ended: () => undefined,
+    release: () => undefined,
+  };
+  const bench: Bench = openBench({
+    engine,
+    gates: { gate: () => gate, health: () => ({ coolingUntil: 0 }) },
+  });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.steps();
+  for (let at = 0; at < 5; at++) await bench.tick(5_000);
+  expect(asked).toBe(4);
+  expect(bench.types().filter((type) => type.startsWith("llm_request"))).toEqual([
+    "llm_request_preparing",
+    "llm_request_start",
+  ]);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+});

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import { createEngines } from "../../../src/engine/engines.ts";
+import type { Bench } from "../../support/bench.ts";
+import { openBench } from "../../support/bench.ts";
+import type { Member } from "../../support/crew.ts";
+import { crewYaml, lead, member, task } from "../../support/crew.ts";
+import type { Probe } from "../../support/probe.ts";
+import { createProbe } from "../../support/probe.ts";
+import { said } from "../../support/scripts.ts";
+import { engineOptions, teamOf } from "../../support/teams.ts";
+import { dataOf } from "../loop/play.ts";
+import { done, leads, node, worker } from "../delegation/graph-play.ts";
+
+/** Sessions of which an agent is missing for a while, since a deployment lacks the toolbox `other` that it names. */
+
+const needsOther = "toolboxes: [probe, other]";
+
+interface Stage {
+  readonly bench: Bench;
+  readonly probe: Probe;
+  /** Deploys the team again, with the toolbox or without it. */
+  readonly deploy: (isWhole: boolean) => Promise<void>;
+}
+
+const stage = async (members: readonly Member[], isWhole = true, timeoutMs = 60_000): Promise<Stage> => {
+  const probe = createProbe(false);
+  const looks = probe.toolbox.tools.map((tool) => ({ ...tool, timeout: () => timeoutMs }));
+  const own = { ...probe.toolbox, tools: looks };
+  const others = createProbe(true).toolbox.tools.map((tool) => ({ ...tool, name: `other_${tool.name}` }));
+  const toolboxes = [own, { ...probe.toolbox, name: "other", tools: others }];
+  const yaml = crewYaml(members);
+  const whole = createEngines(engineOptions(await teamOf(yaml, { toolboxes }), { toolboxes })).deployed();
+  const engineOf = async (isWhole: boolean) => {
+    const bindings = { toolboxes: isWhole ? toolboxes : [own] };
+    const team = await teamOf(isWhole ? yaml : yaml.replaceAll(needsOther, "toolboxes: [probe]"), bindings);
+    return createEngines(engineOptions(team, bindings)).loadPinned(whole.revision, whole.definition);
+  };
+  const bench = openBench({ engine: await engineOf(isWhole) });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.steps();
+  return { bench, probe, deploy: async (isWhole) => bench.deploy(await engineOf(isWhole)) };
+};
+
+const finishCalls = async ({ bench, probe }: Stage): Promise<void> => {
+  probe.instant = true;
+  for (const call of probe.calls) call.finish();
+  await bench.steps();
+};
+
+const results = (bench: Bench): readonly string[] =>
+  bench
+    .chat()
+    .flatMap(({ parts }) => parts)
+    .flatMap((part) => (part.type === "tool_result" ? [JSON.stringify(part.content)] : []));
+
+test("CF-34: a called agent that ends while its caller's agent is missing has its whole result delivered", async () => {
+  const made = await stage([
+    lead([said(["delegate_to_agent", task("coder")]), said("Over.")], needsOther),
+    member("coder", ["{ reply: [{ call: look }] }", said("This is the long result of the coder.")]),
+  ]);
+  await made.deploy(false);
+  await finishCalls(made);
+  await made.deploy(true);
+  await made.bench.tick(300_000);
+  await made.bench.idle();
+  expect(results(made.bench)).toEqual([expect.stringContaining("This is the long result of the coder.")]);
+});
+
+test("CF-34: a graph goes on while the agent that dispatched it is missing", async () => {
+  const made = await stage([leads([node("a"), node("b", ["a"])], {}, needsOther), worker(done("a", "b"))]);
+  await made.deploy(false);
+  await finishCalls(made);
+  await made.deploy(true);
+  await made.bench.tick(300_000);
+  await made.bench.idle();
+  expect(dataOf(made.bench, "run_end").map(({ state }) => state)).toEqual([
+    "completed",
+    "completed",
+    "completed",
+  ]);
+});
+
+test("CF-34: the report of an agent that is missing is not taken before its guardrails are back", async () => {
+  const report = ["task_complete", { status: "completed", summary: "it is S3CRET" }] as const;
+  const guardrail = "middleware: [{ kind: output_guardrail, params: { must_not_contain: [S3CRET] } }]";
+  const made = await stage([
+    lead([said(["delegate_to_agent", task("coder")]), said("Over.")]),
+    member("coder", [said(report, ["fire", {}]), said("x")], `${needsOther}\n${guardrail}`),
+  ]);
+  await made.deploy(false);
+  await finishCalls(made);
+  expect(results(made.bench)).toEqual([]);
+  await made.deploy(true);
+  await made.bench.tick(300_000);
+  await made.bench.idle();
+  expect(results(made.bench).join()).not.toContain("S3CRET");
+  expect(dataOf(made.bench, "run_end").map(({ reason }) => reason)).toContain("output_invalid");
+});
+
+test("CF-34 SE-34: an agent that is missing beyond its day sets no alarm in the past while its caller is held", async () => {
+  const budget = "guards: { tool_loops: false, budget: { max_tool_calls: 3, on_exceeded: ask } }";
+  const looks = ["{ reply: [{ call: look }] }", "{ reply: [{ call: look, args: { name: b } }] }"];
+  const made = await stage(
+    [
+      lead(
+        [said(["delegate_to_agent", task("hand")], ["delegate_to_agent", task("coder")]), said("Over.")],
+        budget,
+      ),
+      member("coder", [...looks, said("Coded.")]),
+      member("hand", [said("Dug.")], needsOther),
+    ],
+    false,
+    90_000_000,
+  );
+  const { bench } = made;
+  for (let at = 0; at < 12; at++) await bench.tick(300_000);
+  await finishCalls(made);
+  expect(dataOf(bench, "ask_user")).toHaveLength(1);
+  for (let at = 0; at < 12 * 23 + 3; at++) await bench.tick(300_000);
+  expect(bench.alarm()).toBeGreaterThan(bench.now());
+});
