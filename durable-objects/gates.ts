@@ -3,7 +3,7 @@ import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
-import { withReplyTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./waits.ts";
 
 /** Connects the session to the gates, one object per provider; a missing answer after 2 s counts as none. */
 export interface Gates {

@@ -1,11 +1,11 @@
-import { revokeGrants } from "../src/agent/calls/judge.ts";
-import type { GrantsUpdate } from "../src/agent/calls/judge.ts";
+import { revokeGrants } from "../src/agent/calls/grants.ts";
+import type { GrantsUpdate } from "../src/agent/calls/grants.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
-import { withReplyTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./waits.ts";
 
 /** What a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {

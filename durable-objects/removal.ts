@@ -12,7 +12,7 @@ import { createAuthorizer } from "../src/engine/tools/pinned-servers.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import { limitTime } from "../src/sandbox/time-limit.ts";
 import type { Clock } from "./alarms/clock.ts";
-import { shareInFlight } from "./share-in-flight.ts";
+import { shareInFlight, withReplyTimeout } from "./waits.ts";
 import { logFailure } from "./log.ts";
 import { fieldsOf } from "../src/chat/json.ts";
 import { sendSummary } from "./rows/index-report.ts";
@@ -20,7 +20,6 @@ import { readDecisions } from "./rows/archive.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { hasTables } from "./rows/tables.ts";
-import { withReplyTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 

@@ -2,7 +2,7 @@ import { fieldsOf } from "../src/chat/json.ts";
 import { estimateCost } from "../src/agent/budgets/estimate-cost.ts";
 import { beginWithLease, findRunLeaseRequest } from "../src/agent/budgets/lease.ts";
 import type { LeaseRequest } from "../src/agent/budgets/lease.ts";
-import { revokeGrants } from "../src/agent/calls/judge.ts";
+import { revokeGrants } from "../src/agent/calls/grants.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import { hasRun } from "../src/agent/state/thread.ts";
 import type { Draft } from "../src/agent/transaction/draft.ts";
@@ -13,7 +13,7 @@ import { findOperation } from "../src/session/operations.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Grants } from "./grants.ts";
-import { withReplyTimeout } from "./with-timeout.ts";
+import { withReplyTimeout } from "./waits.ts";
 
 /** Asks the tenant's object, once, for all that a run needs before a command may begin it. */
 

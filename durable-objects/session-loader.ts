@@ -25,7 +25,7 @@ import type { IndexReport } from "./rows/index-report.ts";
 import { loadSession } from "./rows/load.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { createTables, hasTables, migrate } from "./rows/tables.ts";
-import { shareInFlight } from "./share-in-flight.ts";
+import { shareInFlight } from "./waits.ts";
 import { snapshotItems } from "./sockets/frames.ts";
 import { createGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";

@@ -10,7 +10,7 @@ import type {
   RecallExclusions,
 } from "../src/agent/definition/memory.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/budgets/lease.ts";
-import type { GrantsReport, GrantsUpdate } from "../src/agent/calls/judge.ts";
+import type { GrantsReport, GrantsUpdate } from "../src/agent/calls/grants.ts";
 import type { Reflection } from "../src/agent/state/records.ts";
 import { createActiveRuns } from "../src/engine/access/tenant/active-runs.ts";
 import { openTables } from "../src/engine/access/database.ts";
@@ -50,7 +50,7 @@ import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
 import { recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import type { ServerSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
-import { createBatchWindow } from "./batch-window.ts";
+import { createBatchWindow } from "./waits.ts";
 import { databaseOf } from "./table-database.ts";
 
 /** Milliseconds that a session's report waits for others, since the index may be seconds behind. */

@@ -71,14 +71,13 @@ export async function callSession(
   context: SessionRequestContext,
   { op, params, key }: SessionCommand,
 ): Promise<AcceptedReply<SessionReply>> {
-  const { principal, session, request, traceparent, url } = context;
+  const { principal, session, request, url } = context;
   const match = isRead(context) ? undefined : readIfMatch(request);
   const call = {
     principal,
     session,
     op,
     params,
-    trace: traceparent,
     ...(isOperator(principal) ? { host: url.hostname } : {}),
     ...(key === undefined ? {} : { key }),
     ...(match === undefined ? {} : { ifMatch: match }),

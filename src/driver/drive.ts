@@ -23,11 +23,8 @@ import { createLazyAbort, createLock, createToolCache } from "./work.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
-  /**
-   * Applies what is due, then starts and stops work as the state demands. `by` names what changed the
-   * session.
-   */
-  pump(by?: string): void;
+  /** Applies what is due, then starts and stops work as the state demands. */
+  pump(): void;
   /** Resolves when no work is in progress. */
   idle(): Promise<void>;
   /** Drops all work and stores nothing, since the state has moved on; if `removed`, all tickets are given back too. */
@@ -237,9 +234,9 @@ export const createDriver = (host: Host): Driver => {
   };
 
   return {
-    pump: (by = "time") => {
+    pump: () => {
       if (stopped) return;
-      host.update((draft) => advanceSession(draft, by));
+      host.update((draft) => advanceSession(draft));
       launch();
     },
     idle: works.idle,

@@ -1,5 +1,5 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
-import { placeOf, validGrants } from "../agent/calls/judge.ts";
+import { placeOf, validGrants } from "../agent/calls/grants.ts";
 import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { ModelCall } from "../agent/state/model-call.ts";

@@ -1,5 +1,5 @@
 import { findCall } from "../agent/calls/finish.ts";
-import { placeOf, validGrants } from "../agent/calls/judge.ts";
+import { placeOf, validGrants } from "../agent/calls/grants.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Agent } from "../agent/definition/agent.ts";
-import { placeOf, validGrants } from "../agent/calls/judge.ts";
-import type { GrantsUpdate } from "../agent/calls/judge.ts";
+import { placeOf, validGrants } from "../agent/calls/grants.ts";
+import type { GrantsUpdate } from "../agent/calls/grants.ts";
 import type { CallPlan } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Json } from "../chat/message.ts";

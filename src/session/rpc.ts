@@ -54,8 +54,6 @@ export interface SessionCall {
   readonly key?: string;
   /** Bare value of a PATCH's `If-Match`, without quotes. */
   readonly ifMatch?: string;
-  /** The request's W3C `traceparent`. */
-  readonly trace?: string;
   /** The deployment's own host to which the operator sent the request. It is absent for other callers. */
   readonly host?: string;
 }

@@ -107,12 +107,11 @@ test("AP-9: a session's answers hold its head as ETag, and If-Match reaches PATC
 
 test("AP-9: every answer has its own Request-Id and continues a valid trace", async () => {
   const { call, fetch, session } = setUp();
-  const { calls } = await session(anId());
+  await session(anId());
   const trace = "0af7651916cd43dd8448eb211c80319c";
   const sent = `00-${trace}-b7ad6b7169203331-01`;
   const response = await call("GET", S, undefined, { traceparent: sent });
   expect(response.headers.get("traceparent")).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
-  expect(calls[0]?.trace).toBe(response.headers.get("traceparent"));
   for (const bad of ["", "00-zz", `00-${"0".repeat(32)}-b7ad6b7169203331-01`, sent.replace("00-", "ff-")]) {
     const other = await call("GET", S, undefined, { traceparent: bad });
     expect(other.headers.get("traceparent")).not.toContain(trace);

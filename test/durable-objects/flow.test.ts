@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFlow } from "../../durable-objects/sockets/flow.ts";
+import { createFlow } from "../../durable-objects/sockets/connections.ts";
 
 test("AP-26: what was sent counts until the frames it holds are acknowledged", () => {
   const flow = createFlow();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createGrants, createGrantReporter } from "../../durable-objects/grants.ts";
-import { grantLifeMs } from "../../src/agent/calls/judge.ts";
+import { grantLifeMs } from "../../src/agent/calls/grants.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { listGrants, revokeGrant } from "../../src/engine/access/tenant/grants.ts";
 import type { GrantInfo } from "../../src/engine/access/tenant/grants.ts";

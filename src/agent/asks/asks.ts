@@ -3,16 +3,6 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter, threadOf } from "../transaction/draft.ts";
 
-/** Closes an open ask that needs no answer any more. */
-export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
-  const ask = draft.state.asks[askId];
-  if (ask === undefined) return;
-  const { [askId]: _, ...asks } = draft.state.asks;
-  draft.state.asks = asks;
-  draft.asks.push({ ...ask, status: "cancelled" });
-  emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
-};
-
 export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool" | "authorization">;
 
 /** Names the called agent that asks, for the person who answers. */
@@ -47,13 +37,16 @@ export const openAsk = (
   return ask;
 };
 
-export const closeAsk = (
-  draft: Draft,
-  ask: Ask,
-  status: Ask["status"],
-  resolution: NonNullable<Ask["resolution"]>,
-): void => {
+export const closeAsk = (draft: Draft, ask: Ask, end: Pick<Ask, "status" | "resolution">): void => {
   const { [ask.id]: _, ...asks } = draft.state.asks;
   draft.state.asks = asks;
-  draft.asks.push({ ...ask, status, resolution });
+  draft.asks.push({ ...ask, ...end });
+};
+
+/** Closes an open ask that needs no answer any more. */
+export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
+  const ask = draft.state.asks[askId];
+  if (ask === undefined) return;
+  closeAsk(draft, ask, { status: "cancelled" });
+  emit(draft, threadId, "ask_cancelled", { ask: askId }, askScopeOf(ask));
 };

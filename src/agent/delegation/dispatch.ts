@@ -6,7 +6,7 @@ import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
 import { outputOf } from "../context/reports.ts";
-import { notifyThread } from "../run/announce.ts";
+import { notifyThread } from "../run/notify.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";

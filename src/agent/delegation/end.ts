@@ -1,7 +1,7 @@
 import { findCall } from "../calls/finish.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
-import { notifyOfChildEnd } from "../run/announce.ts";
+import { notifyOfChildEnd } from "../run/notify.ts";
 import { cancelSubtree } from "../run/cancel.ts";
 import { finishRun } from "../run/runs.ts";
 import { leaveSlotQueue } from "../run/slots.ts";

@@ -4,7 +4,7 @@ import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { answerCall, refuseCall } from "../calls/finish.ts";
 import { lastTextPreview } from "../context/reports.ts";
 import { findInboxLimit, assignInputId, inboxLimits } from "../inputs/inputs.ts";
-import { notifyThread } from "../run/announce.ts";
+import { notifyThread } from "../run/notify.ts";
 import { stopChild } from "../run/cancel.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";

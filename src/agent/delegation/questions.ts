@@ -1,7 +1,7 @@
 import { escapeTags } from "../../chat/render.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, parkCall, refuseCall, findCall } from "../calls/finish.ts";
-import { notifyThread } from "../run/announce.ts";
+import { notifyThread } from "../run/notify.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildQuestion } from "../state/child.ts";
 import { isAskingCaller, openChildren } from "../state/thread.ts";

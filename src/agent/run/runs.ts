@@ -8,7 +8,7 @@ import { closeLease } from "../budgets/lease.ts";
 import { findExhaustedBudget } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
-import { passForeignContent } from "../calls/judge.ts";
+import { passForeignContent } from "../calls/grants.ts";
 import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
@@ -102,7 +102,6 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     clock: startClock(agent.limits.activeMs, now),
     announces,
     light: begin.light,
-    revision: draft.state.revision,
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
     compact: begin.compact ?? thread.compact,
     briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
@@ -143,7 +142,7 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   resetGuards(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
-    revision: run.revision,
+    revision: draft.state.revision,
     budget: toApiLimits(runBounds(draft, thread, run)),
   });
   emit(draft, thread.id, "agent_start", {

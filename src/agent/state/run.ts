@@ -338,7 +338,6 @@ export interface Run {
   readonly light: boolean;
   /** Since when the deployment has lacked the run's agent. */
   readonly missingSince: number | null;
-  readonly revision: string;
   /** Spent by the run and everything below it. */
   readonly spent: Spending;
   readonly budget: RunBudget;

@@ -4,7 +4,7 @@ import type { AskSubject } from "../asks/asks.ts";
 import { openAsk, askerOf, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun } from "../budgets/spend.ts";
 import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
-import { grantsOf, placeOf } from "../calls/judge.ts";
+import { grantsOf, placeOf } from "../calls/grants.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
 import type { PlanDecision } from "../hooks/plan.ts";
@@ -262,7 +262,7 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
 
 /** Closes an open ask that has expired. */
 export const expireAsk = (draft: Draft, ask: Ask): void => {
-  closeAsk(draft, ask, "expired", { decision: "expired", by: "clock" });
+  closeAsk(draft, ask, { status: "expired", resolution: { decision: "expired", by: "clock" } });
   const at = draft.events.length;
   const applied = applyDefault(draft, ask);
   const later = draft.events.splice(at);
@@ -310,7 +310,7 @@ interface AskAnswer extends NonNullable<Ask["resolution"]> {
 
 /** Closes an open ask with its first valid answer. */
 export const answerAsk = (draft: Draft, ask: Ask, answer: AskAnswer, effect: AnswerAction): void => {
-  closeAsk(draft, ask, "resolved", answer);
+  closeAsk(draft, ask, { status: "resolved", resolution: answer });
   const { body: _, ...shown } = answer;
   const data = { ask: ask.id, ...shown, edited: answer.decision === "edit" };
   emit(draft, ask.thread, "ask_resolved", data, askScopeOf(ask));

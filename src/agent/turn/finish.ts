@@ -3,7 +3,7 @@ import type { ToolCallPart } from "../../chat/message.ts";
 import { textResult } from "../../chat/results.ts";
 import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
-import { grantsOf, placeOf } from "../calls/judge.ts";
+import { grantsOf, placeOf } from "../calls/grants.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
 import { answerText } from "../context/answer.ts";
 import { numberCalls } from "../context/history.ts";

@@ -44,7 +44,7 @@ export async function upgradeAuthenticated(context: SessionRequestContext): Prom
 
 const closeCodeOf = (problem: Problem): number => {
   const { status } = problemKinds[problem.code];
-  return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : 1013;
+  return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : closeCodes.overload;
 };
 
 /** Reads the credential in an `auth` frame; any other first frame is refused. */

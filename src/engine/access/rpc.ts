@@ -1,7 +1,7 @@
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
 import type { ToolChange } from "../../agent/hooks/servers.ts";
 import type { Ask } from "../../agent/state/ask.ts";
-import type { GrantsReport, GrantsUpdate } from "../../agent/calls/judge.ts";
+import type { GrantsReport, GrantsUpdate } from "../../agent/calls/grants.ts";
 import type {
   EmbeddedRow,
   Memory,

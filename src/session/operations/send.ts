@@ -341,7 +341,7 @@ const cancelThread = (
     });
   if (thread.run === null) {
     if (params.queued === "return") returnHeldInputs(draft, thread);
-    // Background commands that the run started are below it, too.
+    // Agents that the run left in the background are below it, too.
     cancelSubtree(draft, thread.id, params.mode, "a person cancelled it");
     stopAnnouncement(draft, thread.id);
     advanceSession(draft, "cancel");

@@ -64,7 +64,6 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   turnStartedAt: 0,
   turnOpen: true,
   phase,
-  revision: "r",
   target: { provider: "p", model: "m", window: 0 },
   ...more,
 });

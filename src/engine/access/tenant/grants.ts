@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { grantLifeMs } from "../../../agent/calls/judge.ts";
-import type { GrantsUpdate, GrantsReport } from "../../../agent/calls/judge.ts";
+import { grantLifeMs } from "../../../agent/calls/grants.ts";
+import type { GrantsUpdate, GrantsReport } from "../../../agent/calls/grants.ts";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
 import { refuse } from "../../../session/problems.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { allScopes } from "../../../../src/session/rpc.ts";
-import { grantLifeMs } from "../../../../src/agent/calls/judge.ts";
+import { grantLifeMs } from "../../../../src/agent/calls/grants.ts";
 import type { Grant } from "../../../../src/agent/state/session.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { listGrants, exchangeGrants } from "../../../../src/engine/access/tenant/grants.ts";
