@@ -17,7 +17,7 @@ import type { LazyAbort, WorkContext } from "./work.ts";
 export interface CallTime {
   /** Returns the deadline in milliseconds since the epoch. */
   readonly deadline: () => number;
-  /** Waits for `ms`, or until the call ends; not at all after that. */
+  /** Waits for `ms`; rejects once the call ends. */
   readonly pause: (ms: number) => Promise<void>;
   readonly cancel: () => void;
 }
@@ -44,13 +44,13 @@ export const createCallTime = (
     deadline: () => deadline,
     cancel: () => timer.cancel(),
     pause: async (wait) => {
-      if (ending.asked()) return;
+      if (ending.asked()) ending.signal().throwIfAborted();
       extend(wait);
-      const { promise, resolve } = Promise.withResolvers<void>();
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
       const pausing = host.after(wait, resolve);
       ending.whenAsked(() => {
         pausing.cancel();
-        resolve();
+        reject(ending.signal().reason);
       });
       return promise;
     },

@@ -5,7 +5,7 @@ const capacityWaitMs = 120_000;
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
-/** Who waits for capacity: `pause` ends early when the signal is aborted. */
+/** Who waits for capacity: `pause` ends early, or rejects, when the signal is aborted. */
 export interface CapacityWait {
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;

@@ -102,7 +102,7 @@ export interface ToolContext extends ToolReach {
   /** When the call times out, in milliseconds since the epoch; a pause moves it. */
   readonly deadline: number;
   readonly now: () => number;
-  /** Waits for what is not ready yet, outside the call's timeout: 2 minutes in all. It ends with the call. */
+  /** Waits for what is not ready yet, outside the call's timeout: 2 minutes in all. Rejects once the call is cancelled or over. */
   readonly pause: (ms: number) => Promise<void>;
   readonly agent: string;
   readonly thread: string;

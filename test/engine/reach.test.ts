@@ -126,7 +126,7 @@ test("TB-18: a request's timeout leaves no timer when its call has ended", async
 test("a tool that waits after its call has ended waits for nothing, and leaves no timer", async () => {
   const late = Promise.withResolvers<void>();
   const bench = await calling(async ({ pause }) => {
-    setImmediate(() => setImmediate(() => void pause(100_000).then(late.resolve)));
+    setImmediate(() => setImmediate(() => void pause(100_000).catch(late.resolve)));
     return "here";
   });
   await late.promise;

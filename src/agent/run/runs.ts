@@ -163,10 +163,11 @@ const leaveToCaller = (draft: Draft, threadId: string): void => {
 const reportFailure = (
   draft: Draft,
   threadId: string,
-  { state, reason, error }: RunEnding,
+  { state, reason, error, isFinal = false }: RunEnding,
 ): RunProblem | null => {
   if (state !== "failed") return null;
-  const problem = draft.context.problemOf(reason, error);
+  const known = draft.context.problemOf(reason, error);
+  const problem = { ...known, retryable: known.retryable && !isFinal };
   const { code, detail: message, retryable } = problem;
   emit(draft, threadId, "error", { code, message, retryable });
   return problem;

@@ -23,6 +23,8 @@ export interface RunEnding {
   readonly state: RunState;
   readonly reason: EndReason;
   readonly error: string | null;
+  /** Whether the same request would fail again, although its reason may pass. */
+  readonly isFinal?: boolean;
 }
 
 const epochsOf = (run: Run): readonly number[] => {

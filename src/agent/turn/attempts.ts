@@ -144,13 +144,14 @@ const retryAttempt = (
 const giveUpRun = (
   draft: Draft,
   threadId: string,
-  { message }: ModelFailure,
+  { message, retryable }: ModelFailure,
   { code, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
   const run = runOf(draft, threadId);
   run.phase = { at: "ready" };
-  run.ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error };
+  const reason = endReasons[code] ?? "provider_error";
+  run.ending = { state: "failed", reason, error, isFinal: !retryable };
 };
 
 /** Number of failures in a row to get an answer from the team after which a run is given up. */

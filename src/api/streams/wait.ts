@@ -14,15 +14,18 @@ interface Receipt {
   readonly input: string;
   /** Names the run it was applied to; it is null while the input waits for one. */
   readonly run: string | null;
+  /** Is true if that run is over already. */
+  readonly ended: boolean;
   readonly seq: number;
 }
 
 /** Reads the receipt as sent; its `run` is merely the active one while the input is not applied. */
 function receiptOf(text: string): Receipt {
-  const { input, status, run, seq } = fieldsOf(JSON.parse(text));
+  const { input, status, run, run_state: ended, seq } = fieldsOf(JSON.parse(text));
   return {
     input: typeof input === "string" ? input : "",
     run: status === "applied" && typeof run === "string" ? run : null,
+    ended: ended !== undefined,
     seq: Number(seq),
   };
 }
@@ -157,7 +160,9 @@ export async function sendAndWait(
   const reply = await callSession(context, { op: "send", params: input, key });
   if (wait === 0) return toResponse(reply);
   const reader = allowReading(context);
-  const { run, asks } = await waitForRun(reader, receiptOf(reply.json), wait);
+  const receipt = receiptOf(reply.json);
+  const { run, asks } =
+    receipt.ended && receipt.run !== null ? { run: receipt.run } : await waitForRun(reader, receipt, wait);
   if (run === undefined)
     return toResponse(
       asks === undefined

@@ -20,6 +20,7 @@ import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
 import { awaitedAsks, shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input } from "../../agent/state/input.ts";
+import type { RunRecord } from "../../agent/state/records.ts";
 import type { Thread } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
@@ -170,7 +171,7 @@ const priorEpisodesOf = (
 export const submitInput = (
   context: WriteContext,
   params: InputParams,
-): { readonly input: Input; readonly run: string | null } => {
+): { readonly input: Input; readonly run: AppliedRun | null } => {
   const { draft, rules } = context;
   const mode = params.on_busy ?? rules.onBusy;
   const thread = admitInput(context, params, mode);
@@ -191,8 +192,17 @@ export const submitInput = (
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   startOrInterrupt(context, thread, input);
   advanceSession(draft, "input");
-  return { input: inputAfter(context, input), run: draft.state.threads[thread.id]?.run?.id ?? null };
+  return { input: inputAfter(context, input), run: findAppliedRun(draft, thread.id, input.id) };
 };
+
+/** Run under way, or with its state one that an input began and that has ended already. */
+interface AppliedRun {
+  readonly id: string;
+  readonly state?: RunRecord["state"];
+}
+
+const findAppliedRun = ({ state, runs }: Draft, threadId: string, input: string): AppliedRun | null =>
+  state.threads[threadId]?.run ?? runs.findLast(({ inputs }) => inputs.includes(input)) ?? null;
 
 const startOrInterrupt = (context: WriteContext, thread: Thread, input: Input): void => {
   const { draft } = context;
@@ -220,7 +230,9 @@ export const sendOperation = defineWrite({
   frame: { body: "input" },
   run: (context, params) => {
     const { input, run } = submitInput(context, params);
-    return acceptedAnswer(context.draft, { input: input.id, status: input.status, run }, 202);
+    const ended = run?.state === undefined ? {} : { run_state: run.state };
+    const receipt = { input: input.id, status: input.status, run: run?.id ?? null, ...ended };
+    return acceptedAnswer(context.draft, receipt, 202);
   },
 });
 

@@ -156,11 +156,14 @@ const threadSchema = nameSchema(
 
 export const receiptSchema = nameSchema(
   "Receipt",
-  "The message is stored; `run` is the one under way.",
+  "The message is stored; `run` is the one under way, or that the message began.",
   z.strictObject({
     input: z.string(),
     status: inputSchema.shape.status,
     run: z.string().nullable(),
+    run_state: z
+      .exactOptional(z.enum(["completed", "failed", "cancelled"]))
+      .describe("The run is over already, such as one that no budget allows."),
     seq,
     asks: z
       .exactOptional(z.array(askSchema.pick({ id: true, kind: true })))
