@@ -52,7 +52,7 @@ const createAuthorizer = ({ logins }: Servers, { name, auth }: McpServer): Serve
       return after.outcome.kind === "token" ? after.outcome : nobodySignsIn;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return { kind: "failure", reason: `no token can be had: ${reason}` };
+      return { kind: "failure", reason: `no token is available: ${reason}` };
     }
   };
 };

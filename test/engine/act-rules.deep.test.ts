@@ -308,6 +308,6 @@ test("TB-7: a team's own tool is bound by the acts that it declares, and by tool
   ).toBe("ok");
   const wrong = stamp({ acts: () => [{ act: "burn", subject: "x" }] as never });
   expect((await callGuarded("stamp", { path: "x" }, { permissions: open, ...wrong })).output).toBe(
-    "failed: acts gives back no list of {act, subject}",
+    "failed: acts did not return a list of {act, subject}",
   );
 });

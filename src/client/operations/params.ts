@@ -360,15 +360,15 @@ export interface OperationParams {
     readonly status?: "idle" | "running" | "waiting" | readonly ("idle" | "running" | "waiting")[];
     /** The agent of the session. */
     readonly agent?: string;
-    /** Pairs that a session's metadata have: `metadata[name]=value`. */
+    /** Pairs that a session's metadata must hold: `metadata[name]=value`. */
     readonly metadata?: Readonly<Record<string, string>>;
-    /** A text in the title, the ref or the id, in any case. */
+    /** A text in the title, the ref or the id; case is ignored. */
     readonly q?: string;
-    /** Shows those created later: milliseconds or RFC 3339. */
+    /** Only sessions created later: milliseconds or RFC 3339. */
     readonly created_after?: number | string;
-    /** Shows those changed last before: milliseconds or RFC 3339. */
+    /** Only sessions last changed before: milliseconds or RFC 3339. */
     readonly updated_before?: number | string;
-    /** What they are sorted by; `-` begins with the newest. */
+    /** The sort key; `-` begins with the newest. */
     readonly order?: "-created_at" | "created_at" | "-updated_at" | "updated_at";
     /** How many rows a page has at most. */
     readonly limit?: number;
@@ -379,13 +379,13 @@ export interface OperationParams {
   readonly mint_token: {
     readonly session: string;
     readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[];
-    /** Seconds that the token lives. */
+    /** Lifetime of the token in seconds. */
     readonly ttl?: number;
     readonly origin?: string;
   };
   /** Sums up what the tenant used. */
   readonly list_usage: {
-    /** What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`. */
+    /** What the sums are grouped by: `session`, `agent`, `model`, `day` or `metadata[name]`. */
     readonly group_by?: string;
     /** The first day, UTC. */
     readonly from?: string;
@@ -398,9 +398,9 @@ export interface OperationParams {
   };
   /** Lists the open asks of the tenant. */
   readonly list_asks: {
-    /** Only open ones are listed. */
+    /** Only open asks are listed. */
     readonly status?: "open";
-    /** What is asked for. */
+    /** The kind of the asks. */
     readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget";
     /** How many rows a page has at most. */
     readonly limit?: number;
@@ -413,11 +413,11 @@ export interface OperationParams {
     readonly session?: string;
     /** The agent that made the call. */
     readonly agent?: string;
-    /** The tool that was called. */
+    /** The called tool. */
     readonly tool?: string;
     /** What was decided. */
     readonly verdict?: "allow" | "approved" | "ask" | "deny";
-    /** What somebody did outside sessions, like revoke_key. */
+    /** An action outside sessions, like revoke_key. */
     readonly action?: string;
     /** How many rows a page has at most. */
     readonly limit?: number;
@@ -426,9 +426,9 @@ export interface OperationParams {
   };
   /** Lists the approvals that are remembered. */
   readonly list_grants: {
-    /** The id of the session in which it was given. */
+    /** The id of the session in which the grant was given. */
     readonly session?: string;
-    /** The agent that may use it. */
+    /** The agent that may use the grant. */
     readonly agent?: string;
     /** How many rows a page has at most. */
     readonly limit?: number;
@@ -454,7 +454,7 @@ export interface OperationParams {
   /** Approves the tools of an MCP server. */
   readonly approve_mcp_server: {
     readonly name: string;
-    /** The hashes to approve by tool; absent: every change that was found. */
+    /** The hashes to approve by tool; if absent, every change found. */
     readonly tools?: Readonly<Record<string, string>>;
   };
   /** Forgets the login at an MCP server. */

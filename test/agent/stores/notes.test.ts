@@ -71,7 +71,7 @@ for (const scope of ["session", "tenant"])
     const { bench } = await storeRun(fill, { team: `notes: { scope: ${scope} }` });
     expect(results(bench)).toHaveLength(202);
     expect(results(bench).filter((result) => result.startsWith("error"))).toEqual([
-      "error: limit: there are 200 notes; write over one of them",
+      "error: limit: there are 200 notes; overwrite one of them",
     ]);
   });
 

@@ -59,7 +59,7 @@ test("TB-23 TB-27: a server is locked with a token that the team's own client ob
   expect(await lock(server, env, own)).toMatchObject({ isWhole: true, lines: [] });
   const refused = await lock(server, env, shared);
   expect(refused).toMatchObject({ isWhole: false, servers: null });
-  expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token can be had: /);
+  expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token is available: /);
   expect(refused.lines.join()).not.toContain("canary");
 });
 
