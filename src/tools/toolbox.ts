@@ -73,7 +73,7 @@ export function selectTools(
     };
     const box = available.find((toolbox) => toolbox.name === entry.name);
     if (listed.has(entry.name))
-      return report("duplicate_name", `the toolbox "${entry.name}" stands here twice`);
+      return report("duplicate_name", `the toolbox "${entry.name}" is listed twice`);
     listed.add(entry.name);
     if (box === undefined) {
       const known = available.map((toolbox) => toolbox.name);

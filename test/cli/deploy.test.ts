@@ -137,7 +137,7 @@ export const toolboxes = [{ name: "sea", description: "The sea.", tools: [pilot]
   expect(stopped.lines).toContain("  npx wrangler secret put HARBOUR_TOKEN --env acme");
   expect(stopped.lines.slice(0, 2)).toEqual([
     expect.stringMatching(/^wrangler\.toml:\d+:1 warning undeclared_secret: the team needs HARBOUR_TOKEN/),
-    '  write there: secrets = { required = ["LIMPET_ADMIN_KEY", "HARBOUR_TOKEN"] }',
+    '  declare them there: secrets = { required = ["LIMPET_ADMIN_KEY", "HARBOUR_TOKEN"] }',
   ]);
   const toml = place.read("wrangler.toml").split("[env.acme]");
   place.write(

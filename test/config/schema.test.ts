@@ -165,7 +165,7 @@ test("CF-15: the original's camel-case spellings are synonyms, both at once are 
     team({ agent: `    guards: { tool_loops: { enabled: false, ${inner} } }` });
   expect((await agentOf(guards("historySize: 40"))).guards.tool_loops.history_size).toBe(40);
   expect(await complaints(guards("historySize: 40, history_size: 30"))).toEqual([
-    "config/acme/team.yaml:9:62 error duplicate_setting agents[0].guards.tool_loops.history_size: both spellings of history_size are written",
+    "config/acme/team.yaml:9:62 error duplicate_setting agents[0].guards.tool_loops.history_size: history_size is written in both spellings",
   ]);
 });
 
