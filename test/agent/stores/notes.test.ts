@@ -104,7 +104,7 @@ const mine = script(write("shared", "From the first session."));
 
 const look = script(list, read("shared"));
 
-const nothing = ["ok: []", 'error: not_found: there is no note "shared"; list_notes gives the names'];
+const nothing = ["ok: []", 'error: not_found: there is no note "shared"; list_notes shows the names'];
 
 const found = [
   'ok: [{"name":"shared","first_line":"From the first session."}]',
