@@ -1,18 +1,18 @@
 import { SandboxError } from "./contract.ts";
 
-/** Milliseconds for which a sandbox without capacity is tried again, and the pauses between. */
+/** Milliseconds for which a sandbox without capacity is retried, and the pauses between the tries. */
 const capacityWaitMs = 120_000;
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
-/** Who waits for capacity: `pause` ends early when the signal is aborted. */
+/** Caller's part of a wait for capacity: `pause` ends early when the signal is aborted. */
 export interface CapacityWait {
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Repeats a request while the sandbox has no capacity, since it has done nothing then; other refusals are thrown. */
+/** Repeats a request while the sandbox has no capacity, since it has done nothing then; throws other refusals. */
 export async function awaitCapacity<Answer>(
   waiting: CapacityWait,
   request: () => Promise<Answer>,

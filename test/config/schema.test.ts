@@ -537,7 +537,7 @@ test("CF-28 TB-32 TB-33: a setting that the sandbox would refuse is refused here
     await complaints(team({ top: 'sandbox: { env: { "A B": x, C_1: y }, limits: { output: 10 } }' })),
   ).toEqual([
     'config/acme/team.yaml:9:26 error invalid_value sandbox.env["A B"]: a name has letters, digits and _, and does not begin with a digit',
-    "config/acme/team.yaml:9:57 error out_of_range sandbox.limits.output: at least 1024 bytes are kept",
+    "config/acme/team.yaml:9:57 error out_of_range sandbox.limits.output: it must be at least 1024 bytes",
   ]);
 });
 

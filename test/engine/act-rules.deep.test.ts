@@ -149,7 +149,7 @@ test("TB-7: a list or search of a folder leaves out what may not be read, and sa
 test("TB-7: what a pattern closes deep in a folder is found by the sandbox, for the act of the rule alone", async () => {
   const copy = { source: "private", destination: "open/p" };
   const unreadable = await callGuarded("fs_copy", copy, { permissions: rule("deny", "read", "**/note") });
-  expect(unreadable.output).toMatch(/^not_permitted: a permission rule holds for private\/deep\/note/);
+  expect(unreadable.output).toMatch(/^not_permitted: a permission rule applies to private\/deep\/note/);
   const unwritable = await callGuarded("fs_copy", copy, {
     permissions: rule("deny", "write", "private/**/note"),
   });
