@@ -381,10 +381,7 @@ test("CF-10 CF-37: new-team --import takes over a file of the original with its 
   );
   expect([code, lines.slice(0, 2)]).toEqual([
     0,
-    [
-      "skills/lead-workflow/SKILL.md: taken along",
-      "made config/taken/ and [env.taken] in wrangler.toml. Next:",
-    ],
+    ["skills/lead-workflow/SKILL.md: copied", "made config/taken/ and [env.taken] in wrangler.toml. Next:"],
   ]);
   expect(read("config/taken/team.yaml")).toMatch(/^# yaml-language-server: .*\ntemplate:/);
   expect(read("config/taken/skills/lead-workflow/SKILL.md")).toContain("Ask first.");
@@ -495,22 +492,22 @@ test("CF-37: the program itself validates the shipped teams, offline and quickly
 test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all of them stand", async () => {
   const { call } = place();
   const all = "limpet --help lists the commands";
-  const own = (command: string): string => `limpet ${command} --help lists what it takes`;
+  const own = (command: string): string => `limpet ${command} --help lists its options`;
   const told: readonly (readonly [readonly string[], readonly string[]])[] = [
     [[], ["no command was given", all]],
     [["caht"], ['unknown command "caht"; did you mean "chat"?', all]],
     [["xyzzyx"], ['unknown command "xyzzyx"', all]],
     [
       ["chat", "--agnet", "x"],
-      ['chat does not take --agnet; did you mean "--agent"?', own("chat")],
+      ['chat does not accept --agnet; did you mean "--agent"?', own("chat")],
     ],
     [
       ["sessions", "--wait"],
-      ["sessions does not take --wait", own("sessions")],
+      ["sessions does not accept --wait", own("sessions")],
     ],
     [
       ["validate", "--strict=yes"],
-      ["--strict takes no value", own("validate")],
+      ["--strict accepts no value", own("validate")],
     ],
     [
       ["chat", "--agent"],

@@ -110,10 +110,10 @@ describe("CF-6: a file that cannot be loaded is one finding, at its place", () =
 
   test("what never comes to an end, and what ends the process", () => {
     expect(validate(["await new Promise(() => {});"])).toEqual([
-      notLoaded("1:1", "it awaits what never comes; await it in a function"),
+      notLoaded("1:1", "it awaits a promise that never settles; await it in a function"),
     ]);
     expect(validate(["while (true) {}"])).toEqual([
-      notLoaded("1:1", "it is not done after 10 s; what takes long belongs in a function"),
+      notLoaded("1:1", "it is not done after 10 s; move slow work into a function"),
     ]);
     expect(validate(["process.exit(0);"])).toEqual([notLoaded("1:1", "it ends the process that loads it")]);
     expect(validate(["void Promise.reject(new Error('no tides'));"])).toEqual([

@@ -148,8 +148,8 @@ test("★ CF-37: what Shelly's wizard saves is taken over from its folder, and e
     "agents[0].toolboxes[3]: the toolbox filesystem was listed twice and is now listed once",
     "providers[0].api_key: $ANTHROPIC_API_KEY is now ${ANTHROPIC_API_KEY}",
     "providers[1].api_key: the secret is now ${OPENAI_API_KEY}; set it with: npx wrangler secret put OPENAI_API_KEY --env taken",
-    "skills/lead-workflow/: taken along",
-    "context.md: taken along as context/context.md",
+    "skills/lead-workflow/: copied",
+    "context.md: copied to context/context.md",
   ])
     expect(lines).toContain(line);
   expect(lines.join("\n") + read("team.yaml")).not.toContain("sk-a-key");
@@ -244,7 +244,7 @@ test("CF-37: a file that cannot become a team ends with 1 and says what to mend,
   expect(code).toBe(1);
   expect(lines.join("\n")).toContain('there is no skill "b"');
   expect(lines.at(-1)).toBe(
-    "made config/taken/ and [env.taken] in wrangler.toml; mend this, then: npx limpet validate taken",
+    "made config/taken/ and [env.taken] in wrangler.toml; fix this, then: npx limpet validate taken",
   );
   for (const text of ["a: [", "%YAML 1.1\n---\na: 1"]) {
     rmSync(join(root, "config/taken"), { recursive: true });

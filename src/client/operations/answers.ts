@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 
 /** This file is written by `npm run build` from the operation table; do not edit it. */
 
-/** What all events have. */
+/** Fields of all events. */
 interface EventEnvelope {
   readonly v: 1;
   /** Counts 1, 2, 3 … in the session, without gaps. */
@@ -25,7 +25,7 @@ interface EventEnvelope {
   readonly node?: string;
 }
 
-/** What answers are made of, by its name in `GET /v1/openapi.json`. */
+/** Parts of answers, by their names in `GET /v1/openapi.json`. */
 export interface AnswerSchemas {
   /** An agent of the team, with the tools that it has. */
   readonly Agent: {

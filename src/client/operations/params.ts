@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 
 /** This file is written by `npm run build` from the operation table; do not edit it. */
 
-/** What a person says: a text, or parts. */
+/** Input of a person: a text, or parts. */
 export type InputContent = string | readonly ({ readonly type: "text"; readonly text: string; } | {
   readonly type: "image";
   readonly media_type?: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
@@ -350,9 +350,9 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lets every provider be tried again. */
+  /** Ends the cooldowns of all providers. */
   readonly reset_cooldowns: Readonly<Record<string, never>>;
-  /** Lets a provider be tried again. */
+  /** Ends the cooldowns of a provider. */
   readonly reset_cooldown: { readonly provider: string; };
   /** Lists the sessions of the tenant. */
   readonly list_sessions: {
@@ -375,7 +375,7 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Makes a token with which a browser opens this session only. */
+  /** Creates a token with which a browser opens only this session. */
   readonly mint_token: {
     readonly session: string;
     readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[];
@@ -383,7 +383,7 @@ export interface OperationParams {
     readonly ttl?: number;
     readonly origin?: string;
   };
-  /** Sums up what the tenant used. */
+  /** Sums up the tenant's usage. */
   readonly list_usage: {
     /** What the sums are grouped by: `session`, `agent`, `model`, `day` or `metadata[name]`. */
     readonly group_by?: string;
@@ -407,7 +407,7 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lists what was decided about calls, and by whom. */
+  /** Lists the decisions about calls, and who made them. */
   readonly list_audit: {
     /** The id of the session of the call. */
     readonly session?: string;
@@ -424,7 +424,7 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lists the approvals that are remembered. */
+  /** Lists the remembered approvals. */
   readonly list_grants: {
     /** The id of the session in which the grant was given. */
     readonly session?: string;
@@ -435,9 +435,9 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Forgets an approval. */
+  /** Revokes a remembered approval. */
   readonly revoke_grant: { readonly grant: string; };
-  /** Says what would become of a call. */
+  /** Explains how a call would be decided. */
   readonly explain_permission: {
     readonly agent: string;
     readonly tool: string;
@@ -445,7 +445,7 @@ export interface OperationParams {
     /** Judges as in this session, with its grants and its revision. */
     readonly session?: string;
   };
-  /** Forgets what is remembered of a person. */
+  /** Deletes the memories about a person. */
   readonly forget_subject: { readonly subject: string; };
   /** Lists the states of the MCP servers. */
   readonly list_mcp_servers: Readonly<Record<string, never>>;
@@ -457,9 +457,9 @@ export interface OperationParams {
     /** The hashes to approve by tool; if absent, every change found. */
     readonly tools?: Readonly<Record<string, string>>;
   };
-  /** Forgets the login at an MCP server. */
+  /** Deletes the login at an MCP server. */
   readonly forget_mcp_login: { readonly name: string; };
-  /** Makes an API key, which is shown once. */
+  /** Creates an API key, which is shown once. */
   readonly create_key: { readonly name?: string; readonly tenant?: string; readonly jurisdiction?: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
   /** Lists the API keys. */
   readonly list_keys: {

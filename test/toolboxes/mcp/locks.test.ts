@@ -69,6 +69,6 @@ test("TB-23 TB-27: a server at which people sign in cannot be locked, and the re
   const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
   const locked = await lock(`{ name: sea, url: "${sea.url}", auth: oauth }`, env);
   expect(locked).toMatchObject({ isWhole: false, servers: null });
-  expect(locked.lines.join()).toContain("nobody can sign in here; leave this server out of the lock");
+  expect(locked.lines.join()).toContain("nobody can sign in here; omit this server from the lock");
   expect(auth.seen).toEqual([]);
 });
