@@ -3,9 +3,9 @@ import { refuse } from "../session/problems.ts";
 import type { RequestContext } from "./context.ts";
 import type { Route } from "./route.ts";
 
-/** This file serves the files of `.limpet/public`, which the build writes and the Worker does not load. */
+/** Serves the files of `.limpet/public`, which the build writes and the Worker does not load. */
 
-/** Answers with the file that stands at the address of the request. */
+/** Answers with the file at the address of the request. */
 export const answerAsset = ({ env, request }: RequestContext): Promise<Response> => {
   const { ASSETS: assets } = env;
   return isFetcher(assets)
@@ -15,7 +15,7 @@ export const answerAsset = ({ env, request }: RequestContext): Promise<Response>
 
 const assetRoute = (path: string): Route => ({ method: "GET", path, scope: "open", handle: answerAsset });
 
-/** Serves the descriptions of the API, for programs and for people's tools. */
+/** Routes of the API's descriptions, for programs and for people's tools. */
 export const documentRoutes: readonly Route[] = ["/v1/openapi.json", "/v1/asyncapi.json", "/llms.txt"].map(
   assetRoute,
 );

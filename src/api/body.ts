@@ -2,7 +2,7 @@ import { isJsonObject } from "../chat/json.ts";
 import { parseInput, refuseJson } from "../session/json-text.ts";
 import { refuse } from "../session/problems.ts";
 
-/** This file reads request bodies, whose size and depth are limited and which hold one well-formed JSON object. */
+/** Reads request bodies: each is limited in size and depth and holds one well-formed JSON object. */
 
 export type RequestFields = Readonly<Record<string, unknown>>;
 
@@ -22,10 +22,10 @@ function checkType(request: Request): void {
   }
 }
 
-/** Limits the bytes that are read of a refused body to what the platform accepts. */
+/** Bytes of a refused body that are read, up to what the platform accepts. */
 const maxDrainedBytes = 100 * 1024 * 1024;
 
-/** Limits the bytes of bodies that the requests of an isolate hold at once: it has 128 MB for all of them and their copies. */
+/** Bytes of bodies that the requests of an isolate hold together: it has 128 MB for all of them and their copies. */
 const maxHeldBytes = 40 * 1024 * 1024;
 
 let heldBytes = 0;
@@ -38,14 +38,14 @@ const holdBytes = (request: Request, count: number): boolean => {
   return true;
 };
 
-/** Gives back what the body of a request held, when the request is over. */
+/** Releases the bytes of a request's body when the request is over. */
 export const releaseBody = (request: Request): void => {
   heldBytes -= heldBy.get(request) ?? 0;
   heldBy.delete(request);
 };
 
 const refuseFull = (): never =>
-  refuse("overloaded", "Other requests fill what can be held of bodies at once. Send it again.", {
+  refuse("overloaded", "The bodies of other requests use all available memory. Send it again.", {
     retryAfterMs: 1_000,
   });
 
@@ -54,7 +54,10 @@ interface ReadPieces {
   readonly size: number;
 }
 
-/** Reads a body in its pieces. One that is refused is read to its end, or its sender would be cut off before the answer. */
+/**
+ * Reads a body in pieces. A refused body is read to its end; otherwise its sender would be cut off before the
+ * answer.
+ */
 export async function readPieces(request: Request, limit: number): Promise<ReadPieces> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
   if (announced > maxDrainedBytes) refuseTooLarge(limit);
@@ -87,7 +90,7 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   return bytes;
 }
 
-/** Refuses bytes and says where they stop being UTF-8. */
+/** Refuses bytes and reports where they stop being UTF-8. */
 function refuseBytes(bytes: Uint8Array): never {
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
   const written = new TextEncoder().encode(text);

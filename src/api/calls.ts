@@ -15,7 +15,7 @@ import type { RequestFields } from "./body.ts";
 import type { AuthorizedContext, RequestContext, SessionRequestContext, SessionStub } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 
-/** This file passes a request on to a session, its tenant or the team, as one RPC each. */
+/** Passes a request on to a session, its tenant or the team, each with one RPC. */
 
 const keyPattern = /^[\x20-\x7e]{1,128}$/;
 
@@ -35,28 +35,31 @@ function readIfMatch(request: Request): string | undefined {
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
 
-/** Adds path values to the fields of a body; a field that both name is refused. */
+/** Adds path values to the fields of a body; refuses a field that is in both. */
 export function mergeFields(fields: RequestFields, path: RequestFields): RequestFields {
   const double = Object.keys(path).find((name) => Object.hasOwn(fields, name));
   if (double !== undefined) {
-    refuse("invalid_request", `/${double}: stands in the address already.`, {
+    refuse("invalid_request", `/${double}: is already in the address.`, {
       errors: [{ pointer: `/${double}`, code: "unrecognized_keys", message: "Leave it out." }],
     });
   }
   return { ...fields, ...path };
 }
 
-/** Refuses `If-Match` where nothing would look at it. */
+/** Refuses `If-Match` on a route that would ignore it. */
 export function refuseIfMatch({ headers }: Request): void {
   if (headers.has("If-Match"))
-    refuse("invalid_request", "This route takes no If-Match: leave it out, and nothing is checked.");
+    refuse("invalid_request", "This route does not accept If-Match: leave it out, and nothing is checked.");
 }
 
 /** Opens a new stub to a session's object. */
 export const openSessionStub = ({ objects, principal }: AuthorizedContext, session: string): SessionStub =>
   getSessionObject(objects.SessionObject, principal, session);
 
-/** Returns whether the deployment's operator sent a request, whose host can be trusted. A browser token's cannot. */
+/**
+ * Returns whether the deployment's operator sent a request, whose host can be trusted, unlike that of a browser
+ * token.
+ */
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
   tenant === operatorTenant && scopes.includes("admin") && session === undefined;
 
@@ -93,7 +96,10 @@ export async function callSession(
 const isTenantOperation = (op: TeamOperation | TenantOperation): op is TenantOperation =>
   Object.hasOwn(tenantOperationScopes, op);
 
-/** What of a key's or token's operation says what it was done to; the new key's id stands in the answer. */
+/**
+ * Audited operations on keys and tokens, each with its parameter that names the subject; a new key's id is in the
+ * answer.
+ */
 const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session" | "id">>> = {
   create_key: "id",
   edit_key: "key",
@@ -101,7 +107,7 @@ const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session
   mint_token: "session",
 };
 
-/** Audits what the caller did outside sessions, with the caller's tenant. */
+/** Audits an action of the caller outside sessions, with the caller's tenant. */
 export const auditAction = (
   { objects, principal }: AuthorizedContext,
   { action, subject }: Omit<AuditedAction, "who">,
@@ -112,7 +118,7 @@ export const auditAction = (
     false,
   );
 
-/** Audits what was done to keys and tokens with the tenant of whoever did it. */
+/** Audits an action on keys or tokens, with the tenant of its caller. */
 const auditOperation = async (
   context: AuthorizedContext,
   op: TeamOperation,

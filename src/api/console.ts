@@ -1,7 +1,7 @@
 import { answerAsset } from "./assets.ts";
 import type { Route } from "./route.ts";
 
-/** This file serves the web page of `/console`, whose files the build writes; they are open because they hold no secrets. */
+/** Serves the web page of `/console`, whose files the build writes; they are public because they hold no secrets. */
 
 const contentPolicy = [
   "default-src 'none'",
@@ -15,7 +15,7 @@ const contentPolicy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** The names of all files but the page hold a hash of their content. */
+/** Returns the caching of a file: the names of all files but the page contain a hash of their content. */
 const cachingOf = (path: string): string =>
   path === "/console" ? "no-cache" : "public, max-age=31536000, immutable";
 

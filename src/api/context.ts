@@ -7,29 +7,29 @@ import type { Engine } from "../engine/engine.ts";
 import type { Authenticate } from "./access/credentials.ts";
 import type { CountRequest } from "./access/rate-limit.ts";
 
-/** This file defines the parts of the router and the context of one request. */
+/** Parts of the router, and the context of one request. */
 
-/** Holds secrets and variables of the Worker; only `npm start` passes `LIMPET_DEV`, `LIMPET_FRONT` and `LIMPET_ORIGIN`. */
+/** Secrets and variables of the Worker; only `npm start` passes `LIMPET_DEV`, `LIMPET_FRONT` and `LIMPET_ORIGIN`. */
 export interface RouterEnv {
   readonly LIMPET_ADMIN_KEY?: string;
   readonly LIMPET_DEV?: string;
-  /** Holds the secret with which the front of `npm start` vouches for its headers about a client. */
+  /** Secret by which the front of `npm start` marks its headers about a client as trusted. */
   readonly LIMPET_FRONT?: string;
   readonly [name: string]: unknown;
 }
 
-/** Represents a session's object as the router calls it: by RPC and WebSocket. */
+/** A session's object as the router calls it: by RPC and WebSocket. */
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
-/** Asks a provider's gate for the models that failed lately, or to forget that they did. */
+/** Gate of a provider: lists the models that failed recently, or resets their failures. */
 interface HealthStub {
   health(claim: null): Promise<
     readonly {
       readonly model: string;
       readonly available: boolean;
       readonly reason: string | null;
-      /** Gives milliseconds since the epoch. */
+      /** Milliseconds since the epoch. */
       readonly until: number | null;
     }[]
   >;
@@ -38,7 +38,7 @@ interface HealthStub {
 interface Namespace<Stub> {
   getByName(name: string): Stub;
 }
-/** Represents the Worker's `ctx`, whose `exports` hold its classes. */
+/** `ctx` of the Worker, whose `exports` hold its classes. */
 export interface RouterContext {
   readonly exports: {
     readonly SessionObject: PlacedNamespace<SessionStub>;
@@ -55,19 +55,19 @@ export interface RouterDependencies extends Pick<
 > {
   /** Returns milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Takes one JSON line. */
+  /** Writes one JSON line to the log. */
   readonly log?: (line: string) => void;
-  /** Makes such a line and masks what must not be logged. */
+  /** Makes a log line and masks what must not be logged. */
   readonly logLine?: LogLine;
 }
 
-/** Holds what lives as long as the router: its settings and the two small caches of this isolate. */
+/** State that lives as long as the router: its settings and the two small caches of this isolate. */
 export interface Router extends Required<RouterDependencies> {
   readonly authenticate: Authenticate;
   readonly countRequest: CountRequest;
 }
 
-/** Collects what the log line of a request says about it. */
+/** Facts about a request for its log line. */
 interface RequestNotes {
   route: string | null;
   tenant: string | null;
@@ -83,12 +83,12 @@ export interface RequestContext {
   readonly env: RouterEnv;
   readonly objects: RouterContext["exports"];
   readonly requestId: string;
-  /** Holds this request's W3C trace context, a child of the caller's if it sent one. */
+  /** W3C trace context of this request, a child of the caller's if it sent one. */
   readonly traceparent: string;
   readonly notes: RequestNotes;
-  /** Holds path parameters, decoded once. */
+  /** Path parameters, decoded once. */
   readonly path: Readonly<Record<string, string>>;
-  /** Holds headers for the answer. */
+  /** Headers for the answer. */
   readonly headers: Headers;
 }
 
@@ -96,7 +96,7 @@ export interface AuthorizedContext extends RequestContext {
   readonly principal: Principal;
 }
 
-/** Holds a request on a session's route, whose id is checked. */
+/** Request on a session's route, whose id is checked. */
 export interface SessionRequestContext extends AuthorizedContext {
   readonly session: string;
 }

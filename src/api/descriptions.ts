@@ -17,8 +17,8 @@ import { refuseQuery } from "./query.ts";
 import { readCommandBody } from "./route.ts";
 
 /**
- * This file builds `GET /v1/capabilities`, `/v1/agents` and `/v1/models`, and says what permissions would make of a call.
- * The answers hold no secrets.
+ * Builds `GET /v1/capabilities`, `/v1/agents` and `/v1/models`, and explains the permissions of a call. The answers
+ * hold no secrets.
  */
 
 const modelOf = (router: Router, { provider, model }: Pick<TeamAgent, "provider" | "model">): string =>
@@ -66,24 +66,24 @@ function configuredModelsOf(
   return [...new Map(targets.map((target) => [`${target.provider}/${target.model}`, target])).values()];
 }
 
-/** Describes every model that turns may go to, with its window and the health that its provider's gate knows. */
+/** Describes every model that turns may go to, with its window and the health that its provider's gate reports. */
 export async function describeModels({
   router,
   objects,
 }: RequestContext): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const targets = configuredModelsOf(router);
   const providers = [...new Set(targets.map(({ provider }) => provider))];
-  const told = await Promise.all(
+  const reports = await Promise.all(
     providers.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).health(null), true)),
   );
   return targets.map(({ provider, model }) => {
-    const row = told[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);
+    const row = reports[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);
     const { available = true, reason = null, until = null } = row ?? {};
     return { provider, model, window: router.windowOf(provider, model), available, reason, until };
   });
 }
 
-/** Ends the cooldowns of a provider's models, or of all; sessions follow as they next ask for them. */
+/** Ends the cooldowns of a provider's models, or of all models; sessions learn so at their next request. */
 export async function resetCooldowns(context: AuthorizedContext): Promise<Response> {
   const { router, objects, path, url, principal } = context;
   refuseQuery(url.searchParams);
@@ -91,7 +91,7 @@ export async function resetCooldowns(context: AuthorizedContext): Promise<Respon
     refuse("scope_missing", "All tenants share the models: only the operator's keys reset their cooldowns.");
   const known = [...new Set(configuredModelsOf(router).map(({ provider }) => provider))];
   const { provider } = path;
-  if (provider !== undefined && !known.includes(provider)) refuse("not_found", "no such provider");
+  if (provider !== undefined && !known.includes(provider)) refuse("not_found", "there is no such provider");
   const named = provider === undefined ? known : [provider];
   await Promise.all(
     named.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).resetHealth(), true)),
@@ -134,7 +134,7 @@ const explainInSession = async (
   session: string,
   params: ExplainedCall,
 ): Promise<Response> => {
-  if (!sessionIdPattern.test(session)) refuse("not_found", "No such session.");
+  if (!sessionIdPattern.test(session)) refuse("not_found", "There is no such session.");
   const { principal } = context;
   const stub = openSessionStub(context, session);
   return toResponse(
@@ -142,10 +142,10 @@ const explainInSession = async (
   );
 };
 
-/** No session: the tenant answers with the grants that its agents have in all sessions. */
+/** Stands for no session: the tenant answers with its agents' grants, which hold in all sessions. */
 const nobody = { session: "", grants: [] };
 
-/** Judges a call as a session would, or as `main` of a new one of the deployed team; nothing runs. */
+/** Judges a call as a session would, or as `main` of a new session of the deployed team, without running it. */
 export const explainPermission = async (context: AuthorizedContext): Promise<Response> => {
   const { router, objects, principal } = context;
   const body = await readCommandBody(context, () => false);

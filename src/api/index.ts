@@ -29,11 +29,11 @@ import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
 import { refuseUnknownAddress } from "./unknown-address.ts";
 
-/** This file assembles the HTTP API; `createRouter` is its only entry point. */
+/** Assembles the HTTP API; `createRouter` is its only entry point. */
 
 export type { RouterContext, RouterDependencies, RouterEnv, SessionStub } from "./context.ts";
 
-/** Returns who sends this request, or null if it holds no credential and is not admitted without one. */
+/** Returns the caller of this request, or null if it holds no credential and is not admitted without one. */
 async function principalOf(context: RequestContext): Promise<Principal | null> {
   const credential = readCredential(context.request);
   if (credential === null) return findDevPrincipal(context);
@@ -72,7 +72,7 @@ function requireSessionId(context: AuthorizedContext): SessionRequestContext {
   if (principal.session !== undefined && principal.session !== session) {
     refuse("unauthenticated", "This token opens another session.");
   }
-  if (!sessionIdPattern.test(session)) refuse("not_found", "No such session.");
+  if (!sessionIdPattern.test(session)) refuse("not_found", "There is no such session.");
   context.notes.session = session;
   return { ...context, session };
 }
@@ -116,7 +116,7 @@ function createApp(): Hono<{ Bindings: RequestContext }> {
   return app;
 }
 
-/** Runs the checks of every address, then the route. */
+/** Runs the checks that apply to every address, then the route. */
 async function answerRequest(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
   checkOrigin(context);
   checkHop(context);
@@ -125,7 +125,7 @@ async function answerRequest(app: ReturnType<typeof createApp>, context: Request
   return app.fetch(context.request, context);
 }
 
-/** Adds the headers that every answer has. */
+/** Adds the headers of every answer. */
 function finishResponse(context: RequestContext, response: Response): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of context.headers) headers.set(name, value);

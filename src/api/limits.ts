@@ -2,7 +2,7 @@ import { deepestInput } from "../chat/json-depth.ts";
 import { longestUpload } from "../session/operations/uploads.ts";
 import { streamLimits } from "../session/frames.ts";
 
-/** Lists the API's limits, which `GET /v1/capabilities` shows. */
+/** Limits of the API, which `GET /v1/capabilities` shows. */
 export const limits = {
   body_bytes: 1024 * 1024,
   message_body_bytes: 8 * 1024 * 1024,

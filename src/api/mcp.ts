@@ -8,17 +8,17 @@ import { jsonResponse } from "./answers.ts";
 import type { AuthorizedContext } from "./context.ts";
 import { readCommandBody } from "./route.ts";
 
-/** This file asks an MCP server for its tools on behalf of a tenant, as the next run of a session would. */
+/** Asks an MCP server for its tools on behalf of a tenant, as the next run of a session would. */
 
 const connectMs = 20_000;
 
 const endMs = 5_000;
 
 const noSandbox = (): never => {
-  throw new Error("no session asks, so there is no sandbox");
+  throw new Error("there is no sandbox without a session");
 };
 
-/** Asks a server, records what it offers, and answers with what of it is approved. */
+/** Asks a server, records its tools, and answers with those that are approved. */
 export const connectServer = async (context: AuthorizedContext): Promise<Response> => {
   const { router, objects, principal, path } = context;
   const name = path["name"] ?? "";
@@ -40,7 +40,7 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
     const { state, reason, login } = answer;
     return jsonResponse({ name, state, error: reason, ...(login === undefined ? {} : { url: login }) });
   }
-  // No session uses what the server keeps for this connection.
+  // No session uses the server's session of this connection.
   const reach = { signal: AbortSignal.timeout(endMs), authorize: servers.authorize(name) };
   await router.servers.end(name, answer.connection, reach).catch(() => undefined);
   const { tools, changes, omitted } = answer;

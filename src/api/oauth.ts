@@ -8,7 +8,7 @@ import type { RequestContext } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 import type { Route } from "./route.ts";
 
-/** This file is where authorization servers meet the deployment: people come back here, and the client is described. */
+/** Serves the addresses for authorization servers: people return here, and the client is described here. */
 
 const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -17,7 +17,7 @@ const pageOf = (title: string, text: string, status: number) => ({
   html: `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>`,
 });
 
-/** The pages are fixed texts, since whatever a request brings could be an attacker's. */
+/** Pages with fixed texts, since the contents of a request could be an attacker's. */
 const pages = {
   signed_in: pageOf("Signed in", "The agent goes on by itself. You can close this page.", 200),
   refused: pageOf("Not signed in", "The agent goes on without this server. You can close this page.", 200),
@@ -28,7 +28,7 @@ const pages = {
   ),
   unknown: pageOf(
     "This link cannot be used",
-    "It is older than 10 minutes, was used before, is not needed any more, or is not from here. Approve the request in your session to get a new link.",
+    "It is older than 10 minutes, was used before, is no longer needed, or was not issued here. Approve the request in your session to get a new link.",
     400,
   ),
 };
@@ -46,7 +46,7 @@ const showPage = (kind: keyof typeof pages): Response => {
   });
 };
 
-/** The longest query that is read, and the longest state; ours has about 150 characters. */
+/** Characters of the longest query, and of the longest state, that are read; ours has about 150. */
 const longestQuery = 8_192;
 const longestState = 1_024;
 
@@ -61,7 +61,7 @@ const finishLogin = async ({ env, url, objects }: RequestContext): Promise<Respo
   return showPage(await callWithRetry(() => tenant.finishLogin({ address, state, query }), false));
 };
 
-/** Shows the document whose address is the client's id at authorization servers. */
+/** Answers with the document whose address is the client's id at authorization servers. */
 const showClient = ({ env, router }: RequestContext): Response => {
   const client = describeClient(env, router.team);
   return client === null

@@ -1,7 +1,7 @@
 import { fieldsOf } from "../chat/json.ts";
 import { refuse } from "../session/problems.ts";
 
-/** This file calls Durable Objects; an error of the platform is not the fault of the object called. */
+/** Calls Durable Objects and separates errors of the platform from faults of the called object. */
 
 const refuseOverload = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
 
@@ -16,7 +16,7 @@ export async function callWithRetry<T>(call: () => Promise<T>, repeatable: boole
     } catch (thrown) {
       const { retryable, overloaded } = fieldsOf(thrown);
       if (overloaded === true)
-        return refuseOverload("The session has more requests than it can take: try again.");
+        return refuseOverload("The session has more requests than it can handle: try again.");
       if (retryable !== true) throw thrown;
       if (!repeatable) {
         return refuseOverload(

@@ -2,7 +2,7 @@ import { fieldsOf } from "../chat/json.ts";
 import { ProblemError, problemBody, problemKinds } from "../session/problems.ts";
 import type { Problem, ProblemCode } from "../session/problems.ts";
 
-/** This file answers refusals as `application/problem+json`. */
+/** Answers refusals as `application/problem+json`. */
 
 /** Builds the answer to a refused request; 429 and 503 say when to try again. */
 export function problemResponse(problem: Problem, requestId: string): Response {
@@ -15,7 +15,10 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 
-/** Returns what a thrown value tells the caller; an internal fault reveals no more than that. */
+/**
+ * Returns the problem that a thrown value is to the caller; an internal fault reveals no more than that it
+ * happened.
+ */
 export const problemOf = (thrown: unknown): Problem =>
   thrown instanceof ProblemError
     ? thrown.problem
@@ -23,7 +26,10 @@ export const problemOf = (thrown: unknown): Problem =>
 
 const isCode = (code: unknown): code is ProblemCode => typeof code === "string" && code in problemKinds;
 
-/** Reads a problem from a session's JSON (a refused upgrade, an `error` frame); returns `internal` if it is none. */
+/**
+ * Reads a problem from a session's JSON (a refused upgrade, an `error` frame); returns `internal` for anything
+ * else.
+ */
 export function readProblem(value: unknown): Problem {
   const { code, detail, retry_after_ms, errors, meta } = fieldsOf(value);
   if (!isCode(code) || typeof detail !== "string") return problemOf(null);

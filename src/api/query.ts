@@ -1,9 +1,9 @@
 import { refuse } from "../session/problems.ts";
 import type { RequestFields } from "./body.ts";
 
-/** This file turns query values into the JSON that the operation's schema expects. */
+/** Converts query values to the JSON that the operation's schema expects. */
 
-/** Names parameter forms: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
+/** Parameter forms: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
 export type QueryKinds = Readonly<Record<string, "time" | "list" | "pairs">>;
 
 /** Refuses a parameter of a request by its name. */
@@ -17,7 +17,7 @@ const readQueryValue = (text: string, kind: QueryKinds[string] | undefined): unk
 
 const pairName = /^([^[\]]+)\[([^[\]]+)\]$/;
 
-/** Reads the parameters of a query; one given twice is refused unless it is a list. */
+/** Reads the parameters of a query; refuses one that is given twice unless it is a list. */
 export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFields {
   const fields: [string, unknown][] = [];
   const pairs = new Map<string, [string, string][]>();
@@ -42,12 +42,13 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFie
 /** Refuses any query parameter of a command, which takes its parameters in the body. */
 export function refuseQuery(query: URLSearchParams): void {
   const [name] = query.keys();
-  if (name !== undefined) refuseParameter(name, "is no parameter of this route: commands take JSON bodies");
+  if (name !== undefined)
+    refuseParameter(name, "is not a parameter of this route: commands take JSON bodies");
 }
 
 const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;
 
-/** Refuses credentials in a URL, whatever they would open, because URLs end up in logs and histories. */
+/** Refuses any credential in a URL, because URLs are recorded in logs and histories. */
 export function refuseUrlCredentials(query: URLSearchParams): void {
   for (const [name, value] of query) {
     if (secretNames.test(name) || /^l[kt]_/.test(value)) {

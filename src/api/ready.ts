@@ -5,7 +5,7 @@ import { jsonResponse } from "./answers.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
 import { findMissingSecrets } from "./descriptions.ts";
 
-/** This file answers whether a deployment can do its work. */
+/** Reports whether a deployment can do its work. */
 
 type SandboxState = "connected" | "unreachable" | "none";
 
@@ -20,7 +20,7 @@ const checkSandbox = async ({ SANDBOX: binding }: RouterEnv): Promise<SandboxSta
   }
 };
 
-/** Answers whether the team's secrets are set and its sandbox runs; only an administrator learns more. */
+/** Answers whether the team's secrets are set and its sandbox runs; only an administrator gets details. */
 export const answerReady = async (context: RequestContext): Promise<Response> => {
   const { router, request, env } = context;
   const missing_secrets = [

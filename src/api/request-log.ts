@@ -6,7 +6,7 @@ import type { LogLevel } from "../tools/log-line.ts";
 import { problemKinds } from "../session/problems.ts";
 import type { ProblemCode } from "../session/problems.ts";
 
-/** This file logs one JSON line per request without its query or texts, and with the tenant as a hash. */
+/** Logs one JSON line per request without its query or texts, and with the tenant as a hash. */
 
 export const createRequestId = (): string => `req_${randomBits()}`;
 
@@ -24,7 +24,7 @@ const levelOf = (status: number, code: ProblemCode | null): LogLevel => {
   return code !== null && problemKinds[code].retryable ? "warn" : "error";
 };
 
-/** Writes the line of a request that was answered. */
+/** Writes the log line of a request that was answered. */
 export function logRequest(context: RequestContext, status: number, started: number): void {
   const { router, request, requestId, traceparent, notes } = context;
   const level = levelOf(status, notes.code);

@@ -20,30 +20,30 @@ import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
 import type { QueryKinds } from "./query.ts";
 
-/** This file defines routes as data: the types require each to say who may use it. */
+/** Defines routes as data: the types require each route to state who may use it. */
 
 type RouteMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 type RouteAnswer = Response | Promise<Response>;
 
 interface RouteAddress {
   readonly method: RouteMethod;
-  /** Holds the path with `:name` for parameters; `:session` is checked before the handler runs. */
+  /** Path with `:name` for parameters; `:session` is checked before the handler runs. */
   readonly path: string;
-  /** Serves the route without `/v1` too. */
+  /** Whether the route is also served without `/v1`. */
   readonly alias?: true;
 }
 
-/** Admits anyone; a credential that was sent is ignored. */
+/** Route open to anyone; a credential that was sent is ignored. */
 interface OpenRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "open";
   readonly handle: (context: RequestContext) => RouteAnswer;
 }
-/** Admits one of these scopes, or with `any` every valid credential of the deployment. */
+/** Route for callers with one of these scopes, or with `any` for every valid credential of the deployment. */
 interface TeamRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "any" | Scope | readonly [Scope, ...Scope[]];
-  /** Admits browser tokens too, although each is bound to one session. */
+  /** Whether browser tokens are admitted too, although each is bound to one session. */
   readonly tokens?: true;
   readonly handle: (context: AuthorizedContext) => RouteAnswer;
 }
@@ -57,7 +57,7 @@ export interface SessionRoute extends RouteAddress {
 type AdmitPrincipal = (principal: AuthorizedContext["principal"]) => SessionRequestContext;
 export type Route = OpenRoute | TeamRoute | SessionRoute;
 
-/** Writes a path with its parameters in braces, as documents do. */
+/** Returns a path with its parameters in braces, as documents show it. */
 export const documentPath = (path: string): string =>
   path.replace(/:(\w+)(?:\{[^}]*\})?/g, (_, name: string) => `{${name}}`);
 
@@ -71,7 +71,7 @@ export async function readCommandBody(
   return (await readBody(request, limit)) ?? (isOptional() ? {} : refuseEmptyBody());
 }
 
-/** Reads the parameters of an operation that do not stand in its path. */
+/** Reads the parameters of an operation that are not in its path. */
 export const readParameters = (
   context: RequestContext,
   operation: SessionOperation,

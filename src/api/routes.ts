@@ -21,7 +21,7 @@ import { directoryRoute } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 
-/** This table lists every route; `test/api/access.test.ts` walks it. */
+/** Table of all routes; `test/api/access.test.ts` tests each of them. */
 
 export const listQuery = z.strictObject(pageQueryFields);
 const noQuery = z.strictObject({});
@@ -38,7 +38,7 @@ const descriptionRoute = (path: string, describe: (context: AuthorizedContext) =
   },
 });
 
-/** Defines a list that the team's config holds whole. */
+/** Defines a route for a complete list from the team's config. */
 const listRoute = <T>(
   path: string,
   items: (context: AuthorizedContext) => readonly T[] | Promise<readonly T[]>,

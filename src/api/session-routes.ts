@@ -27,7 +27,7 @@ import { streamEvents, wantsStream } from "./streams/sse.ts";
 import { upgradeAuthenticated, upgradeUnauthenticated } from "./streams/socket.ts";
 import { sendAndWait } from "./streams/wait.ts";
 
-/** This file defines the routes of sessions: one of each operation, and those that are more than an operation. */
+/** Defines the routes of sessions: one for each operation, and those that do more than an operation. */
 
 const sessionPath = "/v1/sessions/:session";
 
@@ -50,7 +50,7 @@ async function createSession(context: AuthorizedContext): Promise<Response> {
   return response;
 }
 
-/** Forks a session; a browser token must be valid for the source, and the new session is another one. */
+/** Forks a session; a browser token must be valid for the source, although the new session is another one. */
 async function forkSession(context: SessionRequestContext): Promise<Response> {
   const body = await readParameters(context, forkOperation);
   const { principal, session: source } = context;
@@ -69,7 +69,7 @@ async function forkSession(context: SessionRequestContext): Promise<Response> {
 
 export const respondBody = z.strictObject({ question_id: z.string().min(1), response: z.string() });
 
-/** Answers an ask that `question_id` names, with a text. */
+/** Answers with a text the ask that `question_id` names. */
 async function respondToQuestion(context: SessionRequestContext): Promise<Response> {
   const body = await readCommandBody(context, () => false);
   const { question_id: ask, response: text } = parseParams(respondBody, body);
@@ -100,7 +100,7 @@ async function listEvents(context: SessionRequestContext): Promise<Response> {
 
 const createdSchema = z.object({ created_at: z.int() });
 
-/** Shows a session to a route that the caller may use; an unknown one is 404, whoever owns it. */
+/** Returns a session for a route that the caller may use; an unknown one is 404, whoever owns it. */
 async function readSession(context: SessionRequestContext): Promise<string> {
   const principal = { ...context.principal, scopes: ["sessions:read"] as const };
   const { json } = await callSession({ ...context, principal }, { op: "get", params: {} });
@@ -120,7 +120,7 @@ async function mintSessionToken(context: SessionRequestContext): Promise<Respons
   );
 }
 
-/** Lists a session's notes. Shared notes are with the tenant, and the session says whose notes it sees. */
+/** Lists a session's notes. The tenant stores shared notes, and the session names the owners whose notes it sees. */
 async function listSessionNotes(context: SessionRequestContext): Promise<Response> {
   const params = readQuery(context.url.searchParams, {});
   const reply = await callSession(context, { op: "notes", params });
@@ -137,7 +137,7 @@ const sendRoute = (defaultWait: number): SessionRoute =>
     sendAndWait(context, await readParameters(context, sendOperation), defaultWait),
   );
 
-/** Maps the operations whose answer is more than the session's to what answers them. */
+/** Maps the operations whose answer is more than the session's to their handlers. */
 const sessionHandlers: Partial<Record<OperationName, SessionRoute["handle"]>> = {
   send: sendRoute(0).handle,
   context: answerContext,

@@ -4,11 +4,11 @@ import type { RequestContext } from "./context.ts";
 import { documentPath } from "./route.ts";
 import type { Route } from "./route.ts";
 
-/** This file answers an address without a route: the wrong method, a feature of a later release, or a path with a mistake. */
+/** Answers an address without a route: a wrong method, a feature of a later release, or a path with a mistake. */
 
 type RouteAddress = Pick<Route, "method" | "path" | "alias">;
 
-/** Paths that are documented and not served yet, with all below them. */
+/** Documented paths that are not served yet, with all below them. */
 const laterPaths: readonly string[] = [
   "/v1/webhooks",
   "/v1/schedules",
@@ -24,7 +24,7 @@ const laterPaths: readonly string[] = [
 
 const segmentsOf = (path: string): readonly string[] => path.split("/").slice(1);
 
-/** Counts the edits between a segment of an address and one of a path; infinite if another word is meant. */
+/** Returns the number of edits between a segment of an address and one of a path; infinite if another word is meant. */
 const segmentEdits = (segment: string, given = ""): number => {
   if (segment.startsWith(":")) return given === "" ? Infinity : 0;
   if (Math.abs(segment.length - given.length) > 2) return Infinity;
@@ -32,7 +32,7 @@ const segmentEdits = (segment: string, given = ""): number => {
   return edits <= 2 && edits < segment.length / 3 ? edits : Infinity;
 };
 
-/** Counts the edits between an address and a path, whose last parameter may take all that follows. */
+/** Returns the number of edits between an address and a path, whose last parameter may take all that follows. */
 const pathEdits = (path: readonly string[], address: readonly string[]): number => {
   const takesRest = path.at(-1)?.endsWith("{[^]+}") === true;
   if (takesRest ? address.length < path.length : address.length !== path.length) return Infinity;
@@ -42,7 +42,10 @@ const pathEdits = (path: readonly string[], address: readonly string[]): number 
 const isAt = (path: string, address: readonly string[]): boolean =>
   pathEdits(segmentsOf(path), address) === 0;
 
-/** Lists the addresses that stand for a route, without the version: its own, and of a session's those that leave out some of it. */
+/**
+ * Lists the addresses that stand for a route, without the version: its own, and for a route of a session those that
+ * omit a part of it.
+ */
 const listForms = ({ path }: RouteAddress): readonly (readonly string[])[] => {
   const own = segmentsOf(path).filter((segment) => segment !== "v1");
   const [root = "", session = "", ...below] = own;
@@ -50,7 +53,7 @@ const listForms = ({ path }: RouteAddress): readonly (readonly string[])[] => {
   return session === ":session" && last !== undefined ? [own, below, [root, session, last], [last]] : [own];
 };
 
-/** Names the route that an address was meant for; null if none is near. */
+/** Returns the route that an address was meant for; null if none is near. */
 const findNearest = (method: string, address: readonly string[], routes: readonly RouteAddress[]) => {
   const given = address.filter((segment, at) => segment !== "" && !(at === 0 && segment === "v1"));
   const [nearest] = routes
@@ -58,7 +61,7 @@ const findNearest = (method: string, address: readonly string[], routes: readonl
     .flatMap((route) =>
       listForms(route).map((form, place) => ({
         name: `${route.method} ${documentPath(route.path)}`,
-        // The letters count before the method, and the method before what was left out.
+        // Letters count before the method, and the method before omitted parts.
         rank: 100 * pathEdits(form, given) + (route.method === method ? 0 : 10) + place,
       })),
     )
@@ -67,7 +70,7 @@ const findNearest = (method: string, address: readonly string[], routes: readonl
   return nearest?.name ?? null;
 };
 
-/** Refuses a request that no route takes; no credential is looked at, and nothing but the table of routes is told. */
+/** Refuses a request without a route; no credential is checked, and nothing but the table of routes is revealed. */
 export function refuseUnknownAddress(
   { request: { method }, url, headers }: RequestContext,
   routes: readonly RouteAddress[],
@@ -81,7 +84,7 @@ export function refuseUnknownAddress(
   );
   if (here.length > 0 && !lacksVersion) {
     const methods = [...new Set(here.map((route) => route.method))].join(", ");
-    // Whatever is read may be asked for without its body.
+    // Every readable address may be requested without its body.
     headers.set("Allow", methods.replace("GET", "GET, HEAD"));
     return refuse("method_not_allowed", `This address takes ${methods}.`);
   }
@@ -89,6 +92,8 @@ export function refuseUnknownAddress(
     return refuse("not_available", "This is a feature of a later release.");
   const nearest = findNearest(method, address, routes);
   const hint =
-    nearest === null ? "GET /llms.txt and GET /v1/openapi.json tell of all." : `Did you mean ${nearest}?`;
+    nearest === null
+      ? "GET /llms.txt and GET /v1/openapi.json list all addresses."
+      : `Did you mean ${nearest}?`;
   return refuse("not_found", `There is no such address. ${hint}`, { meta: { nearest } });
 }

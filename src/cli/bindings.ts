@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** This file reads from `wrangler.toml` what a team's environment has. */
+/** Reads a team's environment from `wrangler.toml`. */
 
 /** Returns the text of `wrangler.toml`; empty if there is none. */
 export const readWranglerFile = (root: string): string => {
@@ -9,14 +9,14 @@ export const readWranglerFile = (root: string): string => {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 };
 
-/** Returns the text of the tables that belong to a team: its environment, or for `default` all that is in none. */
+/** Returns the text of a team's tables: its environment, or for `default` all outside environments. */
 const tablesOf = (toml: string, team: string): readonly string[] =>
   toml.split(/^(?=\s*\[)/m).filter((table) => {
     const [, environment] = /^\s*\[+\s*env\s*\.\s*"?([\w-]+)/.exec(table) ?? [];
     return team === "default" ? environment === undefined : environment === team;
   });
 
-/** Stands for a binding that a deployment will have. */
+/** Placeholder for a binding that a deployment will have. */
 const bound = { fetch: () => Promise.reject(new Error("nothing is deployed here")) };
 
 /** Returns those of the named bindings that a team has, for an engine that runs nothing. */
@@ -34,9 +34,9 @@ export const readBindings = (
 export const readObjectNames = (toml: string): readonly string[] =>
   Array.from(toml.matchAll(/^\[exports\.(\w+)\]$/gm), ([, name = ""]) => name);
 
-/** Returns the name of the Worker that is bound as the team's sandbox; null if none is. */
+/** Returns the name of the Worker that is bound as the team's sandbox; null if there is none. */
 export const readSandboxName = (toml: string, team: string): string | null => {
-  // A binding is a table of its own, or stands in braces.
+  // A binding is a separate table, or written in braces.
   const entries = tablesOf(toml, team).flatMap((table) => table.match(/\{[^{}]*\}/g) ?? [table]);
   const entry = entries.find((text) => /binding\s*=\s*["']SANDBOX["']/.test(text));
   return /service\s*=\s*["']([^"']+)["']/.exec(entry ?? "")?.[1] ?? null;
@@ -51,8 +51,8 @@ export const findEnvironment = (toml: string, team: string): number | null => {
 };
 
 /**
- * Says that a team's environment names no entry point of its own: then wrangler takes the first one of the file, which is
- * another team's. Null if it names one, or if it is no table.
+ * Returns the problem of an environment that names no entry point: wrangler then uses the first one of the file,
+ * which is another team's. Null if it names one, or if it is not a table.
  */
 export const findEntryProblem = (toml: string, team: string): string | null => {
   if (team === "default" || tablesOf(toml, team).length === 0) return null;
@@ -60,12 +60,12 @@ export const findEntryProblem = (toml: string, team: string): string | null => {
   const table = tablesOf(toml, team).find((text) => own.test(text)) ?? "";
   const dotted = new RegExp(String.raw`^\s*env\s*\.\s*"?${team}"?\s*\.\s*main\s*=`, "m");
   if (/^\s*main\s*=/m.test(table) || dotted.test(toml)) return null;
-  return `[env.${team}] in wrangler.toml lacks the key main, so wrangler would take team default: add main = ".limpet/${team}/worker.js".`;
+  return `[env.${team}] in wrangler.toml lacks the key main, so wrangler would use that of team default: add main = ".limpet/${team}/worker.js".`;
 };
 
-/** Defines the names that a team's environment declares. */
+/** Names that a team's environment declares. */
 interface EnvironmentNames {
-  /** Names the secrets that must be set; null if the environment does not say, so that wrangler reads any. */
+  /** Secrets that must be set; null if the environment does not list any, so that wrangler reads all. */
   readonly secrets: ReadonlySet<string> | null;
   readonly variables: ReadonlySet<string>;
 }

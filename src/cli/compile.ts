@@ -15,18 +15,18 @@ import { loadExtensions } from "./extensions/load.ts";
 import { checkTypes } from "./extensions/types.ts";
 import type { Terminal } from "./usage.ts";
 
-/** This file compiles a team folder of the disk and prints what was found. */
+/** Compiles a team folder of the disk and prints the diagnostics. */
 
 export interface CompiledFolder extends CompiledTeam {
-  /** Is undefined if the team has none. */
+  /** Loaded extensions; undefined if the team has none. */
   readonly extensions: ExtensionModule | undefined;
 }
 
-/** How many agents the team file lists; those of the extensions follow them. */
+/** Counts the agents of the team file; those of the extensions follow them. */
 const countOwnAgents = ({ draft }: CompiledTeam): number =>
   itemsOf(childOf(draft?.root, "agents")).filter(({ at }) => at !== extensionOffset).length;
 
-/** Reads what the team's environment declares; undefined if it leaves wrangler to read any name. */
+/** Reads the names that the team's environment declares; undefined if it lets wrangler read any name. */
 const readDeclared = (root: string, team: string): DeclaredNames | undefined => {
   const toml = readWranglerFile(root);
   const { secrets, variables } = readDeclaredNames(toml, team);
@@ -53,7 +53,7 @@ export const compileFolder = async (
   return { ...compiled, diagnostics, extensions };
 };
 
-/** Compiles a team folder and, where nothing else is wrong, checks the types of its extensions, too. */
+/** Compiles a team folder and, if nothing else is wrong, checks the types of its extensions, too. */
 export const compileTypedFolder = async (root: string, name: string): Promise<CompiledFolder> => {
   const compiled = await compileFolder(root, name);
   if (hasErrors(compiled.diagnostics)) return compiled;

@@ -1,11 +1,11 @@
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes, helpOf, parseCommandLine, refuseUsage, usageText } from "./usage.ts";
 
-/** This file finds the command that a command line is for, and runs it. */
+/** Finds the command of a command line, and runs it. */
 
 export type CliCommand = (terminal: Terminal, given: CommandArguments) => Promise<ExitCode>;
 
-/** These commands speak with a running server; the client is loaded only for them. */
+/** Commands for a running server; the client is loaded only for them. */
 const remoteNames = [
   "chat",
   "send",
@@ -23,12 +23,12 @@ const isRemote = (command: string | undefined): boolean => remoteNames.some((nam
 const runRemoteLazily: CliCommand = async (terminal, given) =>
   (await import("./client/remote.ts")).runRemote(terminal, given);
 
-/** Holds the commands that need a server and no project. */
+/** Commands that need a server and no project. */
 export const remoteCommands: Readonly<Record<string, CliCommand>> = Object.fromEntries(
   remoteNames.map((name) => [name, runRemoteLazily]),
 );
 
-/** Lists the commands that work on a project. */
+/** Commands for a project. */
 export const projectNames = [
   "validate",
   "build",
@@ -56,13 +56,13 @@ const runGuarded = async (
   }
 };
 
-/** The help of one command, or of all. */
+/** Returns the help of one command, or of all. */
 const helpText = (command: string | undefined): string => {
   if (command === undefined) return usageText;
   return helpOf(command) + (isRemote(command) ? "\nIt takes --url, --key and --json as well." : "");
 };
 
-/** Runs one command line with the commands that there are, and returns the exit code. */
+/** Runs one command line with the given commands, and returns the exit code. */
 export const dispatch = async (
   commands: Readonly<Record<string, CliCommand>>,
   given: readonly string[],

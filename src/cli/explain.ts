@@ -13,7 +13,7 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** This file implements `limpet explain`, which shows a team's effective values, each with its origin. */
+/** Implements `limpet explain`, which shows a team's effective values, each with its origin. */
 
 /** Lists the built-in toolboxes and those of a team's extensions, which its compilation has checked. */
 const toolboxesOf = (extensions: ExtensionModule | undefined): readonly Toolbox[] => {
@@ -22,7 +22,7 @@ const toolboxesOf = (extensions: ExtensionModule | undefined): readonly Toolbox[
   return [...builtIn, ...(Array.isArray(own) ? (own as Toolbox[]) : [])];
 };
 
-/** Shows a value on one line. */
+/** Formats a value on one line. */
 const valueText = (value: unknown): string =>
   typeof value === "string" && !/[\r\n]/.test(value) ? value : JSON.stringify(value);
 
@@ -76,7 +76,7 @@ const printRows = (
   }
 };
 
-/** Reads the bindings that the team's environment has. */
+/** Reads the bindings of the team's environment. */
 const bindingsOf = (root: string, team: string): Readonly<Record<string, unknown>> =>
   readBindings(readWranglerFile(root), team, ["SANDBOX", "BROWSER"]);
 

@@ -5,17 +5,17 @@ import { readDocument } from "../config/document/document.ts";
 import { childOf, itemsOf, scalarTextOf } from "../config/document/located.ts";
 import type { Terminal } from "./usage.ts";
 
-/** This file takes over a team file of Shelly with the skills and context files beside it. */
+/** Imports a team file of Shelly with its skills and context files. */
 
 const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema.json\n";
 
 const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
-/** Finds the team file that `--import` means: a file, or that of a project's or a `.shelly` folder; null for none. */
+/** Finds the team file for `--import`: a file, or that of a project's or a `.shelly` folder; returns null for none. */
 export const findImport = (given: string): string | null =>
   [given, join(given, "config.yaml"), join(given, ".shelly/config.yaml")].find(isFile) ?? null;
 
-/** Lists the skills that a template names in `embedded_skills`; the list is empty if it cannot be read. */
+/** Lists the skills that a template names in `embedded_skills`; returns none if it cannot be read. */
 const readNamedSkills = (content: string): readonly string[] => {
   const { root } = readDocument("", content);
   return itemsOf(childOf(root ?? undefined, "embedded_skills")).flatMap((item) => {
@@ -32,7 +32,7 @@ const skillSources = (name: string): readonly string[] => [
   `../skills/${name}.md`,
 ];
 
-/** Copies the skills that are folders beside the file, with everything in them. */
+/** Copies the skill folders beside the file, with all their contents. */
 const copySkillFolders = (terminal: Terminal, from: string, folder: string): readonly string[] => {
   const skills = join(from, "skills");
   const names = existsSync(skills)
@@ -40,7 +40,7 @@ const copySkillFolders = (terminal: Terminal, from: string, folder: string): rea
     : [];
   for (const name of names) {
     cpSync(join(skills, name), join(folder, "skills", name), { recursive: true, dereference: true });
-    terminal.print(`skills/${name}/: taken along`);
+    terminal.print(`skills/${name}/: copied`);
   }
   return names;
 };
@@ -55,7 +55,7 @@ const copyNamedSkill = (terminal: Terminal, name: string, from: string, folder: 
   }
   mkdirSync(join(folder, "skills", name), { recursive: true });
   cpSync(source, join(folder, "skills", name, "SKILL.md"));
-  terminal.print(`skills/${name}/SKILL.md: taken along`);
+  terminal.print(`skills/${name}/SKILL.md: copied`);
 };
 
 /** Copies the Markdown files beside the team file, which are its project context. */
@@ -63,11 +63,11 @@ const copyContext = (terminal: Terminal, from: string, folder: string): void => 
   for (const name of readdirSync(from).filter((each) => each.endsWith(".md") && isFile(join(from, each)))) {
     mkdirSync(join(folder, "context"), { recursive: true });
     cpSync(join(from, name), join(folder, "context", name));
-    terminal.print(`${name}: taken along as context/${name}`);
+    terminal.print(`${name}: copied to context/${name}`);
   }
 };
 
-/** Makes the folder of a team from a file of Shelly, and prints each change that this takes. */
+/** Creates the folder of a team from a file of Shelly, and prints each change that this requires. */
 export const importFiles = (terminal: Terminal, file: string, folder: string, team: string): void => {
   const given = readFileSync(file, "utf8");
   const { content, changes } = importTeam(given, team);

@@ -10,17 +10,17 @@ import { mcp } from "../toolboxes/mcp/index.ts";
 import type { IssuerCredentials } from "../toolboxes/mcp/port.ts";
 import type { Terminal } from "./usage.ts";
 
-/** Limits the wait for one server. */
+/** Milliseconds to wait for one server. */
 const listMs = 30_000;
 
-/** Reads the variables that `npm start` gives a team: those of its own file, or else of the one for all teams. */
+/** Reads the variables that `npm start` passes to a team: those of its own file, or else of the one for all teams. */
 const readDevVars = (root: string, team: string): NodeJS.Dict<string> => {
   const paths = [`.dev.vars.${team}`, ".dev.vars"].map((name) => join(root, name));
   const path = paths.find((each) => existsSync(each));
   return path === undefined ? {} : parseEnv(readFileSync(path, "utf8"));
 };
 
-/** Passes on what the team's file refers to and where requests may go, and nothing else of this machine's variables. */
+/** Passes on only the variables that the team's file refers to, and those that control requests. */
 const environmentOf = (root: string, { name: team, secrets }: Team): Readonly<Record<string, string>> => {
   const variables = { ...readDevVars(root, team), ...process.env };
   return Object.fromEntries(
@@ -34,14 +34,14 @@ const environmentOf = (root: string, { name: team, secrets }: Team): Readonly<Re
 const nobodySignsIn = {
   kind: "failure",
   reason:
-    "nobody can sign in here; leave this server out of the lock and approve its tools after the first login",
+    "nobody can sign in here; omit this server from the lock and approve its tools after the first login",
 } as const;
 
 const noLogin = async (): Promise<string> => {
   throw new Error(nobodySignsIn.reason);
 };
 
-/** Obtains tokens with the client's own credentials, where the team has such; they are kept for one listing. */
+/** Obtains tokens with the client's own credentials, if the team has any; they are kept for one listing. */
 const createAuthorizer = ({ logins }: Servers, { name, auth }: McpServer): ServerReach["authorize"] => {
   let stored: readonly IssuerCredentials[] = [];
   return async (request) => {
@@ -52,7 +52,7 @@ const createAuthorizer = ({ logins }: Servers, { name, auth }: McpServer): Serve
       return after.outcome.kind === "token" ? after.outcome : nobodySignsIn;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return { kind: "failure", reason: `no token can be had: ${reason}` };
+      return { kind: "failure", reason: `no token is available: ${reason}` };
     }
   };
 };
@@ -62,8 +62,8 @@ const noSandbox = (): never => {
 };
 
 /**
- * Writes the lock of a team: it asks each MCP server for its tools and takes them as approved. A server that does not
- * answer keeps what the lock says of it. Returns whether all answered.
+ * Writes the lock of a team: asks each MCP server for its tools and records them as approved. A server that does
+ * not answer keeps its entry in the lock. Returns whether all answered.
  */
 export const lockServers = async (terminal: Terminal, team: Team): Promise<boolean> => {
   const { servers } = createEngine({ team, env: environmentOf(terminal.root, team), toolboxes: [], mcp });
@@ -84,7 +84,7 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);
     isWhole &&= answer.ok;
   }
-  // A lock that holds nothing, since no server answered, would only look as if the tools were approved.
+  // An empty lock, because no server answered, would only look as if the tools were approved.
   if (isWhole || Object.keys(lock).length > 0)
     writeFileSync(join(teamFolder(terminal.root, team.name), lockFile), lockText(lock));
   return isWhole;

@@ -3,7 +3,7 @@ import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 import { runProcess } from "./process.ts";
 
-/** This file runs the commands of a clone. It is executable, since the links that npx keeps to a clone may lead here. */
+/** Runs the commands of a clone. It is executable, since the links that npx creates to a clone may lead here. */
 
 // Without this cache, compiling unchanged code would take a third of a command's time.
 enableCompileCache();

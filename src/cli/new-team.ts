@@ -8,9 +8,9 @@ import { findImport, importFiles } from "./import-files.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** This file implements `limpet new-team`, which makes a folder in `config/` and an environment in `wrangler.toml`. */
+/** Implements `limpet new-team`, which creates a folder in `config/` and an environment in `wrangler.toml`. */
 
-/** Returns the environment of a team, which overrides only what differs between teams. */
+/** Returns the environment of a team, which overrides only the differences between teams. */
 export const environmentText = (name: string, secrets: readonly string[]): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
@@ -69,7 +69,7 @@ export const runNewTeam = async (
   printDiagnostics(terminal, diagnostics, false);
   const made = `made config/${name}/ and [env.${name}] in wrangler.toml`;
   if (hasErrors(diagnostics)) {
-    terminal.print(`${made}; mend this, then: npx limpet validate ${name}`);
+    terminal.print(`${made}; fix this, then: npx limpet validate ${name}`);
     return exitCodes.diagnostics;
   }
   terminal.print(`${made}. Next:`);

@@ -3,7 +3,7 @@ import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
 import { runProcess } from "./process.ts";
 import { exitCodes } from "./usage.ts";
 
-/** This file is the command line of the package, which has no project to work on: what speaks with a server works. */
+/** Command line of the package, which has no project to work on: only commands for a server work. */
 
 const refuse: CliCommand = async (terminal, { command }) => {
   terminal.print(`limpet ${command} works on a project: run it in a clone of Limpet, not from its package.`);

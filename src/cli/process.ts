@@ -5,7 +5,7 @@ export const runProcess = async (
   run: (given: readonly string[], terminal: Terminal) => Promise<ExitCode>,
   root: string,
 ): Promise<void> => {
-  // A reader that has seen enough ("limpet explain … | head") is no error.
+  // A reader that closes early ("limpet explain … | head") is not an error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });

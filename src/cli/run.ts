@@ -4,7 +4,7 @@ import { dispatch, projectNames, remoteCommands } from "./dispatch.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { refuseUsage } from "./usage.ts";
 
-/** This file is the command line of a clone. Each command loads its own code alone, or every command would take a second. */
+/** Command line of a clone. Each command loads only its own code; otherwise every command would take a second. */
 
 const projectCommands: ProjectCommands = {
   validate: async (...given) => (await import("./validate.ts")).runValidate(...given),
@@ -22,7 +22,7 @@ const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
 
 const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
 
-/** Says what is wrong with the names that a command was given; null if nothing is. */
+/** Returns what is wrong with the names of a command; null if nothing is. */
 const findNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
   if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
@@ -33,7 +33,7 @@ const findNamesProblem = ({ command, names, flags }: CommandArguments): string |
   return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
 };
 
-/** Returns a command that runs only if the names that it is given may be those of teams. */
+/** Returns a command that runs only if its names are possible names of teams. */
 const checkTeamNames =
   (command: CliCommand): CliCommand =>
   async (terminal, given) => {

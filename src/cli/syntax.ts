@@ -1,4 +1,4 @@
-/** What is found in a syntax tree as the parser of vite gives it. */
+/** Indexes a syntax tree of vite's parser. */
 
 export interface Node {
   readonly type: string;
@@ -7,13 +7,13 @@ export interface Node {
   readonly [field: string]: unknown;
 }
 
-/** A name where it is used: as the callee of a call, or (null) otherwise; and the function whose body it stands in. */
+/** Use of a name: as the callee of a call, or (null) otherwise; and the function whose body contains it. */
 export interface Use {
   readonly call: Node | null;
   readonly within: Node | null;
 }
 
-/** A node, and the function whose body it stands in. */
+/** Node, and the function whose body contains it. */
 export interface Placed {
   readonly node: Node;
   readonly within: Node | null;
@@ -29,7 +29,7 @@ export interface SyntaxIndex {
   readonly spreads: Node[];
   readonly functions: Node[];
   readonly uses: Map<string, Use[]>;
-  /** How often each name is bound, in whatever scope. */
+  /** Number of bindings of each name, in any scope. */
   readonly bound: Map<string, number>;
 }
 
@@ -41,14 +41,17 @@ export const isFunction = ({ type }: Node): boolean => /^(Function|ArrowFunction
 export const isLoop = ({ type }: Node): boolean => /^(For|While|DoWhile)/.test(type);
 export const nameOf = (value: unknown): string => (isNode(value) ? String(value["name"]) : "");
 
-/** Names that a pattern binds. */
+/** Returns the names that a pattern binds. */
 const namesIn = (pattern: Node): string[] => {
   if (pattern.type === "Identifier") return [nameOf(pattern)];
   const parts = { Property: ["value"], AssignmentPattern: ["left"] }[pattern.type] ?? Object.keys(pattern);
   return parts.flatMap((field) => nodesIn(pattern[field])).flatMap(namesIn);
 };
 
-/** Names that a node binds: a declaration its own, a function its parameters, a clause its error, an import its local. */
+/**
+ * Returns the names that a node binds: a declaration its own, a function its parameters, a clause its error, an
+ * import its local.
+ */
 const bindingsOf = (node: Node): string[] => {
   const fields = ["params", ...(node.type === "CatchClause" ? ["param"] : [])];
   if (/^(VariableDeclarator|Function|Class(Decl|Expr))/.test(node.type)) fields.push("id");
@@ -56,11 +59,11 @@ const bindingsOf = (node: Node): string[] => {
   return fields.flatMap((field) => nodesIn(node[field])).flatMap(namesIn);
 };
 
-/** Whether a field holds a name that refers to nothing: of a property, a declaration, a label. */
+/** Returns whether a field holds a name that refers to nothing: of a property, a declaration, a label. */
 const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
-/** Adds what a node is. */
+/** Adds a node to the index. */
 const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { createNearestFinder } from "../config/document/suggest.ts";
 import type { Person } from "./client/person.ts";
 
-/** This file reads the command line and says what is wrong with it. */
+/** Reads the command line and reports mistakes in it. */
 
 export const usageText = `limpet <command>
 
@@ -47,13 +47,13 @@ With a running server (npm start, or --url and --key, or LIMPET_URL and LIMPET_K
 Exit codes: 0 fine, 1 diagnostics or a refusal or a failed run, 2 usage, 3 files or the server could not be reached,
 4 the run waits for an answer or still goes on.`;
 
-/** Writes what a form of a command does below it, where the help of all has it beside it. */
+/** Formats the effect of a command's form below it, while the help of all commands has it beside it. */
 const formatForm = (form: string): string => {
   const [usage = "", ...words] = form.trim().split(/ {2,}|\n +/);
   return [`limpet ${usage}`, ...words.map((line) => `  ${line}`)].join("\n");
 };
 
-/** Returns the help of a command: each of its forms with what it does. */
+/** Returns the help of a command: each of its forms with its effect. */
 export const helpOf = (command: string): string =>
   usageText
     .split(/\n(?= {2}\S|\S)/)
@@ -61,27 +61,25 @@ export const helpOf = (command: string): string =>
     .map(formatForm)
     .join("\n");
 
-/** Lists the exit codes of every command. */
+/** Exit codes of every command. */
 export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3, unfinished: 4 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Defines what a command works with; tests supply their own. */
+/** Environment of a command; tests supply their own. */
 export interface Terminal {
-  /** Names the folder that holds `config/` and `wrangler.toml`. */
+  /** Folder that holds `config/` and `wrangler.toml`. */
   readonly root: string;
   readonly print: (line: string) => void;
-  /** Is true if `wrangler dev` runs the command, which holds every request while its build fails. */
+  /** Whether `wrangler dev` runs the command, which holds every request while its build fails. */
   readonly serving?: boolean;
-  /** Is given by tests; otherwise it is whoever called the process. */
+  /** Person of the command; set by tests, otherwise the caller of the process. */
   readonly person?: Person;
 }
 
-/** Prints what is wrong with a command line, and where its help is; `command` is the one that it is for. */
+/** Prints the mistake in a command line, and where its help is; `command` is the intended one. */
 export const refuseUsage = (terminal: Terminal, problem: string, command?: string): ExitCode => {
   const help =
-    command === undefined
-      ? "limpet --help lists the commands"
-      : `limpet ${command} --help lists what it takes`;
+    command === undefined ? "limpet --help lists the commands" : `limpet ${command} --help lists its options`;
   terminal.print(`${problem}\n${help}`);
   return exitCodes.usage;
 };
@@ -125,7 +123,7 @@ export interface CommandArguments {
   readonly flags: ReturnType<typeof parseFlags>["values"];
 }
 
-/** Flags of every command that speaks with a server. */
+/** Flags of every command for a server. */
 const remoteFlags = ["url", "key", "json"];
 
 const allowedFlags: Readonly<Record<string, readonly string[]>> = {
@@ -149,7 +147,7 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
 
 export type ParsedCommandLine =
   | { readonly ok: true; readonly arguments: CommandArguments }
-  /** `command` is the one that the line is for, if there is such a command. */
+  /** Mistake; `command` is the intended one, if there is such a command. */
   | { readonly ok: false; readonly problem: string; readonly command?: string };
 
 const nearestOf = (name: string, known: readonly string[], prefix = ""): string => {
@@ -160,11 +158,11 @@ const nearestOf = (name: string, known: readonly string[], prefix = ""): string 
 const foreignOption = (command: string | undefined, option: string): string => {
   const known = command === undefined ? Object.keys(flagOptions) : (allowedFlags[command] ?? []);
   const problem =
-    command === undefined ? `there is no option ${option}` : `${command} does not take ${option}`;
+    command === undefined ? `there is no option ${option}` : `${command} does not accept ${option}`;
   return problem + nearestOf(option.replace(/^-+/, ""), known, "--");
 };
 
-/** Says what is wrong with the options that could not be parsed. */
+/** Returns the mistake in options that could not be parsed. */
 const explainOptions = (error: unknown, command: string | undefined): string => {
   const message = error instanceof Error ? error.message : "these arguments cannot be read";
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
@@ -172,11 +170,11 @@ const explainOptions = (error: unknown, command: string | undefined): string => 
   const [, option] = /^Option '(?:-\w, )?(--[\w-]+)/.exec(message) ?? [];
   if (option === undefined) return message;
   return message.includes("does not take an argument")
-    ? `${option} takes no value`
+    ? `${option} accepts no value`
     : `${option} needs a value`;
 };
 
-/** Parses arguments strictly: a command or option that nobody knows is a mistake. */
+/** Parses arguments strictly: an unknown command or option is an error. */
 export const parseCommandLine = (given: readonly string[]): ParsedCommandLine => {
   const found = findCommand(given);
   if (found !== undefined && !Object.hasOwn(allowedFlags, found))

@@ -3,16 +3,17 @@ import type { Located } from "./document/document.ts";
 import { nodeAt, itemsOf, plainValueOf, scalarTextOf } from "./document/located.ts";
 
 /**
- * Parts of the team file that this release checks but cannot run. Each use that an author wrote is one `not_available`
- * diagnostic; a use that only a default implies is not reported. Implementing a part means deleting its lines here.
+ * Lists parts of the team file that this release checks but cannot run. Each use that an author wrote is one
+ * `not_available` diagnostic; a use that only a default implies is not reported. A part that is implemented loses
+ * its lines here.
  */
 
 interface UnavailablePart {
-  /** The path where it is written: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
+  /** Path of the part: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
   readonly path: string;
-  /** Whether a value found there uses the part; by default any value does. */
+  /** Returns whether a value found there uses the part; by default any value does. */
   readonly used?: (value: unknown) => boolean;
-  /** The end of the sentence "this release cannot …". */
+  /** End of the sentence "this release cannot …". */
   readonly cannot: string;
   /** What to do instead; by default "remove <path>". */
   readonly instead?: string;
@@ -75,7 +76,7 @@ const expandPath = (root: Located, pattern: readonly string[], path: Path = []):
   return itemsOf(node).flatMap((_, index) => expandPath(root, rest, [...path, index]));
 };
 
-/** The paths in a team file that the path of an unavailable part stands for. */
+/** Returns the paths in a team file that match the path of an unavailable part. */
 export const teamPathsOf = (path: string): readonly string[] =>
   path.startsWith("agent.")
     ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]

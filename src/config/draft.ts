@@ -6,7 +6,7 @@ import type { Located } from "./document/document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
 
-/** A draft is a team file whose shape was checked, as the checks across sections see it. */
+/** A draft: a team file whose shape was checked, as the checks across sections see it. */
 
 type TeamShape = z.output<TeamSchemas["team"]>;
 export type ProviderShape = TeamShape["providers"][number];
@@ -14,14 +14,14 @@ export type AgentShape = TeamShape["agents"][number];
 type McpServerShape = TeamShape["mcp_servers"][number];
 type Sections = z.output<TeamSchemas["sections"]>;
 
-/** An entry with its index in the list as written; unusable entries are absent. */
+/** Entry with its index in the list as written; unusable entries are absent. */
 export interface ListEntry<T> {
   readonly index: number;
   readonly value: T;
 }
 
 interface ReportOptions {
-  /** Which text to point at: the value (default), its key, or the position where something is missing. */
+  /** Text to point at: the value (default), its key, or the position where something is missing. */
   readonly which?: "key" | "value" | "missing";
   readonly hint?: string | undefined;
 }
@@ -32,9 +32,9 @@ export type Report = (code: DiagnosticCode, path: Path, message: string, options
 export interface TeamDraft {
   /** The team's name. */
   readonly name: string;
-  /** What the author wrote, with `defaults` merged into the agents. */
+  /** Text of the author, with `defaults` merged into the agents. */
   readonly root: Located;
-  /** What the author wrote, without that merge. */
+  /** Text of the author, without that merge. */
   readonly written: Located;
   /** Reports at a path of the values below, whose lists lack the entries of wrong shape. */
   readonly report: Report;
@@ -42,37 +42,37 @@ export interface TeamDraft {
   readonly reportWritten: Report;
   /** Converts a path of the values below to the path in `root`. */
   readonly writtenPath: (path: Path) => Path;
-  /** The path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
+  /** Path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
-  /** Gives the line and column of an offset of the team file. */
+  /** Returns the line and column of an offset of the team file. */
   readonly place: (offset: number) => SourcePlace;
   readonly sections: Sections;
   readonly providers: readonly ListEntry<ProviderShape>[];
   readonly agents: readonly ListEntry<AgentShape>[];
   readonly servers: readonly ListEntry<McpServerShape>[];
   readonly skills: readonly Skill[];
-  /** Maps toolboxes to their tools: built-in ones and those of extensions, but no MCP servers. */
+  /** Toolboxes with their tools: built-in ones and those of extensions, but no MCP servers. */
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
   /** All tools that a script or option may name. */
   readonly tools: ReadonlySet<string>;
-  /** Tools with a known definition, by name: an extension's before a built-in one. */
+  /** Tools with a known definition, by name; an extension's takes precedence over a built-in one. */
   readonly definitions: ReadonlyMap<string, Tool>;
   readonly providerKinds: readonly string[];
-  /** The effects of the extensions. */
+  /** Effects of the extensions. */
   readonly effects: readonly Effect[];
   /** Names of the extensions' answer checks. */
   readonly checks: readonly string[];
-  /** The file's schemas, which include the kinds of the extensions. */
+  /** Schemas of the file, including the kinds of the extensions. */
   readonly schemas: TeamSchemas;
 }
 
-/** The entry `models.<id>` of the file. */
+/** Returns the entry `models.<id>` of the file. */
 export const modelOverrideOf = (
   { sections: { models } }: TeamDraft,
   model: string,
 ): Sections["models"][string] | undefined => (Object.hasOwn(models, model) ? models[model] : undefined);
 
-/** A model target (provider and model) that an agent may call. */
+/** Model target (provider and model) that an agent may call. */
 export interface TargetShape {
   readonly provider: ListEntry<ProviderShape>;
   readonly model: string;
@@ -83,7 +83,7 @@ const findProvider = (draft: TeamDraft, name: string | undefined): ListEntry<Pro
     ? draft.providers.find(({ index }) => index === 0)
     : draft.providers.find(({ value }) => value.name === name);
 
-/** The model targets of an agent, in the order in which they are tried. */
+/** Returns the model targets of an agent, in the order in which they are tried. */
 export const targetShapesOf = (draft: TeamDraft, agent: AgentShape): TargetShape[] => {
   const first = findProvider(draft, agent.provider);
   if (first === undefined) return [];

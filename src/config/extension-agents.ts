@@ -1,14 +1,14 @@
 import type { MapEntry, Located } from "./document/document.ts";
 import { withEntries } from "./document/located.ts";
 
-/** Agents from a team's extensions join those of the team file and are checked like them. */
+/** Adds agents from a team's extensions to those of the team file, which are checked alike. */
 
-/** The offset of everything in `extensions.ts`, which has no position in the team file. */
+/** Offset of everything in `extensions.ts`, which has no position in the team file. */
 export const extensionOffset = -1;
 
 const everyOffset = extensionOffset;
 
-/** Turns a value into a located value as if a team file held it; null if a team file cannot hold it. */
+/** Converts a value to a located value as if a team file held it; returns null if a team file cannot hold it. */
 const locateValue = (value: unknown): Located | null => {
   if (value === null || ["string", "number", "boolean"].includes(typeof value))
     return { kind: "scalar", value: value as string | number | boolean | null, at: everyOffset };
@@ -35,7 +35,7 @@ export const readAgents = (
   value.flatMap((agent, index) => {
     const node = locateValue(agent);
     if (node?.kind === "map") return [node];
-    problem(`agents[${index}]`, "an agent is an object of the keys that a team file takes, as plain values");
+    problem(`agents[${index}]`, "an agent is an object with the keys of a team file, as plain values");
     return [];
   });
 

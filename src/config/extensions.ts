@@ -18,7 +18,7 @@ import { middlewareKinds } from "./sections/agent.ts";
 import { guardKeys } from "./sections/agents.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 
-/** This file reads what a team's `extensions.ts` exports; the build loads it. */
+/** Reads the exports of a team's `extensions.ts`, which the build loads. */
 
 /** Line and column in the file, from 1. */
 export interface ModulePlace {
@@ -26,14 +26,14 @@ export interface ModulePlace {
   readonly column: number;
 }
 
-/** The loaded module, or the reason why it could not be loaded and where in the file that is, if that is known. */
+/** Loaded module, or the reason why it could not be loaded, with its place in the file if known. */
 export type ExtensionModule =
   | { readonly exports: Readonly<Record<string, unknown>> }
   | { readonly error: string; readonly place?: ModulePlace | undefined };
 
 export interface ExtensionNames {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
-  /** The tools of these toolboxes. */
+  /** Tools of these toolboxes. */
   readonly tools: readonly Tool[];
   readonly providerKinds: readonly string[];
   readonly effects: readonly Effect[];
@@ -71,16 +71,16 @@ const exportField = (value: unknown, key: string): unknown => fieldsOf(value)[ke
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Says why a value was not made by `defineTool`: it would lack what declares a tool and checks its arguments. */
+/** Returns why a value was not made by `defineTool`, which declares a tool and checks its arguments; null if it was. */
 const toolProblem = (tool: unknown): string | null => {
   const isTool =
     exportField(tool, "params") instanceof z.ZodObject && typeof exportField(tool, "run") === "function";
   try {
     if (isTool && typeof exportField(tool, "schema") === "object") return null;
   } catch (error) {
-    return `its parameters cannot be told as JSON Schema: ${errorMessageOf(error)}`;
+    return `its parameters cannot be expressed as JSON Schema: ${errorMessageOf(error)}`;
   }
-  return "this is no tool; make it with defineTool";
+  return "this is not a tool; create it with defineTool";
 };
 
 const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): string[] => {
@@ -99,7 +99,7 @@ const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): 
     const at = `${path}.tools[${index}]`;
     const lack = toolProblem(tool);
     if (typeof name !== "string" || !namePattern.test(name) || lack !== null) {
-      problem("extension_invalid", at, lack ?? "this is no tool; make it with defineTool");
+      problem("extension_invalid", at, lack ?? "this is not a tool; create it with defineTool");
       return [];
     }
     if (builtInTools.includes(name) && exportField(tool, "replaces") !== true) {
@@ -107,14 +107,14 @@ const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): 
         "name_conflict",
         at,
         `"${name}" is a built-in tool`,
-        "set replaces: true if it is meant to win",
+        "set replaces: true if it is meant to replace that one",
       );
     }
     return [name];
   });
 };
 
-/** The tools that the names refer to. */
+/** Returns the tools that the names refer to. */
 const toolsIn = (value: readonly unknown[], names: ReadonlyMap<string, readonly string[]>): Tool[] =>
   value.flatMap((toolbox) => {
     const own = names.get(textOf(exportField(toolbox, "name"))) ?? [];
@@ -134,7 +134,7 @@ const readToolboxes = (value: readonly unknown[], problem: ReportProblem): Map<s
       return;
     }
     if (Object.hasOwn(builtInToolboxes, name) || name === "core" || found.has(name)) {
-      problem("name_conflict", path, `there is a toolbox "${name}" already`);
+      problem("name_conflict", path, `there is already a toolbox "${name}"`);
       return;
     }
     found.set(name, readToolNames(toolbox, path, problem));
@@ -159,7 +159,7 @@ const readProtocols = (value: readonly unknown[], problem: ReportProblem): reado
         "a protocol needs name, path, build, decoder and post",
         "write it as a Protocol of src/protocols/protocol.ts",
       );
-    else if (names.includes(name)) problem("name_conflict", path, `there is a protocol "${name}" already`);
+    else if (names.includes(name)) problem("name_conflict", path, `there is already a protocol "${name}"`);
     else names.push(name);
   }
   return names;
@@ -195,20 +195,20 @@ const readProviders = (
         `the provider ${kind} needs protocol, baseUrl, auth and traits`,
         "write it as a Profile of src/providers/profile.ts",
       );
-    if (kinds.has(kind)) problem("name_conflict", path, `there is a provider kind "${kind}" already`);
+    if (kinds.has(kind)) problem("name_conflict", path, `there is already a provider kind "${kind}"`);
     kinds.add(kind);
     return [kind];
   });
 };
 
-/** Says why a value is no strict object schema that editors can use; null if it is one. */
+/** Returns why a value is not a strict object schema that editors can use; null if it is one. */
 const paramsProblem = (params: unknown): string | null => {
   const strict = "params must be a z.strictObject";
   if (!(params instanceof z.ZodObject) || !(params.def.catchall instanceof z.ZodNever)) return strict;
   try {
     z.toJSONSchema(params, { io: "input" });
   } catch (error) {
-    return `params cannot be told as JSON Schema: ${errorMessageOf(error)}`;
+    return `params cannot be expressed as JSON Schema: ${errorMessageOf(error)}`;
   }
   return null;
 };
@@ -218,11 +218,11 @@ const isEffect = (value: unknown): boolean =>
   ["shrink", "inject"].includes(String(exportField(value, "order"))) &&
   typeof exportField(value, "run") === "function";
 
-/** A list of definitions that are identified by their kind and have their own parameters. */
+/** List of definitions that are identified by their kind and have their own parameters. */
 interface KindList {
   readonly list: string;
   readonly what: string;
-  /** Stands before the name of one, with a space. */
+  /** Article before the name of one, with a space. */
   readonly article: string;
   readonly maker: string;
   readonly taken: readonly string[];
@@ -280,7 +280,7 @@ const readKinds = <Kind extends Effect | Guard | Middleware>(
       return [];
     }
     if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isOne(each)) {
-      problem("extension_invalid", path, `this is no ${what}; make it with ${maker}`);
+      problem("extension_invalid", path, `this is not ${article}${what}; create it with ${maker}`);
       return [];
     }
     const wrong = paramsProblem(exportField(each, "params"));
@@ -289,7 +289,7 @@ const readKinds = <Kind extends Effect | Guard | Middleware>(
       return [];
     }
     if (kinds.has(kind)) {
-      problem("name_conflict", path, `there is ${article}${what} "${kind}" already`);
+      problem("name_conflict", path, `there is already ${article}${what} "${kind}"`);
       return [];
     }
     kinds.add(kind);
@@ -334,7 +334,7 @@ export const readExtensions = (
   for (const name of Object.keys(module.exports)) {
     if (exportLists.includes(name)) continue;
     const hint = `export ${exportLists.join(", ")}`;
-    problem("extension_invalid", name, `"${name}" is no list of definitions`, hint);
+    problem("extension_invalid", name, `"${name}" is not a list of definitions`, hint);
   }
   const boxes = readExportList(module.exports, "toolboxes", problem);
   const toolboxes = readToolboxes(boxes, problem);

@@ -5,7 +5,7 @@ import type { Path } from "./document/diagnostics.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 
-/** This file makes the JSON Schema of `team.yaml` for editors from the zod schema alone. */
+/** Creates the JSON Schema of `team.yaml` for editors from the zod schema alone. */
 
 export interface JsonSchema {
   readonly type?: string;
@@ -26,13 +26,13 @@ export interface JsonSchema {
 /** Known names by subject (`agents`, `tools`, …); each subject present becomes an enum. */
 export type KnownNames = Readonly<Record<string, readonly string[]>>;
 
-/** Recognises bounds and restrictions that do not help an editor. */
+/** Returns whether a keyword is a bound or restriction that does not help an editor. */
 const isNoise = (key: string, value: unknown): boolean =>
   (key === "maximum" && value === Number.MAX_SAFE_INTEGER) ||
   (key === "minimum" && value === Number.MIN_SAFE_INTEGER) ||
   key === "propertyNames";
 
-/** Turns every `x-names` marker into an enum of the names and drops the markers. */
+/** Replaces every `x-names` marker by an enum of the names; drops markers without names. */
 const withNames = (value: unknown, names: KnownNames): unknown => {
   if (Array.isArray(value)) return value.map((item) => withNames(item, names));
   if (typeof value !== "object" || value === null) return value;
@@ -48,14 +48,14 @@ const withNames = (value: unknown, names: KnownNames): unknown => {
 
 const schemaCache = new WeakMap<z.ZodType, JsonSchema>();
 
-/** The JSON Schema of what may be written in a whole document, without any team's names. */
+/** Returns the JSON Schema of a whole document as written, without any team's names. */
 export const baseSchemaOf = (whole: z.ZodType): JsonSchema => {
   const known = schemaCache.get(whole) ?? (z.toJSONSchema(whole, { io: "input" }) as JsonSchema);
   schemaCache.set(whole, known);
   return known;
 };
 
-/** The schema of a team file; a team's own schema includes its effects and offers its names as enums. */
+/** Returns the schema of a team file; a team's own schema includes its effects and offers its names as enums. */
 export const teamJsonSchema = (
   names: KnownNames = {},
   schemas: TeamSchemas = plainTeamSchemas,
@@ -79,11 +79,11 @@ const matchesKind = (schema: JsonSchema, node: Located | undefined): boolean => 
   return kind === undefined || scalarTextOf(nodeAt(node, ["kind"])) === kind;
 };
 
-/** The schemas that a value may have, of which a `kind` that it names leaves one. */
+/** Returns the possible schemas of a value; a `kind` that it names leaves one. */
 const schemasFor = (schema: JsonSchema, node: Located | undefined): readonly JsonSchema[] =>
   branchesOf(schema).filter((branch) => matchesKind(branch, node));
 
-/** The schemas that the value below a key or index of these may have. */
+/** Returns the possible schemas of the value below a key or index of these. */
 export const schemasBelow = (
   schemas: readonly JsonSchema[],
   part: string | number,
@@ -96,15 +96,15 @@ export const schemasBelow = (
     return typeof additionalProperties === "object" ? schemasFor(additionalProperties, node) : [];
   });
 
-/** Whether a schema is one of texts like `10m`. */
+/** Returns whether a schema describes durations like `10m`. */
 export const isDurationSchema = ({ pattern }: JsonSchema): boolean =>
   typeof pattern === "string" && pattern.includes("(ms|s|m|h|d)");
 
-/** Whether a schema is one of texts like `32MiB`. */
+/** Returns whether a schema describes sizes like `32MiB`. */
 export const isSizeSchema = ({ pattern }: JsonSchema): boolean =>
   typeof pattern === "string" && pattern.includes("(KiB|MiB|GiB)");
 
-/** The keys that the map at `path` of a document may have, whose schema is `whole`. */
+/** Returns the possible keys of the map at `path` of a document with the schema `whole`. */
 export const keysAt = (root: Located, path: Path, whole: z.ZodType = plainTeamSchemas.team): string[] => {
   let found = branchesOf(baseSchemaOf(whole));
   path.forEach((part, index) => {

@@ -5,15 +5,15 @@ import type { Tool } from "../tools/define-tool.ts";
 
 export type { Toolbox } from "../tools/define-tool.ts";
 
-/** This file holds the names that a team file may use: built-in toolboxes and their tools. */
+/** Names that a team file may use: built-in toolboxes and their tools. */
 
-/** The definitions of this release's toolboxes. */
+/** Definitions of this release's toolboxes. */
 export const builtInToolboxDefinitions = toolboxes;
 
 const nameOf = (): string => "";
 const agentsToolbox = createAgentsToolbox({ calls: true, adHoc: true, manages: true, nameOf });
 
-/** The definitions of built-in tools by name. */
+/** Definitions of built-in tools by name. */
 export const builtInDefinitions: ReadonlyMap<string, Tool> = new Map(
   [...[...toolboxes, agentsToolbox].flatMap(({ tools }) => tools), judgeByAgents(handoff, nameOf)].map(
     (tool) => [tool.name, tool],
@@ -24,7 +24,7 @@ const builtInToolNames = Object.fromEntries(
   toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]),
 );
 
-/** Maps toolboxes to their tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
+/** Toolboxes with their tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
 export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
   ...builtInToolNames,
   agents: [

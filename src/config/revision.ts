@@ -3,7 +3,7 @@ import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Provider, Team } from "./team.ts";
 
-/** A revision is the part of a team that a session pins, and its name. */
+/** Computes the revision of a team: the part that a session pins, and its name. */
 
 const connectionKeys = [
   "base_url",
@@ -20,7 +20,7 @@ const without = (value: object, keys: readonly string[]): object =>
 
 type Definable = Omit<Team, "revision" | "name" | "secrets">;
 
-/** The models' definitions without prices; an entry without more only allows its id, as `sessions` does. */
+/** Returns the models' definitions without prices; an entry without more only allows its id, as `sessions` does. */
 const definedModels = (models: Team["models"]): object =>
   Object.fromEntries(
     Object.entries(models)
@@ -28,7 +28,7 @@ const definedModels = (models: Team["models"]): object =>
       .filter(([, rest]) => Object.values(rest).some((value) => value !== undefined)),
   );
 
-/** The pinned models with the deployed ids and prices. */
+/** Returns the pinned models with the deployed ids and prices. */
 const pricedModels = (pinned: Team["models"], deployed: Team["models"]): Team["models"] => {
   const current = Object.entries(deployed).map(([id, { price }]) => {
     const model = Object.hasOwn(pinned, id) ? pinned[id] : {};
@@ -37,7 +37,7 @@ const pricedModels = (pinned: Team["models"], deployed: Team["models"]): Team["m
   return { ...pinned, ...Object.fromEntries(current) };
 };
 
-/** The part of a team that a session keeps for life; the rest always comes from the deployed Worker. */
+/** Returns the part of a team that a session keeps for life; the rest always comes from the deployed Worker. */
 export const definitionOf = (team: Definable): Json => {
   const definition = {
     format: team.format,
@@ -76,7 +76,7 @@ export const definitionOf = (team: Definable): Json => {
   return JSON.parse(canonicalJson(definition)) as Json;
 };
 
-/** The revision's name: `r_` and 20 hex digits of SHA-256 over the canonical definition. */
+/** Returns the revision's name: `r_` and 20 hex digits of SHA-256 over the canonical definition. */
 export const revisionOf = (definition: Json): string =>
   `r_${hexOf(sha256(canonicalJson(definition)).subarray(0, 10))}`;
 
@@ -85,7 +85,7 @@ const withDropped = <T extends { readonly name: string }>(
   pinned: readonly T[],
 ): T[] => [...deployed, ...pinned.filter(({ name }) => !deployed.some((each) => each.name === name))];
 
-/** The limits of sessions with a pinned revision: the deployed team, plus the pinned agents that it dropped. */
+/** Returns the limits of sessions with a pinned revision: the deployed team, plus the pinned agents that it dropped. */
 export const ceilingOver = (deployed: Team, pinned: Team): Team => ({
   ...deployed,
   agents: withDropped(deployed.agents, pinned.agents),
@@ -94,22 +94,25 @@ export const ceilingOver = (deployed: Team, pinned: Team): Team => ({
 
 export type Pinned =
   | { readonly ok: true; readonly team: Team }
-  /** What the deployment lacks for this revision, like `provider backup`; `waiting` = what rules its runs meanwhile. */
+  /**
+   * Parts that the deployment lacks for this revision, like `provider backup`; `waiting` has the rules of its runs
+   * meanwhile.
+   */
   | {
       readonly ok: false;
       readonly missing: readonly string[];
       readonly waiting?: Pick<Team, "agents" | "permissions">;
     };
 
-/** The result for a definition that no build has made. */
+/** Returns the result for a definition that no build has created. */
 export const reportUnreadable = (revision: string): Pinned => ({
   ok: false,
   missing: [`a readable revision ${revision}`],
 });
 
 /**
- * A pinned definition with the connections of the deployed team. The digest proves that a build of this format made and
- * checked exactly this definition.
+ * Combines a pinned definition with the connections of the deployed team. The digest proves that a build of this
+ * format created and checked exactly this definition.
  */
 export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
   const pinned = definition as unknown as Definable;

@@ -34,19 +34,19 @@ import {
   webhookSchema,
 } from "./sections/operator.ts";
 
-/** The keys of `team.yaml` beside the three lists, each with its defaults. */
+/** Returns the keys of `team.yaml` besides the three lists, each with its defaults. */
 const sectionKeys = (kinds: AgentKinds) => ({
   entry_agent: name()
     .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
     .optional(),
   default_context_windows: mapOf(count()).prefault({}).describe("Provider kind → context tokens."),
-  models: modelsSchema.prefault({}).describe("Model → what overrides the catalogue."),
+  models: modelsSchema.prefault({}).describe("Model → values that override the catalogue."),
   defaults: defaultsSchemaOf(kinds).optional().describe("Keys that every agent has unless it sets them."),
   filesystem: filesystemSchema.prefault({}).describe("Files."),
   browser: browserSchema.prefault({}).describe("Browser."),
   git: gitSchema.prefault({}).describe("Git."),
   http: httpSchema.prefault({}).describe("HTTP."),
-  egress: egressSchema.prefault({}).describe("What may be reached from here."),
+  egress: egressSchema.prefault({}).describe("What agents may reach over the network."),
   permissions: permissionsSchema.prefault({}).describe("What tools may do."),
   sandbox: sandboxSchema.prefault({}).describe("Where files and commands live."),
   context: contextSchema.prefault({}).describe("Project context."),
@@ -59,20 +59,20 @@ const sectionKeys = (kinds: AgentKinds) => ({
   schedules: z.array(scheduleSchema).max(64).default([]).describe("Runs by the clock."),
   observability: observabilitySchema.prefault({}).describe("Logs, traces, metrics."),
   redaction: redactionSchema.prefault({}).describe("What is masked."),
-  debug: debugSchema.prefault({}).describe("For finding faults."),
+  debug: debugSchema.prefault({}).describe("Settings for debugging."),
   reflections: reflectionsSchema.optional().describe("Lessons of failed runs; omitted: off."),
   tasks: tasksSchema.prefault({}).describe("The task board."),
   notes: notesSchema.prefault({}).describe("Shared notes."),
 });
 
-/** What a team's extensions add to its file. */
+/** Kinds that a team's extensions add to its file. */
 export interface OwnKinds {
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
   readonly middleware: readonly Middleware[];
 }
 
-/** Creates the schemas of `team.yaml`: of an agent, of the keys beside the three lists, and of the whole file. */
+/** Creates the schemas of `team.yaml`: of an agent, of the keys besides the three lists, and of the whole file. */
 export const createTeamSchemas = ({ effects, guards, middleware }: OwnKinds) => {
   const kinds = { effect: effectSchemaOf(effects), middleware: middlewareSchemaOf(middleware), guards };
   const agent = agentSchemaOf(kinds);
@@ -88,7 +88,7 @@ export const createTeamSchemas = ({ effects, guards, middleware }: OwnKinds) => 
 
 export type TeamSchemas = ReturnType<typeof createTeamSchemas>;
 
-/** The schemas of a team without extensions. */
+/** Schemas of a team without extensions. */
 export const plainTeamSchemas: TeamSchemas = createTeamSchemas({
   effects: [],
   guards: [],

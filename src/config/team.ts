@@ -6,11 +6,11 @@ import type { DeepReadonly } from "../schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 
 /**
- * A compiled team, which the generated worker imports. Every default is filled in, durations are milliseconds, sizes
- * are bytes, `off` is null; `${NAME}` references stay texts and are resolved at use.
+ * A compiled team, which the generated worker imports. Every default is filled in, durations are milliseconds,
+ * sizes are bytes, `off` is null; `${NAME}` references stay texts and are resolved at use.
  */
 
-/** A skill. Without `description` its body is part of the system prompt; with one it is loaded on demand. */
+/** Skill. Without a `description` its body is part of the system prompt; with one it is loaded on demand. */
 export interface Skill {
   readonly name: string;
   readonly description: string | null;
@@ -23,13 +23,13 @@ type CompiledTeamShape = z.output<TeamSchemas["team"]>;
 type CompiledAgentShape = CompiledTeamShape["agents"][number];
 type OptionsShape = CompiledAgentShape["options"];
 
-/** An agent whose provider, skills and effects are all explicit. */
+/** Agent whose provider, skills and effects are all explicit. */
 export type TeamAgent = DeepReadonly<
   Omit<CompiledAgentShape, "provider" | "skills" | "effects" | "options"> & {
     provider: string;
-    /** The names of its skills. */
+    /** Names of its skills. */
     skills: string[];
-    /** The effects as written, or those generated from `options`. */
+    /** Effects as written, or those generated from `options`. */
     effects: EffectConfig[];
     options: Omit<OptionsShape, "response_schema"> & { response_schema?: Json };
   }
@@ -46,20 +46,20 @@ type TeamSections = Omit<
 export interface Team extends DeepReadonly<TeamSections> {
   /** Format of this object; a stored revision of an older format is upgraded when it is read. */
   readonly format: 1;
-  /** The name of the team folder. */
+  /** Name of the team folder. */
   readonly name: string;
-  /** The revision's name: `r_` and 20 hex digits over the definition. */
+  /** Name of the revision: `r_` and 20 hex digits over the definition. */
   readonly revision: string;
   readonly entry_agent: string;
   /** `defaults.options.context_window`, which agents do not have among their own options; null if absent. */
   readonly default_context_window: number | null;
-  /** The providers; the first is the default of agents that name none. */
+  /** Providers; the first is the default of agents that name none. */
   readonly providers: readonly Provider[];
   readonly agents: readonly TeamAgent[];
-  /** True if `budgets` has a cost limit; default limits ignore models without a price. */
+  /** Whether `budgets` has a cost limit; default limits ignore models without a price. */
   readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];
-  /** The hashes of `mcp.lock.json`, by server and tool. */
+  /** Hashes of `mcp.lock.json`, by server and tool. */
   readonly mcp_lock: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly skills: readonly Skill[];
   /** `context/*.md` in name order, joined by blank lines. */

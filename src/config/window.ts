@@ -1,8 +1,8 @@
 import { describeModel } from "../model/catalogue.ts";
 
-/** This file decides the context window of a provider and model. */
+/** Decides the context window of a provider and model. */
 
-/** The built-in windows of provider kinds. */
+/** Built-in windows of provider kinds. */
 const kindWindows: Readonly<Record<string, number>> = {
   anthropic: 200_000,
   openai: 128_000,
@@ -19,7 +19,7 @@ export interface WindowQuestion {
     readonly context_window?: number | "auto" | undefined;
   };
   readonly model: string;
-  /** `options.context_window` that the agent writes itself. */
+  /** The agent's own `options.context_window`. */
   readonly agentWindow?: number | undefined;
   /** `defaults.options.context_window`. */
   readonly defaultWindow: number | null;
@@ -28,7 +28,7 @@ export interface WindowQuestion {
 }
 
 export interface Window {
-  /** The window in tokens; 0 means unknown, so that nothing is compacted. */
+  /** Window in tokens; 0 means unknown, so that nothing is compacted. */
   readonly tokens: number;
   readonly origin:
     | "agent"
@@ -63,7 +63,7 @@ const findKindWindow = (question: WindowQuestion): Window | null => {
   return { tokens, origin: team === undefined ? "kind" : "team" };
 };
 
-/** The true window of a model as far as the team file or the catalogue knows it; null if neither does. */
+/** Returns the true window of a model as far as the team file or the catalogue knows it; null if neither does. */
 const trueWindowOf = ({ provider, model, models }: WindowQuestion): number | null => {
   const listed = Object.hasOwn(models, model) ? models[model]?.context_window : undefined;
   const written = model === provider.model ? provider.context_window : undefined;
@@ -71,7 +71,7 @@ const trueWindowOf = ({ provider, model, models }: WindowQuestion): number | nul
   return known.find((each): each is number => typeof each === "number" && each > 0) ?? null;
 };
 
-/** Takes the first level that applies: the agent's own, per model, model default, `defaults`, 128 000. */
+/** Returns the first window that is set: the agent's own, per model, model default, `defaults`, 128 000. */
 export const resolveWindow = (question: WindowQuestion): Window => {
   const { agentWindow, defaultWindow } = question;
   if (agentWindow !== undefined) {
@@ -84,7 +84,7 @@ export const resolveWindow = (question: WindowQuestion): Window => {
     : { tokens: defaultWindow, origin: "defaults" };
 };
 
-/** The window guard's judgement of a window: 0 always passes. */
+/** Judges a window by the window guard; 0 always passes. */
 export const judgeWindow = (
   tokens: number,
   guard: { readonly minimum: number; readonly warning: number },

@@ -3,13 +3,13 @@ import type { Json } from "../chat/message.ts";
 import { defineEffect } from "../agent/definition/effect.ts";
 import type { Effect, EffectDefinition } from "../agent/definition/effect.ts";
 
-/** A built-in effect that keeps its kind and parameters as types, so that the configuration types follow from it. */
+/** Built-in effect that keeps its kind and parameters as types, so that the configuration types follow from it. */
 export type BuiltIn<Kind extends string, Params extends z.ZodObject> = Effect & {
   readonly kind: Kind;
   readonly params: Params;
 };
 
-/** Makes a built-in effect; it takes part once it is in the list of `index.ts`. */
+/** Defines a built-in effect, which is active once it is in the list of `index.ts`. */
 export const defineBuiltIn = <
   const Kind extends string,
   Params extends z.ZodObject,

@@ -10,18 +10,23 @@ import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
 import { thresholdSchema } from "./threshold.ts";
 
-/** Compaction shortens the chat stage by stage, over its threshold or when it is forced. */
+/** Shortens the chat stage by stage, over its threshold or when forced. */
 
 const compactParams = z.strictObject({
   threshold: thresholdSchema(0.8),
-  target: z.number().min(0.1).max(1).optional().describe("Share to get down to; omitted: threshold − 0.2."),
+  target: z
+    .number()
+    .min(0.1)
+    .max(1)
+    .optional()
+    .describe("Share to which the chat is shortened; omitted: threshold − 0.2."),
   keep_turns: count().default(0).describe("Newest turns that stay whole."),
-  on_failure: z.enum(["ladder", "keep", "ask"]).default("ladder").describe("What a failed summary leads to."),
+  on_failure: z.enum(["ladder", "keep", "ask"]).default("ladder").describe("What a failed summary causes."),
   summary_provider: name().optional().describe("Provider that writes summaries; omitted: the agent's own."),
 });
 type CompactParams = z.output<typeof compactParams>;
 
-/** Overflows of one turn that are met from the first stage on; the next is met with the last stage. */
+/** Number of overflows in a turn that are handled from the first stage on; the next goes to the last stage. */
 const mostOverflows = 3;
 const leastTarget = 0.1;
 const targetBelow = 0.2;
@@ -31,7 +36,7 @@ const targetOf = ({ target, threshold }: CompactParams): number => {
   return Math.min(from, target ?? Math.max(leastTarget, from - targetBelow));
 };
 
-/** An overflow proves that the window ends below the size, whatever was configured or estimated. */
+/** Returns the window; an overflow proves that it ends below the size, whatever was configured or estimated. */
 const windowOf = ({ window, size, force }: EffectContext): number => {
   const known = window === 0 ? unknownWindow : window;
   return force?.why === "overflow" ? Math.max(1, Math.min(known, size - 1)) : known;
@@ -60,7 +65,7 @@ const goalOf = (context: EffectContext, given: CompactParams): CompactionGoal =>
 
 const stopAsTooLong = (window: number): NonNullable<EffectResult<Pace>["stop"]> => ({
   reason: "context_length_exceeded",
-  message: `the newest messages do not fit the context window of ${window} tokens, even cut and with all others left out; send less, or choose a model with a larger window`,
+  message: `the newest messages do not fit the context window of ${window} tokens, even cut and with all others omitted; send less, or choose a model with a larger window`,
 });
 
 const resultOf = (
@@ -79,7 +84,10 @@ const resultOf = (
   };
 };
 
-/** It also handles what an overflow or the API forces, with default parameters where an agent has none. */
+/**
+ * Compacts over the threshold, and when an overflow or the API forces it, with default parameters if an agent has
+ * none.
+ */
 export const compact = defineBuiltIn({
   kind: "compact",
   description: "Summarises the chat, rung by rung, when the window fills.",

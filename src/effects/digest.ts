@@ -4,12 +4,12 @@ import { parseJson } from "../chat/json.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { withReferences } from "./texts.ts";
 
-/** A digest is one line that stands for a result: what was called, and how much it returned (`style: digest`). */
+/** Creates digests: lines that replace a result and name the call and the size of its output (`style: digest`). */
 
 const subjectLength = 80;
 const lastLineLength = 120;
 
-/** Arguments that say what a call is about; the first one present is used. */
+/** Arguments that tell what a call is about; the first one present is used. */
 const subjects = [
   "path",
   "file",
@@ -28,7 +28,7 @@ const argumentsOf = (args: string): Readonly<Record<string, unknown>> => {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 };
 
-/** Says in one short line what a call is about; empty if its arguments do not say. */
+/** Returns in one short line what a call is about; empty if its arguments do not tell. */
 const subjectOf = (call: ToolCallPart | undefined): string => {
   const args = argumentsOf(call?.args ?? "");
   const { command, args: words } = args;
@@ -62,7 +62,7 @@ const sizeOf = (tool: string, text: string): string => {
   return countText(characters(text), "character");
 };
 
-/** The digest of a result; `call` is the call that it answers, if known. */
+/** Returns the digest of a result; `call` is the call that it answers, if known. */
 export const digestText = (
   message: Pick<Message, "id">,
   { name, content }: ToolResultPart,

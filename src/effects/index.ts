@@ -11,7 +11,7 @@ import { tokenBudget } from "./token-budget.ts";
 import { toolScope } from "./tool-scope.ts";
 import { trimToolResults } from "./trim-tool-results.ts";
 
-/** The built-in effects in the order of the documentation; those that shrink the view run in this order, and first. */
+/** Built-in effects in the order of the documentation; those that shrink the view run first, in this order. */
 export const effects = [
   observationMask,
   slidingWindow,

@@ -6,23 +6,23 @@ import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 
-/** The length of the repeated pattern: a single call, or a cycle of two or three. */
+/** Length of the repeated pattern: a single call, or a cycle of two or three. */
 type Period = 1 | 2 | 3;
 const periods: readonly Period[] = [1, 2, 3];
 
-/** How the calls of a run repeat, up to the newest reply that was counted. */
+/** Repetition of a run's calls, up to the newest reply that was counted. */
 type Repeats = {
   /** `pos` of the newest reply that was counted. */
   readonly last: number;
-  /** The newest calls, at most three: tool and digest of the arguments. */
+  /** Newest calls, at most three: tool and digest of the arguments. */
   readonly calls: readonly (readonly [tool: string, args: string])[];
   /** For each period, how many calls at the tail equal the call that many positions before them. */
   readonly equal: readonly [number, number, number];
-  /** The repeat count that the newest note reported. */
-  readonly told: number;
+  /** Repeat count that the newest note reported. */
+  readonly reported: number;
 };
 
-const noRepeats: Repeats = { last: -1, calls: [], equal: [0, 0, 0], told: 0 };
+const noRepeats: Repeats = { last: -1, calls: [], equal: [0, 0, 0], reported: 0 };
 
 type RepeatedCall = Repeats["calls"][number];
 
@@ -30,11 +30,14 @@ const isEqual = (a: RepeatedCall, b: RepeatedCall | undefined): boolean => a[0] 
 
 interface FoundLoop {
   readonly period: Period;
-  /** The number of equal calls, or of full repeats of the cycle. */
+  /** Number of equal calls, or of full repeats of the cycle. */
   readonly count: number;
 }
 
-/** The most frequent repeat that can reach the threshold within the window; a streak may grow beyond the window. */
+/**
+ * Returns the most frequent repeat that can reach the threshold within the window; a streak may grow beyond the
+ * window.
+ */
 const findLoop = ({ equal, calls }: Repeats, threshold: number, window: number): FoundLoop => {
   const found = periods
     .filter((period) => threshold * period <= window && calls.length >= period)
@@ -60,7 +63,7 @@ const continueRepeats = (
     if (message.run !== run || message.pos <= repeats.last) continue;
     for (const { name, args } of callsOf(message)) {
       next = followCall(next, [preview(name, 64), argsDigest(args)]);
-      if (!isLoop(next)) next = { ...next, told: 0 };
+      if (!isLoop(next)) next = { ...next, reported: 0 };
     }
     next = { ...next, last: message.pos };
   }
@@ -74,19 +77,19 @@ const loopNote = ({ period, count: times }: FoundLoop, { calls }: Repeats, isLat
       ? `You have called ${names[0] ?? ""} ${times} times in a row with the same arguments.`
       : `You have gone ${times} times through the same ${period} calls with the same arguments: ${names.join(", ")}.`;
   return isLate
-    ? `${what} Stop: do not make this call again. Report what you were trying to do, what came of it, and what blocks you.`
+    ? `${what} Stop: do not make this call again. Report what you were trying to do, the result, and what blocks you.`
     : `${what} Doing it once more will not change the outcome: try a different approach, or another tool.`;
 };
 
-/** Notes that the same calls are repeated; it never ends a run. */
+/** Notes that the same calls are repeated; never ends a run. */
 export const loopDetect = defineBuiltIn({
   kind: "loop_detect",
-  description: "Notes that the same call is made again and again.",
+  description: "Notes that the same call is repeated.",
   phase: "before_complete",
   order: "inject",
   params: z.strictObject({
     threshold: count(2).default(3).describe("Equal calls from which a note is given."),
-    window_size: count(2).default(10).describe("Newest calls that are looked at."),
+    window_size: count(2).default(10).describe("Number of the newest calls that are compared."),
   }),
   state: { initial: noRepeats, reset: "run" },
   run: ({ iteration, view, run }, { threshold, window_size: window }, repeats) => {
@@ -94,9 +97,9 @@ export const loopDetect = defineBuiltIn({
     const count = (each: Repeats): number => findLoop(each, threshold, window).count;
     const state = continueRepeats(repeats, view, run, (each) => count(each) >= threshold);
     const loop = findLoop(state, threshold, window);
-    if (loop.count < threshold || loop.count <= state.told)
+    if (loop.count < threshold || loop.count <= state.reported)
       return state.last === repeats.last ? {} : { state };
     const text = loopNote(loop, state, loop.count >= 2 * threshold);
-    return { edits: [{ inject: { text } }], state: { ...state, told: loop.count } };
+    return { edits: [{ inject: { text } }], state: { ...state, reported: loop.count } };
   },
 });

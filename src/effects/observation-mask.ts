@@ -15,7 +15,7 @@ import { isOver, thresholdSchema } from "./threshold.ts";
 const maskParams = z.strictObject({
   threshold: thresholdSchema(0.6),
   recent_window: count().default(10).describe("Newest messages that stay whole."),
-  style: z.enum(["preview", "digest"]).default("preview").describe("What stands for a masked result."),
+  style: z.enum(["preview", "digest"]).default("preview").describe("Form in which a masked result is shown."),
   recent_turns: count().optional().describe("Newest turns that stay whole, instead of recent_window."),
 });
 
@@ -24,7 +24,7 @@ type MaskParams = z.output<typeof maskParams>;
 const callsById = (view: readonly Message[]): ReadonlyMap<string, ToolCallPart> =>
   new Map(view.flatMap((message) => callsOf(message).map((call) => [call.id, call])));
 
-/** The index from which results stay whole: recent ones, and those that no model call has seen yet. */
+/** Returns the index from which results stay whole: recent ones, and those that no model call has seen yet. */
 const recentFrom = (
   { view, unread }: EffectContext,
   { recent_turns: turns, recent_window: size }: MaskParams,
@@ -34,7 +34,7 @@ const recentFrom = (
     turns === undefined ? findNewestFrom(view, size) : findNewestFrom(view, turns, "assistant"),
   );
 
-/** Shows older results as one line each; what the model said and called stays. */
+/** Shows older results as one line each; the model's texts and calls stay. */
 export const observationMask = defineBuiltIn({
   kind: "observation_mask",
   description: "Shows older tool results as one line.",

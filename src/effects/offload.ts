@@ -25,7 +25,7 @@ const offloadResult = (
   return showInstead(context, message, shownResultText(message), placeholder(whole));
 };
 
-/** Moves long results out of the view; the model reads them again with `recall`, in later runs too. */
+/** Moves long results out of the view; the model reads them again with `recall`, in later runs, too. */
 export const offload = defineBuiltIn({
   kind: "offload",
   description: "Moves long results out of the view; recall reads them.",

@@ -9,7 +9,10 @@ const rankOf = ({ kind, order }: Effect): number => {
   return at < 0 ? effects.length : at;
 };
 
-/** Sorts entries as their effects run: built-in shrinkers in the list's order, custom ones, the rest as written. */
+/**
+ * Sorts entries in the order in which their effects run: built-in shrinkers in the list's order, custom ones, the
+ * rest as written.
+ */
 export const sortByRank = <Entry>(
   entries: readonly Entry[],
   effectOf: (entry: Entry) => Effect | undefined,

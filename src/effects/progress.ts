@@ -12,7 +12,7 @@ export const progress = defineBuiltIn({
   phase: "before_complete",
   order: "inject",
   params: z.strictObject({ interval: count(1).default(5).describe("Turns between two notes.") }),
-  // Iteration 0 counts as asked, since nothing was done yet.
+  // Iteration 0 counts as asked, since nothing has been done yet.
   state: { initial: { asked: 0 }, reset: "run" },
   run: ({ iteration, tools }, { interval }, { asked }) => {
     if (iteration % interval > 0 || iteration === asked) return {};

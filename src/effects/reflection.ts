@@ -5,16 +5,16 @@ import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { toolResultOf } from "./texts.ts";
 
-/** How many replies in a row have failed, up to the newest message that was counted. */
+/** Failed replies in a row, up to the newest message that was counted. */
 type FailureStreak = {
   /** `pos` of the newest message that was counted. */
   readonly last: number;
   readonly failures: number;
-  /** The streak length that the newest note reported. */
-  readonly told: number;
+  /** Streak length that the newest note reported. */
+  readonly reported: number;
 };
 
-const noFailures: FailureStreak = { last: -1, failures: 0, told: 0 };
+const noFailures: FailureStreak = { last: -1, failures: 0, reported: 0 };
 
 const reflectionNote = (failures: number): string =>
   [
@@ -24,7 +24,7 @@ const reflectionNote = (failures: number): string =>
     "3. Describe a strategy that differs from what you tried, and follow it.",
   ].join("\n");
 
-const breakStreak = (streak: FailureStreak): FailureStreak => ({ ...streak, failures: 0, told: 0 });
+const breakStreak = (streak: FailureStreak): FailureStreak => ({ ...streak, failures: 0, reported: 0 });
 
 /** Counts a reply as failed if one result is an error and none is ok; others neither count nor break a streak. */
 const countReply = (streak: FailureStreak, results: readonly Message[]): FailureStreak => {
@@ -61,8 +61,11 @@ export const reflection = defineBuiltIn({
   run: ({ iteration, view, run }, { failure_threshold: least }, streak) => {
     if (iteration === 0) return {};
     const state = continueStreak(streak, view, run);
-    const { failures, told } = state;
-    if (failures < least || failures <= told) return state.last === streak.last ? {} : { state };
-    return { edits: [{ inject: { text: reflectionNote(failures) } }], state: { ...state, told: failures } };
+    const { failures, reported } = state;
+    if (failures < least || failures <= reported) return state.last === streak.last ? {} : { state };
+    return {
+      edits: [{ inject: { text: reflectionNote(failures) } }],
+      state: { ...state, reported: failures },
+    };
   },
 });

@@ -7,15 +7,18 @@ import { longestForm } from "./compaction/shadow.ts";
 import type { ShownText } from "./compaction/shadow.ts";
 import { okResultOf } from "./texts.ts";
 
-/** This file finds tool results in a view, for the effects that show something shorter. */
+/** Finds tool results in a view, for the effects that show something shorter. */
 
 export interface OkResult {
   readonly message: Message;
-  /** The result as it is stored. */
+  /** Result as it is stored. */
   readonly result: ToolResultPart;
 }
 
-/** The results before an index that may be shortened and that `may` accepts, oldest first; pinned ones are left out. */
+/**
+ * Returns the results before an index that may be shortened and that `may` accepts, oldest first, without pinned
+ * ones.
+ */
 export const findOkResults = (
   view: readonly Message[],
   end: number,
@@ -26,7 +29,10 @@ export const findOkResults = (
     return result !== null && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 
-/** The index of the `count`-th newest message of a role, from which everything is recent; 0 if there are fewer. */
+/**
+ * Returns the index of the `count`-th newest message of a role, from which everything is recent; 0 if there are
+ * fewer.
+ */
 export const findNewestFrom = (
   view: readonly Message[],
   count: number,
@@ -40,13 +46,13 @@ export const findNewestFrom = (
   return at;
 };
 
-/** The text of a result as the model is shown it now. */
+/** Returns the text of a result as the model sees it now. */
 export const shownResultText = (message: Message): string => {
   const [part] = shownParts(message);
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
-/** Shows a text instead of a result's present one, if it is shorter and takes no more tokens. */
+/** Replaces a result's current text by another one, if that is shorter and takes no more tokens. */
 export const showInstead = (
   { tokens }: Pick<EffectContext, "tokens">,
   { id: message }: Message,

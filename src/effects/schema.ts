@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Effect } from "../agent/definition/effect.ts";
 import { effects } from "./index.ts";
 
-/** The schema of an agent's `effects`, derived from their definitions. */
+/** Derives the schema of an agent's `effects` from their definitions. */
 
 type ListedEffect = (typeof effects)[number];
 
@@ -13,23 +13,23 @@ type ConfigOf<Definition> = Definition extends {
   ? { kind: Kind; params: z.output<Params> }
   : never;
 
-/** A built-in effect of an agent, with the parameters of its kind filled in. */
+/** Built-in effect of an agent, with the parameters of its kind filled in. */
 export type BuiltInConfig = ConfigOf<ListedEffect>;
 export type EffectKind = BuiltInConfig["kind"];
 
-/** An effect of the team's extensions; its own schema has accepted its parameters. */
+/** Effect of the team's extensions; its own schema has accepted its parameters. */
 interface CustomConfig {
   kind: string;
   params: Record<string, unknown>;
 }
 
-/** One entry of an agent's `effects`. */
+/** Entry of an agent's `effects`. */
 export type EffectConfig = BuiltInConfig | CustomConfig;
 
-/** The kinds in the order of the documentation. */
+/** Kinds in the order of the documentation. */
 export const effectKinds: readonly EffectKind[] = effects.map(({ kind }) => kind);
 
-/** Whether an entry is of a built-in kind; its parameters are then known. */
+/** Returns whether an entry is of a built-in kind, so that its parameters are known. */
 export const isOfKind =
   <Kind extends EffectKind>(kind: Kind) =>
   (config: { readonly kind: string }): config is Extract<BuiltInConfig, { readonly kind: Kind }> =>
@@ -43,7 +43,7 @@ const entrySchemaOf = ({ kind, description, params }: Pick<Effect, "kind" | "des
     })
     .describe(description ?? "");
 
-/** The schema of one entry that accepts these custom effects beside the built-in ones. */
+/** Returns the schema of one entry for the built-in effects and these custom ones. */
 export const effectSchemaOf = (custom: readonly Effect[]): z.ZodType<EffectConfig> => {
   const [first, ...more] = [...effects, ...custom].map(entrySchemaOf);
   if (first === undefined) throw new Error("there are no effects");

@@ -19,17 +19,17 @@ import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
 import { truncateEnd, okResultOf } from "./texts.ts";
 import { thresholdSchema } from "./threshold.ts";
 
-/** Recent messages stay whole, earlier results are cut, and one running summary stands for the rest. */
+/** Keeps recent messages whole, cuts earlier results, and replaces the rest by one running summary. */
 
 const windowParams = z.strictObject({
   threshold: thresholdSchema(0.7),
   recent_zone: count().default(10).describe("Newest messages that stay whole."),
   medium_zone: count().default(10).describe("Messages before them whose results are cut."),
-  trim_length: count().default(200).describe("Characters that stay of a result in the middle zone."),
+  trim_length: count().default(200).describe("Characters that are kept of a result in the middle zone."),
 });
 type WindowParams = z.output<typeof windowParams>;
 
-/** Where the middle and the recent zone begin; both edges are moved to older messages so that no block is split. */
+/** Start of the middle and of the recent zone; both edges are moved to older messages so that no block is split. */
 interface Zones {
   readonly medium: number;
   readonly recent: number;
@@ -60,7 +60,7 @@ const truncateResults = (shadow: Shadow, zone: readonly Message[], max: number):
   return shortenMessages(shadow, zone, shorter, true);
 };
 
-/** What is to be done once it is known whether there is a summary. */
+/** Plan for the view once it is known whether there is a summary. */
 interface SlidePlan {
   readonly given: WindowParams;
   readonly start: Shadow;
@@ -106,7 +106,7 @@ const slideWindow = (
   );
 };
 
-/** There is exactly one summary, and it is durable: it is the message that stands for the old zone. */
+/** Keeps exactly one summary, which is durable: it is the message that replaces the old zone. */
 export const slidingWindow = defineBuiltIn({
   kind: "sliding_window",
   description: "Keeps a recent zone, shortens a middle one, summarises the rest.",

@@ -3,13 +3,13 @@ import type { CallRecord } from "../agent/state/records.ts";
 import { count, fraction } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 
-/** What the calls of a run have achieved, up to the newest record that was counted. */
+/** Progress of a run's calls, up to the newest record that was counted. */
 type Stall = {
   /** Number of the newest record that was counted. */
   readonly last: number;
   /** Fingerprints of the newest calls, at most as many as the window holds. */
   readonly prints: readonly string[];
-  /** Calls since the model was nudged; null if it has not been. */
+  /** Number of calls since the model was nudged; null if it has not been. */
   readonly since: number | null;
 };
 
@@ -27,8 +27,8 @@ const isStalled = ({ prints }: Stall, { window, similarity_threshold: share }: S
   prints.length === window && 1 - (new Set(prints).size - 1) / window >= share;
 
 /**
- * A successful change of the workspace or a store counts as progress, and so does a window of calls that differ. A poll
- * that waits for something slow counts as neither: the guard against loops looks after those.
+ * Counts a record: a successful change of the workspace or a store is progress, and so is a window of calls that
+ * differ. A poll that waits for something slow is neither: the guard against loops handles it.
  */
 const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): Stall => {
   const last = record.n;
@@ -39,7 +39,7 @@ const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): 
   return isStalled(next, measure) ? next : { ...next, since: null };
 };
 
-/** Counts the run's new records; if some are missing, it starts again after them. */
+/** Counts the run's new records; if some are missing, starts again after them. */
 const continueStall = (
   stall: Stall,
   calls: readonly CallRecord[],
@@ -53,7 +53,7 @@ const continueStall = (
 };
 
 const nudgeText = (window: number): string =>
-  `Your last ${window} calls went round in circles: the same calls came to the same outcomes, and nothing was changed. Say what you still need to know or do, and take a step that you have not taken yet.`;
+  `Your last ${window} calls went round in circles: the same calls had the same outcomes, and nothing was changed. Say what you still need to know or do, and take a step that you have not taken yet.`;
 
 const stopReason = (window: number): string =>
   `the calls went round in circles, and went on so for ${window} calls after the model was told`;
@@ -65,7 +65,7 @@ export const stallDetect = defineBuiltIn({
   phase: "before_complete",
   order: "inject",
   params: z.strictObject({
-    window: count(3, 200).default(6).describe("Newest calls that are looked at."),
+    window: count(3, 200).default(6).describe("Number of the newest calls that are compared."),
     similarity_threshold: fraction().default(0.8).describe("Share of equal calls that counts as a stall."),
   }),
   state: { initial: noStall, reset: "run" },

@@ -3,11 +3,11 @@ import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
 import { characters } from "../schema.ts";
 
-/** This file makes the short texts that replace longer ones. Lengths are characters (code points). */
+/** Creates the short texts that replace longer ones. Lengths are characters (code points). */
 
 const previewLength = 80;
 
-/** The last `count` code points of a text; no character is split. */
+/** Returns the last `count` code points of a text; no character is split. */
 const lastCharacters = (text: string, count: number): string =>
   text.length <= count
     ? text
@@ -15,14 +15,17 @@ const lastCharacters = (text: string, count: number): string =>
         .slice(-count)
         .join("");
 
-/** The mark at the end of a text that was cut. */
+/** Mark at the end of a text that was cut. */
 export const trimMark = "… [trimmed]";
 
-/** Cuts a text that is longer than `max` to its marked beginning; a shorter one stays as it is. */
+/** Cuts a text that is longer than `max` to its marked beginning; a shorter one stays unchanged. */
 export const truncateEnd = (text: string, max: number, mark = trimMark): string =>
   isLonger(text, max) ? `${firstCharacters(text, max)}${mark}` : text;
 
-/** Cuts a text that is longer than `max` to beginning and end, and counts what is left out; a shorter one stays. */
+/**
+ * Cuts a text that is longer than `max` to its beginning and end, with the number of omitted characters; a shorter
+ * one stays.
+ */
 export const truncateMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
@@ -31,11 +34,11 @@ export const truncateMiddle = (text: string, max: number): string => {
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 
-/** The reference that stands for an image or document that is not shown. */
+/** Returns the reference that replaces an image or document that is not shown. */
 export const mediaReference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
   part.type === "text" ? "" : `[${part.type} ${id}]`;
 
-/** A text followed by references to the images and documents that came with it. */
+/** Returns a text followed by references to its images and documents. */
 export const withReferences = (
   message: Pick<Message, "id">,
   content: readonly ContentPart[],
@@ -45,17 +48,20 @@ export const withReferences = (
   return [...(text === "" ? [] : [text]), ...references].join("\n");
 };
 
-/** The line that stands for a result: the tool, and how the result begins. */
+/** Returns the line that replaces a result: the tool, and the beginning of the result. */
 export const maskText = (message: Pick<Message, "id">, { name, content }: ToolResultPart): string =>
   withReferences(message, content, `[tool result for ${name}: ${preview(textOf(content), previewLength)}]`);
 
-/** The result in a tool message; null for every other message. */
+/** Returns the result in a tool message; null for every other message. */
 export const toolResultOf = ({ role, parts }: Pick<Message, "role" | "parts">): ToolResultPart | null => {
   const part = role === "tool" ? parts[0] : undefined;
   return part?.type === "tool_result" ? part : null;
 };
 
-/** The result in a tool message if it is `ok` or of a command that ended by itself; errors are never shortened. */
+/**
+ * Returns the result in a tool message if it is `ok` or of a command that ended by itself; errors are never
+ * shortened.
+ */
 export const okResultOf = (message: Pick<Message, "role" | "parts">): ToolResultPart | null => {
   const result = toolResultOf(message);
   return result?.status === "ok" || result?.exit_code !== undefined ? result : null;

@@ -3,7 +3,7 @@ import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { warnThresholdSchema } from "./threshold.ts";
 
-/** Limits a run's tokens: it is compiled into a limit of the run, and its `run` does nothing. */
+/** Limits a run's tokens: the effect becomes one of the run's own limits and does nothing in the loop. */
 export const tokenBudget = defineBuiltIn({
   kind: "token_budget",
   description: "Ends a run that has used this many tokens.",

@@ -11,7 +11,7 @@ import { truncateEnd, trimMark } from "./texts.ts";
 
 const trimKind = "trim_tool_results";
 
-/** Whether a message may show more than `max` characters of a result, judged by stored figures for speed. */
+/** Returns whether a message may show more than `max` characters of a result, judged by stored figures for speed. */
 const mayBeLong = (message: Message, max: number): boolean =>
   message.role === "tool" && shownTokens(message) * 4 > max && !isTrimmed(message, max);
 
@@ -35,7 +35,7 @@ export const trimToolResults = defineBuiltIn({
   phase: "after_complete",
   order: "inject",
   params: z.strictObject({
-    max_result_length: count().default(500).describe("Characters that stay of an older result."),
+    max_result_length: count().default(500).describe("Characters that are kept of an older result."),
     preserve_recent: count().default(4).describe("Newest tool messages that stay whole."),
   }),
   run: (context, { max_result_length: max, preserve_recent: recent }) => {

@@ -39,10 +39,10 @@ import type { OwnMiddleware } from "./middleware.ts";
 import { outputProblems } from "./models/output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
-/** This file builds running agents from a compiled team, each once per isolate and kind of session. */
+/** Builds running agents from a compiled team, each once per isolate and kind of session. */
 
 export interface AgentParts extends Deployment, OwnMiddleware {
-  /** Holds the deployed team if it is another one. */
+  /** Deployed team; null if this is the deployed one. */
   readonly ceiling: Team | null;
   /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;
@@ -125,7 +125,7 @@ const commandsOf = (
   repository: git.work_dir.startsWith("/") ? "." : git.work_dir,
 });
 
-/** Limits a command that checks the workspace; the sandbox's own limit holds, too. */
+/** Milliseconds of a command that checks the workspace; the sandbox's own limit applies, too. */
 const verificationMs = 600_000;
 
 const verificationOf = ({ sandbox }: Team, { options }: AgentConfig): Agent["verification"] => {
@@ -156,7 +156,10 @@ const serversOf = (team: Team, agent: AgentConfig): Agent["servers"] =>
         .filter(({ name }) => agent.toolboxes.some((entry) => entry.name === name))
         .map(({ name, required }) => ({ name, required }));
 
-/** A session's own model applies to `main`, and to its children only if it was set for the whole tree. */
+/**
+ * Returns the model of a session for an agent: it applies to `main`, and to other agents only if set for the whole
+ * tree.
+ */
 const overrideOf = (
   { callerConstraints }: PlacedAgent,
   { model, modelScope }: SessionVariant,
@@ -247,16 +250,16 @@ const agentOf = (
 ): Agent => {
   const { agents } = parts.team;
   const agent = agents.find((each) => each.name === name);
-  const gone = [name, ...(callerConstraints?.chain ?? [])].find(
+  const missing = [name, ...(callerConstraints?.chain ?? [])].find(
     (each) => !agents.some((one) => one.name === each),
   );
-  if (agent === undefined || gone !== undefined) return missingAgent(name, `agent ${gone ?? name}`);
+  if (agent === undefined || missing !== undefined) return missingAgent(name, `agent ${missing ?? name}`);
   const lacks = findLacks(parts, agent);
   if (lacks.length > 0) return createWaitingAgent(parts.team, agent, lacks.join(", "));
   return buildAgent(parts, { agent, callerConstraints }, variant);
 };
 
-/** What an agent was built for, besides its name: a session's own things, which are replaced when they change. */
+/** What an agent was built for, besides its name: objects of a session, which are replaced when they change. */
 interface BuiltAgent {
   readonly external: SessionVariant["external"];
   readonly servers: SessionVariant["serverTools"];
@@ -269,7 +272,7 @@ const isBuiltFor = (
   { external, serverTools }: SessionVariant,
 ): built is BuiltAgent => built !== undefined && built.external === external && built.servers === serverTools;
 
-/** Limits the built agents that one isolate keeps, because sessions that name their own models must not fill it. */
+/** Number of built agents that one isolate keeps, because sessions that name their own models must not fill it. */
 const maxBuiltAgents = 256;
 
 /** Finds or builds agents: plain sessions share one, and a session with its own tools or ceiling has its own. */
@@ -306,7 +309,7 @@ export const createAgents = (
     const { external, serverTools, model, modelScope } = session;
     const key = model === null ? name : `${name} ${model} ${modelScope}`;
     if (callerConstraints === null) return found(key, name, null, session);
-    // A thread keeps its caller's constraints as long as it lives, so most look-ups need no text of them.
+    // A thread keeps the same object of its caller's constraints, so most look-ups need no text of them.
     const known = called.get(callerConstraints);
     if (isBuiltFor(known, session) && known.key === key) return known.agent;
     const agent = found(`${key} ${JSON.stringify(callerConstraints)}`, name, callerConstraints, session);

@@ -6,7 +6,7 @@ export const briefingOf = ({ context, context_text: curated, reflections }: Team
   context: context.external
     ? {
         fileBytes: context.max_external_file_size,
-        // A blank line separates the two.
+        // A blank line separates the two contexts.
         characters: Math.max(0, context.max_chars - (curated === "" ? 0 : [...curated].length + 2)),
       }
     : null,

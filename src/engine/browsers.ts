@@ -4,7 +4,7 @@ import { closeBrowser } from "../toolboxes/browser/browsers.ts";
 import { isFetcher } from "./sandboxes.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
-/** This file finds the platform's browsers that a deployment binds. */
+/** Finds the browsers of the platform that a deployment binds. */
 
 const missingBrowser =
   'this deployment has no BROWSER binding; add browser = { binding = "BROWSER" } to its environment in wrangler.toml';
@@ -13,10 +13,10 @@ const missingBrowser =
 export const unavailableWithoutBrowser = (env: Bindings): readonly (readonly [string, string])[] =>
   isFetcher(env["BROWSER"]) ? [] : [["browser", missingBrowser]];
 
-/** The platform's browsers answer at paths alone, whatever host stands before them. */
+/** Base URL of the browsers, whose binding ignores the host. */
 const host = "https://browser";
 
-/** Gives access to the browsers of a deployment. */
+/** Returns the access to the browsers of a deployment. */
 export const browserReachOf = (team: Pick<Team, "browser">, env: Bindings): BrowserReach => {
   const binding = env["BROWSER"];
   return {

@@ -39,36 +39,36 @@ import { createServers, unseenServerTool } from "./tools/servers.ts";
 import { bindingTextOf, resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
-/** This file is the only composition root: it builds an engine from a compiled team and the Worker's bindings. */
+/** The only composition root: builds an engine from a compiled team and the Worker's bindings. */
 
 export interface EngineOptions {
   readonly team: Team;
-  /** Limits a team that is not the deployed one: its agents may do nothing that the deployed team forbids. */
+  /** Deployed team, which limits the agents of any other team to what it permits. */
   readonly ceiling?: Team;
   readonly env: Bindings;
   readonly toolboxes: readonly Toolbox[];
-  /** Lists the provider kinds of the team's extensions. */
+  /** Provider kinds of the team's extensions. */
   readonly profiles?: readonly Profile[];
-  /** Lists the wire formats of the team's extensions. */
+  /** Wire formats of the team's extensions. */
   readonly protocols?: readonly Protocol[];
-  /** Lists the guards of the team's extensions. */
+  /** Guards of the team's extensions. */
   readonly guards?: readonly Guard[];
-  /** Lists the effects of the team's extensions. */
+  /** Effects of the team's extensions. */
   readonly effects?: readonly Effect[];
-  /** Lists the middleware of the team's extensions. */
+  /** Middleware of the team's extensions. */
   readonly middleware?: readonly Middleware[];
-  /** Lists the named checks of the team's extensions. */
+  /** Named checks of the team's extensions. */
   readonly checks?: readonly OutputCheck[];
-  /** Speaks to the team's MCP servers; absent or null if it has none. */
+  /** Client of the team's MCP servers; absent or null if it has none. */
   readonly mcp?: McpClient | null;
   readonly now?: () => number;
-  /** Defaults to the hosts of the team file. */
+  /** Hosts of this deployment; defaults to those of the team file. */
   readonly ownHosts?: Pick<OwnHosts, "has">;
   /** Defaults to the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Makes completers for `team`, whose model ids are resolved. */
+/** Returns the function that creates completers for `team`, whose model ids are resolved. */
 const completerMakerOf = (
   { env, profiles = [], protocols = [] }: EngineOptions,
   team: Team,
@@ -95,20 +95,20 @@ const completerMakerOf = (
   };
 };
 
-/** Images are counted by the family of the team's first provider. */
+/** Returns the token family of the team's first provider, by which images are counted. */
 const familyOf = ({ providers }: Team): TokenFamily => {
   const kind = providers[0]?.kind ?? "";
   return kind === "anthropic" || kind === "gemini" ? kind : "openai-chat";
 };
 
-/** Adds to a team's required secrets those that its agents' tools declare. */
+/** Adds the secrets that its agents' tools declare to a team's required secrets. */
 const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
   const used = new Set(team.agents.flatMap((agent) => agent.toolboxes.map(({ name }) => name)));
   const secrets = [...new Set([...team.secrets, ...declaredSecrets(toolboxes, used)])].toSorted();
   return { ...team, secrets };
 };
 
-/** Lists the toolboxes of agents that need what is not bound. */
+/** Lists the toolboxes of agents that need a missing binding. */
 const findUnserved = ({ agents }: Team, unavailable: ReadonlyMap<string, string>): Engine["unserved"] =>
   agents.flatMap(({ name, toolboxes }) =>
     toolboxes.flatMap(({ name: toolbox }) => {
@@ -117,7 +117,7 @@ const findUnserved = ({ agents }: Team, unavailable: ReadonlyMap<string, string>
     }),
   );
 
-/** Returns the definitions that bind agents, the team's own among them. */
+/** Returns the definitions that agents are bound to, including the team's own. */
 const definitionsOf = ({ guards = [], effects = [], middleware = [], checks = [] }: EngineOptions) => ({
   guards: [...builtInGuards, ...guards],
   effects,
@@ -165,7 +165,7 @@ const listingsOf = (
   };
 };
 
-/** Builds the engine of a team. Nothing here uses the network. */
+/** Builds the engine of a team, without any network access. */
 export const createEngine = (options: EngineOptions): Engine => {
   const { env, profiles = [] } = options;
   const now = options.now ?? (() => Date.now());
@@ -220,7 +220,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   };
 };
 
-/** Returns a tool's class; if that depends on the arguments, it is the worst case. */
+/** Returns a tool's safety class; if it depends on the arguments, the worst case. */
 const safetyOf = (tool: Toolbox["tools"][number]): string => {
   try {
     return tool.safety({});

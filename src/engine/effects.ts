@@ -6,12 +6,12 @@ import { effects as builtIns } from "../effects/index.ts";
 import { sortByRank } from "../effects/order.ts";
 import { isOfKind } from "../effects/schema.ts";
 
-/** This file binds an agent's effects as its configuration says. */
+/** Binds an agent's effects as its configuration says. */
 
 export interface EffectParts {
-  /** Lists the effects of the team's extensions. */
+  /** Effects of the team's extensions. */
   readonly custom: readonly Effect[];
-  /** Returns the target of model calls that a named provider is to make. */
+  /** Returns the target of model calls at a named provider. */
   readonly target: (provider: string) => ModelTarget | null;
 }
 
@@ -20,7 +20,7 @@ type AgentEffect = AgentConfig["effects"][number];
 const findEffect = (custom: readonly Effect[], kind: string): Effect | undefined =>
   builtIns.find((each) => each.kind === kind) ?? custom.find((each) => each.kind === kind);
 
-/** Lists the kinds of effects that an agent needs and that are neither built in nor the team's. */
+/** Lists the kinds of an agent's effects that are neither built in nor the team's. */
 export const findUnknownEffects = (custom: readonly Effect[], { effects }: AgentConfig): readonly string[] =>
   effects.map(({ kind }) => kind).filter((kind) => findEffect(custom, kind) === undefined);
 
@@ -64,7 +64,7 @@ export const bindEffects = (parts: EffectParts, { effects }: AgentConfig): Agent
   };
 };
 
-/** Limits the calls of one reply, since an effect looks at the records of each turn. */
+/** Number of calls in one reply, since an effect looks at the records of each turn. */
 const maxCallsOfReply = 64;
 
 /** Returns how many records of finished calls the effects need to see. */

@@ -16,7 +16,7 @@ import type { NotesOwner } from "./access/tenant/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
-/** Describes an effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
+/** Effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
 interface ToolListing {
   readonly name: string;
   readonly toolbox: string;
@@ -24,35 +24,35 @@ interface ToolListing {
   readonly safety: string;
 }
 
-/** Names a toolbox of an agent that this deployment cannot serve, and says why; its tools answer `unavailable`. */
+/** Toolbox of an agent that this deployment cannot serve, with the reason; its tools answer `unavailable`. */
 interface UnservedToolbox {
   readonly agent: string;
   readonly toolbox: string;
   readonly reason: string;
 }
 
-/** Makes a compiled team runnable for sessions. It is built once per isolate and revision. */
+/** A compiled team that sessions can run, built once per isolate and revision. */
 export interface Engine {
-  /** Holds the team with its model ids resolved. */
+  /** Team with its model ids resolved. */
   readonly team: Team;
-  /** Names the revision of the definition that this engine runs. */
+  /** Revision of the definition that this engine runs. */
   readonly revision: string;
-  /** Holds the definition as it is stored for sessions that pin it. */
+  /** Definition as it is stored for sessions that pin it. */
   readonly definition: string;
   readonly rules: SessionRules;
   /** Removes the deployment's secrets from texts. */
   readonly redactor: Redactor;
   readonly unserved: readonly UnservedToolbox[];
   readonly logLine: LogLine;
-  /** Is true on a developer's machine, whose log may quote what somebody wrote. */
+  /** Whether this is a developer's machine, whose log may quote what somebody wrote. */
   readonly isDevelopment: boolean;
   /** Returns an agent of a session; `callerConstraints` is given if other agents called it. */
   readonly agent: (name: string, session: Session, callerConstraints?: CallerConstraints | null) => Agent;
-  /** Reaches the team's MCP servers. */
+  /** Access to the team's MCP servers. */
   readonly servers: Servers;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
+  /** Returns the embedder of an agent's memory, or null if the agent has none. */
   readonly embedder: (agent: string) => Embedder | null;
   /** Returns whose notes an agent writes; null means the session's own. */
   readonly notesOwner: (agent: string) => NotesOwner | null;
@@ -62,20 +62,23 @@ export interface Engine {
     session: Pick<Session, keyof TenantAddress | "id">,
     prepare?: (sandbox: Sandbox) => Promise<void>,
   ) => Sandbox;
-  /** Returns the files of a session's sandbox as a person reaches them. */
+  /** Returns the files of a session's sandbox for access by a person. */
   readonly workspace: (session: Pick<Session, keyof TenantAddress | "id">) => WorkspaceFiles;
   /** Closes a browser of the platform that a session opened. */
   readonly closeBrowser: (id: string) => Promise<void>;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   /** Lists the effective tools of an agent in `main`. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
-  /** Judges a call in `main` of a new session by rules and grants, and runs nothing; null if there is no such agent. */
+  /**
+   * Judges a call in `main` of a new session by rules and grants, without running it; null if there is no such
+   * agent.
+   */
   readonly judgeCall: (
     agent: string,
     call: { readonly tool: string; readonly input: Json },
     grants: readonly Grant[],
   ) => CallPlan | null;
-  /** Lists whom an agent may call, and with which tools. */
+  /** Lists the agents that an agent may call, and their tools. */
   readonly callsOf: (agent: string) => readonly CallEdge[];
   /** Returns the context window of a provider's model in tokens, as it applies to this agent's turns. */
   readonly windowOf: (provider: string, model: string, agent?: string) => number;

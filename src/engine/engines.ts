@@ -11,21 +11,24 @@ import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
 import { createOwnHosts } from "./secrets/own-hosts.ts";
 
-/** Holds the engine of the deployed team, and those of the revisions that existing sessions pin. */
+/** Engine of the deployed team, and those of the revisions that existing sessions pin. */
 export interface Engines {
   readonly deployed: () => Engine;
-  /** Returns the engine of a revision whose definition was loaded already, or null if it was not. */
+  /** Returns the engine of a revision whose definition is already loaded, or null. */
   readonly findLoaded: (revision: string) => Engine | null;
-  /** Loads a revision's engine; `definition` is what the session's creation stored. */
+  /** Loads the engine of a revision; `definition` is what the session's creation stored. */
   readonly loadPinned: (revision: string, definition: string) => Engine;
-  /** Returns whether this isolate knows for sure that a tenant pins the deployed definition. */
+  /** Returns whether this isolate is certain that a tenant pins the deployed definition. */
   readonly isKept: (tenant: TenantAddress, now: number) => boolean;
   readonly markKept: (tenant: TenantAddress, now: number) => void;
-  /** Learns a host at which the operator called this deployment, so that its agents do not call it. */
+  /** Records a host at which the operator called this deployment, so that its agents do not call it. */
   readonly learnHost: (host: string) => void;
 }
 
-/** Serves sessions of a revision that this deployment cannot run at all: it lacks their agents, so their runs wait. */
+/**
+ * Creates the engine for sessions of a revision that this deployment cannot run: their agents are missing, so their
+ * runs wait.
+ */
 const createUnavailableEngine = (
   engine: Engine,
   revision: string,
@@ -43,7 +46,7 @@ const createUnavailableEngine = (
   };
 };
 
-/** Returns a stored definition as a team with the deployed connections, or what is lacking. */
+/** Returns a stored definition as a team with the deployed connections, or what is missing. */
 const teamOf = (deployed: Team, revision: string, definition: string): Pinned => {
   try {
     return withDefinition(deployed, revision, JSON.parse(definition) as Json);
@@ -52,12 +55,12 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   }
 };
 
-/** Names at the start what a deployment lacks; everything else works without it. */
+/** Logs at the start what a deployment lacks; everything else works without it. */
 export const reportUnserved = ({ unserved, logLine }: Engine): void => {
   for (const each of unserved) console.warn(logLine({ level: "warn", msg: "toolbox_unavailable", ...each }));
 };
 
-/** Limits the tenants whose pins an isolate remembers. */
+/** Number of tenants whose pins an isolate remembers. */
 const mostTenants = 1_000;
 
 const nameOf = ({ tenant, jurisdiction }: TenantAddress): string => `${jurisdiction ?? ""}/${tenant}`;

@@ -4,9 +4,9 @@ import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { equalReplies } from "../guards/equal-replies.ts";
 import { matchesGlob } from "../sandbox/glob.ts";
 
-/** This file binds an agent's guards as its configuration says. */
+/** Binds an agent's guards as its configuration says. */
 
-/** Lists keys of `guards` that other parts apply, so that no guard of calls belongs to them. */
+/** Keys of `guards` that other parts apply, so that no guard of calls belongs to them. */
 const handledElsewhere: readonly string[] = ["budget", "context_window"];
 
 /** Lists the kinds of guards that an agent needs. */
@@ -18,7 +18,7 @@ export const guardKindsOf = ({ guards }: AgentConfig): readonly string[] =>
 const isOn = (params: unknown): boolean =>
   typeof params === "object" && params !== null && !("enabled" in params && params.enabled === false);
 
-/** Binds the guards of an agent; kinds that this deployment lacks were refused before. */
+/** Binds the guards of an agent; kinds that this deployment lacks have been refused before. */
 export const guardsOf = (
   known: readonly Guard[],
   agent: AgentConfig,

@@ -7,15 +7,15 @@ import type { BuiltInMiddleware } from "../config/sections/agent.ts";
 import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./models/output-check.ts";
 
-/** This file binds an agent's middleware in its configured order; the first is the outermost. */
+/** Binds an agent's middleware in its configured order; the first is the outermost. */
 
-/** Defines a named check of a team's `extensions.ts`, which says why a text may not pass, or null. */
+/** Named check of a team's `extensions.ts`, which returns why a text may not pass, or null. */
 export interface OutputCheck {
   readonly name: string;
   readonly check: (text: string) => string | null;
 }
 
-/** Holds what the team's extensions add for middleware. */
+/** Middleware and checks of the team's extensions. */
 export interface OwnMiddleware {
   readonly middleware: readonly Middleware[];
   readonly checks: readonly OutputCheck[];
@@ -57,7 +57,7 @@ const checkProblem = (
 ): string | null => {
   const problem: unknown = checks.find((each) => each.name === name)?.check(text) ?? null;
   if (problem === null || typeof problem === "string") return problem;
-  throw new TypeError(`check ${name} gives back neither a reason nor null`);
+  throw new TypeError(`check ${name} returned neither a reason nor null`);
 };
 
 const judgeAnswer = (
@@ -84,10 +84,10 @@ const guardrailOf = (params: GuardrailParams, checks: readonly OutputCheck[]): G
   text: params.text ?? null,
 });
 
-/** A team's own middleware sends back at most so many answers of a run. */
+/** Number of answers of a run that a team's own middleware sends back at most. */
 const mostRetries = 20;
 
-/** Returns the end of a team's own middleware, which checks answers only; words of a failed run are not shown to it. */
+/** Returns the guardrail of a team's own middleware; it checks answers only, not the text of a failed run. */
 const ownGuardrailOf = ({ kind, finish }: Middleware, params: unknown): readonly Guardrail[] => {
   if (finish === undefined) return [];
   const judge: Guardrail["judge"] = (outcome, run) => {
@@ -115,7 +115,7 @@ const guardrailsOf = (entry: MiddlewareEntry, own: OwnMiddleware): readonly Guar
   return found === undefined ? [] : ownGuardrailOf(found, entry.params);
 };
 
-/** Lists the kinds of middleware that an agent needs and that are neither built in nor the team's. */
+/** Lists the kinds of an agent's middleware that are neither built in nor the team's. */
 export const findUnknownMiddleware = (
   own: readonly Middleware[],
   { middleware }: AgentConfig,
@@ -131,7 +131,7 @@ const timeoutOf = (entries: readonly MiddlewareEntry[], count: "active" | "wall"
   return times.length === 0 ? null : Math.min(...times);
 };
 
-/** Returns the guardrails, hooks and loggers of an agent; `recovery` is always in force. */
+/** Returns the guardrails, hooks and loggers of an agent; `recovery` is always active. */
 export const middlewareOf = (
   { middleware }: AgentConfig,
   own: OwnMiddleware,
@@ -143,7 +143,7 @@ export const middlewareOf = (
   ),
 });
 
-/** Returns how long a run of an agent may take, by the clock and without waits for people. */
+/** Returns the time limits of an agent's run, by the clock and without waits for people. */
 export const timeoutsOf = ({ middleware }: AgentConfig): Pick<RunLimits, "timeoutMs" | "activeMs"> => ({
   timeoutMs: timeoutOf(middleware, "wall"),
   activeMs: timeoutOf(middleware, "active"),

@@ -4,22 +4,22 @@ import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 
-/** This file builds the system prompt, a pure function of the definition and the agent's place in the call tree. */
+/** Builds the system prompt, a pure function of the definition and the agent's place in the call tree. */
 
 export interface Prompt {
   readonly text: string;
   readonly tokens: number;
 }
 
-/** Holds the agent's place in the call tree; what varies by depth comes last, so that threads share the beginning. */
+/** An agent's place in the call tree; what varies by depth comes last, so that threads share the beginning. */
 export interface PromptFacts {
   readonly tools: ReadonlySet<string>;
   readonly callable: readonly AgentCard[];
-  /** Is true if another agent called it. */
+  /** Whether another agent called this one. */
   readonly called: boolean;
-  /** Holds the instructions of a nameless agent, which replace the caller's. */
+  /** Instructions of a nameless agent, which replace the caller's. */
   readonly nameless: string | null;
-  /** Holds the project context of the workspace. */
+  /** Project context of the workspace. */
   readonly external: string;
 }
 
@@ -34,7 +34,7 @@ const createPrompt = (sections: readonly string[]): Prompt => {
   return { text, tokens: estimateText(text) };
 };
 
-/** Fits a card on one line, whatever an agent's author wrote. */
+/** Formats a card on one line, whatever its author wrote. */
 const cardLine = (card: AgentCard): string => {
   const fields = [
     `- ${card.name}: ${card.description}`,
@@ -49,18 +49,18 @@ const cardLine = (card: AgentCard): string => {
 const notesProtocol = (tools: ReadonlySet<string>): string => {
   if (!tools.has("list_notes")) return "";
   const said = [
-    "Notes outlast what you have in view, and whoever shares them reads them, too.",
-    `Before you begin, look at what is there with list_notes${tools.has("read_note") ? " and read_note" : ""}.`,
+    "Notes outlast your context, and everyone who shares them can read them.",
+    `Before you begin, look at the existing notes with list_notes${tools.has("read_note") ? " and read_note" : ""}.`,
     ...(tools.has("write_note")
       ? [
-          "With write_note, keep what will be needed later: decisions, findings, what is done and what is left.",
+          "With write_note, record what will be needed later: decisions, findings, what is done and what is left.",
         ]
       : []),
   ];
   return said.join("\n");
 };
 
-/** Lists the agents that it may call, if it can call at all. */
+/** Lists the agents that an agent may call, if it can call any. */
 const availableAgents = ({ tools, callable }: PromptFacts): string =>
   ["delegate_to_agent", "spawn_agents", "dispatch_tasks"].some((name) => tools.has(name))
     ? callable.map(cardLine).join("\n")

@@ -11,18 +11,18 @@ import { isFetcher, missingSandbox } from "./sandboxes.ts";
 import { findUnsetSecret } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
-/** This file says what a team's definition allows the commands of its sessions. */
+/** Applies a team's definition to the commands of its sessions. */
 
 interface RuleParts {
-  /** Holds the team with its model ids resolved. */
+  /** Team with its model ids resolved. */
   readonly team: Team;
   readonly env: Bindings;
   readonly tools: (agent: AgentConfig) => ReadonlyMap<string, BoundTool>;
-  /** Lists every tool that an agent may have here. */
+  /** Every tool that an agent may have here. */
   readonly toolNames: readonly string[];
 }
 
-/** Returns the problem of a secret that a session of this agent needs and that is not set. */
+/** Returns the problem of an unset secret that a session of this agent needs. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
   const target = firstProviderModel(team, agent, null);
   return target === null ? null : findUnsetSecret(team, env, target);

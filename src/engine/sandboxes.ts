@@ -8,16 +8,16 @@ import type { Engine } from "./engine.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 import { skillFilesOf } from "./skills.ts";
 
-/** This file finds the sandboxes of a deployment. */
+/** Finds the sandboxes of a deployment. */
 
 interface SandboxFetcher {
   fetch(request: Request): Promise<Response>;
 }
-/** Returns whether a binding can be asked by requests. */
+/** Returns whether a binding accepts requests. */
 export const isFetcher = (value: unknown): value is SandboxFetcher =>
   typeof value === "object" && value !== null && "fetch" in value;
 
-/** Says why a deployment has no sandboxes. */
+/** Reason why a deployment has no sandboxes. */
 export const missingSandbox = "this deployment has no SANDBOX binding";
 
 /** Fails every use of the sandbox by a custom tool; the built-in sandbox tools are not run at all. */
@@ -25,7 +25,7 @@ const noSandbox: SandboxFetcher = {
   fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
 };
 
-/** Lists toolboxes that are declared but answer `unavailable`, with the reason. */
+/** Maps toolboxes that are declared but answer `unavailable` to the reason. */
 export const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
   new Map(
     isFetcher(env["SANDBOX"])
@@ -33,7 +33,7 @@ export const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
       : ["filesystem", "search", "exec", "git"].map((box) => [box, missingSandbox]),
   );
 
-/** Commits in the sandbox are by this author. */
+/** Returns the variables that set the author of commits in the sandbox. */
 const authorVariables = (author: string): Readonly<Record<string, string>> => {
   const [, name = "", mail = ""] = authorPattern.exec(author) ?? [];
   return {
@@ -47,13 +47,13 @@ const authorVariables = (author: string): Readonly<Record<string, string>> => {
 const fetcherOf = ({ SANDBOX: binding }: Bindings): SandboxFetcher =>
   isFetcher(binding) ? binding : noSandbox;
 
-/** Connects persons with the files of sandboxes. */
+/** Returns the access of people to the files of sandboxes. */
 export const workspacesOf =
   (team: Team, env: Bindings): Engine["workspace"] =>
   (session) =>
     createWorkspaceFiles(fetcherOf(env), sandboxId(team.name, session, session.id));
 
-/** Connects sessions with their sandboxes. */
+/** Returns the access of sessions to their sandboxes. */
 export const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
   const fetcher = fetcherOf(env);
   const { limits, env: variables } = team.sandbox;

@@ -2,7 +2,7 @@ import type { Team } from "../config/team.ts";
 import type { SkillFiles } from "../sandbox/contract.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 
-/** Returns the skill files that agents with commands know, as they lie in the workspace; null if there are none. */
+/** Returns the skill files in the workspace, for agents that run commands; null if there are none. */
 export const skillFilesOf = ({ agents, skills }: Team): SkillFiles | null => {
   const withCommands = agents.filter(({ toolboxes }) => toolboxes.some(({ name }) => name === "exec"));
   const known = new Set(withCommands.flatMap((agent) => agent.skills));

@@ -3,11 +3,11 @@ import { callKeyOf } from "./detectors.ts";
 import type { CallKey, ComparedCall } from "./detectors.ts";
 
 /**
- * Streaks of calls that outlive the window, as one short text, since every commit writes it: for each call `;`,
- * 8 characters of its digest, 4 of its newest outcome, its count; the longest untouched first.
+ * Stores streaks of calls that outlive the window, as one short text, since every commit writes it: for each call
+ * `;`, 8 characters of its digest, 4 of its newest outcome, its count; the longest untouched first.
  */
 
-/** A call with its outcome. */
+/** Call with its outcome. */
 type EndedCall = ComparedCall & { readonly outcome: string };
 
 const keyLength = 8;
@@ -18,14 +18,14 @@ const newestStreaks = maxStreaks / 2;
 
 const digestOf = (call: CallKey): string => shortDigest(callKeyOf(call)).slice(0, keyLength);
 
-/** The stored streak of a call: outcome and count. */
+/** Stored streak of a call: outcome and count. */
 type KeptStreak = string;
 
-/** The length of a stored streak; 0 without one. */
+/** Returns the length of a stored streak; 0 without one. */
 export const streakLength = (kept: KeptStreak | undefined): number =>
   kept === undefined ? 0 : Number(kept.slice(outcomeLength));
 
-/** Extends a streak by one more outcome; `strict` counts every outcome as equal. */
+/** Extends a streak by one more outcome; with `strict` every outcome counts as equal. */
 export const extendStreak = (kept: KeptStreak | undefined, outcome: string, strict: boolean): KeptStreak => {
   const start = outcome.slice(0, outcomeLength);
   const goesOn = kept !== undefined && (strict || kept.startsWith(start));
@@ -42,8 +42,8 @@ export const findStreak = (counts: string, call: CallKey): KeptStreak | undefine
 };
 
 /**
- * Counts ended calls. Above 256 streaks the newest half stays, and of the others those with the lowest keys, so that
- * cycles longer than the stored list return to those keys and are still counted.
+ * Counts ended calls. Above 256 streaks the newest half stays, and of the others those with the lowest keys, so
+ * that cycles longer than the stored list return to those keys and are still counted.
  */
 export const countEndedCalls = (counts: string, ended: readonly EndedCall[], strict: boolean): string => {
   const all = new Map<string, KeptStreak>();

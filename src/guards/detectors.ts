@@ -1,6 +1,6 @@
-/** The detectors find loops in a sequence of calls: they only count and keep no state. */
+/** Finds loops in a sequence of calls by counting, without any state. */
 
-/** A call as detectors compare it; `outcome` is null until it has one. */
+/** Call as detectors compare it; `outcome` is null until it has one. */
 export interface ComparedCall {
   readonly tool: string;
   readonly args: string;
@@ -12,9 +12,9 @@ export type Detector = "global_circuit_breaker" | "generic_repeat" | "known_poll
 export interface LoopFinding {
   readonly detector: Detector;
   readonly level: "warning" | "critical";
-  /** The number of calls in the loop, the judged one included. */
+  /** Number of calls in the loop, including the judged one. */
   readonly count: number;
-  /** What repeats; each key is warned about once. */
+  /** Key of the repetition; there is one warning for each key. */
   readonly key: string;
 }
 
@@ -41,8 +41,8 @@ export const countRepeats = (calls: readonly ComparedCall[], key: CallKey): numb
   calls.reduce((count, call) => (isSameCall(call, key) ? count + 1 : count), 0);
 
 /**
- * The newest equal outcomes of a key in a row, ignoring calls between. Calls without an outcome continue a streak of
- * two or more: with fewer, nothing suggests that their outcomes will be equal.
+ * Returns the newest equal outcomes of a key in a row, ignoring calls between. Calls without an outcome continue a
+ * streak of two or more: with fewer, nothing suggests that their outcomes will be equal.
  */
 export const streakOf = (calls: readonly ComparedCall[], key: CallKey): number => {
   let outcome: string | null = null;
@@ -62,17 +62,20 @@ export const streakOf = (calls: readonly ComparedCall[], key: CallKey): number =
   return equal < 2 ? equal : equal + open;
 };
 
-/** Whether both keys of a tail had one outcome each, at least twice. */
+/** Returns whether both keys of a tail had one outcome each, at least twice. */
 const isStable = (tail: readonly ComparedCall[]): boolean =>
   [0, 1].every((side) => {
     const known = tail.flatMap(({ outcome }, at) => (at % 2 === side && outcome !== null ? [outcome] : []));
     return known.length >= 2 && known.every((outcome) => outcome === known[0]);
   });
 
-/** Shorter tails do not count as an alternation. */
+/** Least length of a tail that counts as an alternation. */
 const minAlternation = 4;
 
-/** Finds the newest calls that alternate between two keys, the judged one included; null if there are too few. */
+/**
+ * Finds the newest calls that alternate between two keys, including the judged one; returns null if there are too
+ * few.
+ */
 export const findAlternation = (
   calls: readonly ComparedCall[],
   judged: CallKey,
@@ -94,7 +97,10 @@ export const findAlternation = (
 
 type JudgedKey = CallKey & { readonly poll: boolean };
 
-/** How often the judged call was made, itself included; `streak` is of equal outcomes, `longest` with those before the window. */
+/**
+ * Number of times that the judged call was made, including itself; `streak` counts equal outcomes, `longest` also
+ * those before the window.
+ */
 interface RepeatCounts {
   readonly repeats: number;
   readonly streak: number;
@@ -143,8 +149,8 @@ const findPingPong = (
 
 /**
  * Lists the findings if `judged` follows `calls`, which include the earlier calls of its reply, in detector order.
- * `carried` is the streak of its key that was counted beyond the window; `attempted` are the calls with the refused ones
- * among them, which an alternation may go on from.
+ * `carried` is the streak of its key that was counted beyond the window; `attempted` are the calls including
+ * refused ones, which an alternation may continue.
  */
 export const detectLoops = (
   judged: JudgedKey,
@@ -168,6 +174,6 @@ export const detectLoops = (
   return alternating === null ? found : [...found, alternating];
 };
 
-/** The finding that counts: the highest level, and of several the first. */
+/** Returns the decisive finding: of the highest level, and of several the first. */
 export const worstOf = (found: readonly LoopFinding[]): LoopFinding | undefined =>
   found.find(({ level }) => level === "critical") ?? found[0];

@@ -5,29 +5,29 @@ import { mostCallsPerReply } from "../agent/context/history.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { callKeyOf } from "./detectors.ts";
 
-/** This guard ends a run whose replies make the same calls and get the same outcomes. */
+/** Ends a run whose replies make the same calls and get the same outcomes. */
 
 type EqualRepliesState = {
   /** Digests of the newest finished reply's calls, and of their outcomes, in order. */
   readonly calls: string;
   readonly outcomes: string;
-  /** The number of such replies in a row. */
+  /** Number of such replies in a row. */
   readonly count: number;
-  /** The number of its last record. */
+  /** Number of its last record. */
   readonly last: number;
-  /** The unfinished reply, and how many of its calls will have records. */
+  /** Unfinished reply, and how many of its calls will have records. */
   readonly open?: { readonly calls: string; readonly size: number };
 };
 
 const noEqualReplies: EqualRepliesState = { calls: "", outcomes: "", count: 0, last: 0 };
 
-/** Keeps the state before a reply, unless other records or a person's input interrupt the row. */
+/** Keeps the state before a reply, unless other records or a person's input interrupt the sequence. */
 const keepUnbroken = (state: EqualRepliesState, history: readonly CallRecord[]): EqualRepliesState => {
   const last = history.at(-1)?.n ?? 0;
   return last === state.last ? state : { ...noEqualReplies, last };
 };
 
-/** The state once the unfinished reply has all its outcomes; null while one is missing. */
+/** Returns the state once the unfinished reply has all its outcomes; null while one is missing. */
 const closeReply = (state: EqualRepliesState, ended: readonly CallRecord[]): EqualRepliesState | null => {
   const { open } = state;
   if (open === undefined || ended.length < open.size) return null;
@@ -38,7 +38,7 @@ const closeReply = (state: EqualRepliesState, ended: readonly CallRecord[]): Equ
   return { calls: open.calls, outcomes, count: equal ? state.count + 1 : 1, last };
 };
 
-/** The guard that `options.loop_detection_threshold` configures. */
+/** Guard that `options.loop_detection_threshold` configures. */
 export const equalReplies = defineGuard({
   kind: "equal_replies",
   description: "Ends a run after equal replies in a row.",

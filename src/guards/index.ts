@@ -2,7 +2,7 @@ import type { Guard } from "../agent/definition/guard.ts";
 import { equalReplies } from "./equal-replies.ts";
 import { toolLoops } from "./tool-loops.ts";
 
-/** The built-in guards that judge calls; their kinds are keys of an agent's `guards`. */
+/** Built-in guards that judge calls; their kinds are keys of an agent's `guards`. */
 export const guards: readonly Guard[] = [toolLoops];
 
 /** Kinds that extensions may not use, including those that options configure. */

@@ -8,12 +8,12 @@ import type { CallKey, LoopFinding, ComparedCall } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
-/** The tool-loop guard warns, then refuses a reply, then ends the run. */
+/** Warns of loops of calls, then refuses a reply, then ends the run. */
 
-/** A poll's newest outcome, how often it came in a row without a break of more than an hour, and when it came last. */
+/** Newest outcome of a poll, its number in a row without a break of more than an hour, and its last time. */
 type Poll = readonly [outcome: string, equal: number, at: number];
 
-/** This is a type because an interface does not count as JSON. */
+/** State of the guard; a type, because an interface does not count as JSON. */
 type ToolLoopState = {
   /** Streaks beyond the window, of records up to `upTo`; later records are all in the window. */
   readonly counts: string;
@@ -22,7 +22,7 @@ type ToolLoopState = {
   readonly polls: Readonly<Record<string, Poll>>;
   /** Warnings that were given: detector, floor(count / threshold), key. */
   readonly warned: readonly string[];
-  /** The calls of the refused reply up to the one that was judged, and the newest record before them. */
+  /** Calls of the refused reply up to the one that was judged, and the newest record before them. */
   readonly refused: { readonly after: number; readonly calls: readonly CallKey[] } | null;
 };
 
@@ -30,7 +30,7 @@ const noToolLoops: ToolLoopState = { counts: "", upTo: 0, polls: {}, warned: [],
 
 const mostKept = 64;
 
-/** Calls that were skipped or cancelled do not count towards a loop. */
+/** Returns whether a call ran; skipped or cancelled calls do not count towards a loop. */
 const didRun = ({ status }: CallRecord): boolean => status !== "skipped" && status !== "cancelled";
 
 const openCall = ({ tool, args }: CallKey): ComparedCall => ({
@@ -39,7 +39,7 @@ const openCall = ({ tool, args }: CallKey): ComparedCall => ({
   outcome: null,
 });
 
-/** The records with the refused calls among them; without them, if their place has left the window. */
+/** Returns the records including the refused calls; without those if their place has left the window. */
 const withRefused = (records: readonly CallRecord[], { refused }: ToolLoopState): readonly ComparedCall[] => {
   if (refused === null) return records;
   const at = records.findLastIndex(({ n }) => n <= refused.after) + 1;
@@ -47,7 +47,7 @@ const withRefused = (records: readonly CallRecord[], { refused }: ToolLoopState)
   return [...records.slice(0, at), ...refused.calls.map(openCall), ...records.slice(at)];
 };
 
-/** The earlier streak of a call, counted beyond the window. */
+/** Returns the earlier streak of a call, counted beyond the window. */
 const carriedStreak = (
   call: JudgedCall,
   records: readonly CallRecord[],
@@ -73,9 +73,9 @@ const loopSentence = (
   const same = strict || level === "warning" ? "the same arguments" : "the same arguments and outcome";
   switch (detector) {
     case "known_poll_no_progress":
-      return `${tool} brought nothing new ${timesText(count)} in a row`;
+      return `${tool} returned nothing new ${timesText(count)} in a row`;
     case "ping_pong":
-      return `${tool} and another call took turns for ${count} calls`;
+      return `${tool} and another call alternated for ${count} calls`;
     case "generic_repeat":
     case "global_circuit_breaker":
       return `${tool} was called ${timesText(count)} with ${same}`;
@@ -116,7 +116,7 @@ const stopVerdictOf = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<T
   state,
 });
 
-/** The first critical finding refuses the reply, the second ends the run, and the breaker ends it at once. */
+/** Refuses the reply at the first critical finding, ends the run at the second, and at once if the breaker trips. */
 const refuseOrStop = (
   loop: DetectedLoop,
   state: ToolLoopState,
@@ -147,7 +147,7 @@ const warnOnce = (
   return { do: "warn", note, loop, state: { ...state, warned: buckets } };
 };
 
-/** Most calls are the first of their kind, so that no loop is possible. */
+/** Returns whether a call is the first of its kind, like most, so that no loop is possible. */
 const isFirst = (
   call: JudgedCall,
   history: readonly CallRecord[],
@@ -159,7 +159,7 @@ const isFirst = (
   findStreak(counts, call) === undefined &&
   (!call.poll || polls[callKeyOf(call)] === undefined);
 
-/** When a poll may run, if that is not now. */
+/** Returns when a poll may run, if not now. */
 const holdPoll = (
   call: JudgedCall,
   { polls }: ToolLoopState,
@@ -205,7 +205,7 @@ const withPoll = (state: ToolLoopState, { tool, args, outcome }: CallRecord, now
   return { ...state, polls: { ...Object.fromEntries(kept), [key]: poll } };
 };
 
-/** The note in a poll's result about the next poll. */
+/** Returns the note in a poll's result about the next poll. */
 const pollNote = (
   { polls }: ToolLoopState,
   record: CallRecord,
@@ -219,10 +219,10 @@ const pollNote = (
   return `[poll: nothing new ${timesText(equal)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
 };
 
-/** The guard against tool loops. */
+/** Guard against tool loops. */
 export const toolLoops = defineGuard({
   kind: "tool_loops",
-  description: "Warns of calls made again and again, then refuses them, then ends the run.",
+  description: "Warns of repeated calls, then refuses them, then ends the run.",
   params: toolLoopsParams,
   state: { initial: noToolLoops, reset: "input" },
   history: ({ history_size }) => history_size,

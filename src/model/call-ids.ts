@@ -1,18 +1,18 @@
 import type { ModelRequest } from "./completer.ts";
 
-/** Which call ids a reply may keep, and new ones for the rest. */
+/** Call ids that a reply may keep, and new ones for the rest. */
 export interface CallIds {
-  /** True if the thread already has a call of this id. */
+  /** Returns whether the thread already has a call with this id. */
   readonly isKnown: (id: string) => boolean;
   /** True if the session may have calls that are missing here, so that another id cannot be known to be new. */
   readonly partial: boolean;
-  /** The id of the reply's n-th call; every attempt of the same request gives the same id. */
+  /** Returns the id of the reply's n-th call, the same for every attempt of the same request. */
   readonly mint: (index: number) => string;
 }
 
 const usableId = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** Digests a string to 52 bits as 11 base-36 digits, for spread only: it is not cryptographic. */
+/** Digests a string to 52 bits as 11 base-36 digits, for distribution only: not cryptographic. */
 const spreadDigest = (text: string): string => {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;
@@ -33,7 +33,10 @@ interface KnownCalls {
   readonly ids: Set<string>;
 }
 
-/** By the first message of a history, with which that of the next turn begins, too: a turn reads only what is new. */
+/**
+ * Known calls by the first message of a history, with which that of the next turn begins, too: a turn reads only
+ * new messages.
+ */
 const knownCalls = new WeakMap<History[number], KnownCalls>();
 
 const readCalls = (history: History): ReadonlySet<string> => {
@@ -48,7 +51,7 @@ const readCalls = (history: History): ReadonlySet<string> => {
   return known.ids;
 };
 
-/** Looks up the call ids of a request's history, and derives new ids from its context. */
+/** Collects the call ids of a request's history, and derives new ids from its context. */
 export const createCallIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
   const { session, thread, run, turn, call, purpose, partial = false } = context;
   const mint = (index: number): string =>
@@ -58,7 +61,7 @@ export const createCallIds = ({ messages, context }: Pick<ModelRequest, "message
   return { isKnown, partial, mint };
 };
 
-/** Keeps the provider's id if it is usable and surely new in thread and reply, otherwise mints one. */
+/** Keeps the provider's id if it is usable and certainly new in thread and reply, otherwise creates one. */
 export const chooseId = (given: string, index: number, ids: CallIds, taken: ReadonlySet<string>): string => {
   const free = (id: string) => !taken.has(id) && !ids.isKnown(id);
   if (!ids.partial && usableId.test(given) && free(given)) return given;

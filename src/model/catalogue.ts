@@ -5,20 +5,20 @@ import type { ModelRow } from "./model-rows.ts";
 import { priceRows } from "./price-rows.ts";
 import type { Capabilities, ModelOverride, Price } from "./schema.ts";
 
-/** What is known of a model. Sizes are tokens. */
+/** Known properties of a model. Sizes are tokens. */
 export interface ModelEntry {
-  /** Null if unknown. */
+  /** Context window; null if unknown. */
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Efforts that the model takes, lowest first; null = the provider's. */
+  /** Efforts that the model accepts, lowest first; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
 }
 
-/** The output bound of models whose real bound is unknown. */
+/** Output limit of models whose real limit is unknown. */
 const unboundedOutput = 1_000_000;
 
-/** A model id in the form that the rows use: lower case, without `vendor/`. */
+/** Returns a model id in the form that the rows use: lower case, without `vendor/`. */
 const familyName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).toLowerCase();
 
 const findLongestPrefix = <Row extends { readonly kind: string; readonly prefix: string }>(
@@ -35,7 +35,7 @@ const findLongestPrefix = <Row extends { readonly kind: string; readonly prefix:
   return best;
 };
 
-/** Finds a family by its name wherever it is served: its sizes apply, but nothing that the server may refuse. */
+/** Finds a family by its name, wherever it is served: its sizes apply, but nothing that the server may refuse. */
 const entryByFamily = (model: string): ModelEntry => {
   const row = findLongestPrefix(modelRows, null, model);
   const sampling = row?.capabilities.sampling ?? true;
@@ -54,7 +54,7 @@ const scriptedEntry: ModelEntry = {
   efforts: null,
 };
 
-/** An unknown model of a known vendor is treated like its newest generation, but with an unknown window. */
+/** Returns the entry of an unknown model of a known vendor: like its newest generation, but with an unknown window. */
 const unknownEntryOf = (newest: ModelRow): ModelEntry => ({
   window: null,
   max_output: newest.max_output,
@@ -82,11 +82,17 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
   };
 };
 
-/** The price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
+/**
+ * Returns the price of a model by the id in the answer: the team's, else its family's within the kind; null if
+ * unknown.
+ */
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
   override.price ?? findLongestPrefix(priceRows, kind, model) ?? null;
 
-/** The priced family of a kind whose name is nearest to a model's; null if none is, or if the model is known by itself. */
+/**
+ * Returns the priced family of a kind whose name is nearest to a model's; null if none is near, or if the model is
+ * known.
+ */
 export const findNearestPriced = (kind: string, model: string): string | null => {
   if (findLongestPrefix(modelRows, kind, model) !== undefined) return null;
   const priced = priceRows.flatMap((row) => (row.kind === kind ? [row.prefix] : []));

@@ -7,23 +7,23 @@ import { isOverflow } from "./overflow.ts";
 import { readHoldUntil, readRetryAfter, readShouldRetry, capWait } from "./rate-headers.ts";
 import type { HeaderSource } from "./rate-headers.ts";
 
-/** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
+/** Error answer: an HTTP response other than a reply, or an error inside a stream (then `status` is absent or 200). */
 export interface ErrorAnswer {
   readonly status?: number | undefined;
   readonly headers: HeaderSource;
-  /** The body or the event's data, as text or parsed; the caller cuts it to some kilobytes. */
+  /** Body or the event's data, as text or parsed; the caller limits it to some kilobytes. */
   readonly body: Json;
 }
 
 interface ErrorDetails {
-  /** Error types and codes in the vendors' words, in lower case. */
+  /** Error types and codes of the vendors, in lower case. */
   readonly types: ReadonlySet<string>;
-  /** The vendor's sentence and other details of the body as text, used for recognition only and never shown. */
+  /** Vendor's sentence and other details of the body as text, used for recognition only and never shown. */
   readonly message: string;
   readonly details: string;
 }
 
-/** Error bodies come as `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
+/** Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
 const readErrorDetails = (body: Json): ErrorDetails => {
   const parsed = typeof body === "string" ? (parseJson(body) ?? body) : body;
   const outer = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed);
@@ -87,7 +87,10 @@ const outOfMoneyPattern =
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
 
-/** Google says "check your plan and billing" for limits per minute too; only its daily limits name the day. */
+/**
+ * Returns whether an error is a used-up quota. Google says "check your plan and billing" for limits per minute,
+ * too; only its daily limits name the day.
+ */
 const isQuota = (
   { types, message, details }: ErrorDetails,
   codes: readonly ModelErrorCode[],
@@ -98,19 +101,22 @@ const isQuota = (
   return [400, 403, 429].includes(status) && outOfMoneyPattern.test(message);
 };
 
-const codeOf = (told: ErrorDetails, status: number | undefined): ModelErrorCode => {
-  const codes = [...told.types].map((type) => codesByType[type]).filter((code) => code !== undefined);
+const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {
+  const codes = [...details.types].map((type) => codesByType[type]).filter((code) => code !== undefined);
   if (isRedirect(status)) return "invalid_request";
-  if (isQuota(told, codes, status)) return "quota_exceeded";
-  if (codes.includes("context_overflow") || isOverflow(told.message, status)) return "context_overflow";
-  if ((status ?? 400) < 500 && badKeyPattern.test(`${told.message} ${told.details}`)) return "auth";
+  if (isQuota(details, codes, status)) return "quota_exceeded";
+  if (codes.includes("context_overflow") || isOverflow(details.message, status)) return "context_overflow";
+  if ((status ?? 400) < 500 && badKeyPattern.test(`${details.message} ${details.details}`)) return "auth";
   const typed = codes.find((code) => code !== "invalid_request") ?? codes[0];
   return status === undefined ? (typed ?? "server_error") : codeOfStatus(status, typed);
 };
 
 const isRedirect = (status = 0): boolean => status >= 300 && status < 400;
 
-/** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload sent as 500. */
+/**
+ * Returns the code for a status; the body's type decides only if a status is ambiguous: other 4xx, and an overload
+ * sent as 500.
+ */
 const codeOfStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {
   const known = codesByStatus[status];
   if (known !== undefined) return known;
@@ -125,7 +131,7 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   network: "The connection to the provider failed",
   timeout: "The provider timed out",
   truncated_stream: "The provider's reply was cut off",
-  protocol_error: "The provider's answer is not understood",
+  protocol_error: "The provider's answer could not be understood",
   quota_exceeded: "The provider account has no quota or credit left",
   auth: "The provider refuses the key or its permissions",
   model_not_found: "The provider does not know the model or the address",
@@ -134,14 +140,17 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   cancelled: "The call was cancelled",
 };
 
-/** A request's fault is described by its status, the error type and the parameter, never by the vendor's sentence. */
+/**
+ * Returns the message for a failure: it names the status, the error type and the parameter, and never quotes the
+ * vendor's sentence.
+ */
 const messageOf = (code: ModelErrorCode, { types }: ErrorDetails, status: number | undefined): string => {
   const type = [...types].find((name) => codesByType[name] !== undefined);
   const details = [status === undefined ? undefined : `HTTP ${status}`, type].filter((detail) => detail);
   return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.`;
 };
 
-/** The wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
+/** Returns the wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
 const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): number | undefined => {
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
   const inBody = seconds === undefined ? undefined : capWait(Number(seconds) * 1000);
@@ -149,19 +158,19 @@ const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): 
 };
 
 /**
- * Classifies an error answer: by type, by phrase for quota and context overflow, else by status.
- * Of the body only known error types get into the message. `now` is in milliseconds since the epoch.
+ * Classifies an error answer: by type, by phrase for quota and context overflow, else by status. The message
+ * contains only known error types of the body. `now` is in milliseconds since the epoch.
  */
 export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number): ModelFailure => {
   const { headers } = answer;
   const status = (answer.status ?? 0) < 300 ? undefined : answer.status;
-  const told = readErrorDetails(answer.body);
-  const code = codeOf(told, status);
-  const wait = waitOf(headers, told, now);
+  const details = readErrorDetails(answer.body);
+  const code = codeOf(details, status);
+  const wait = waitOf(headers, details, now);
   const held = readHoldUntil(headers, now);
   const override = code === "context_overflow" ? undefined : readShouldRetry(headers);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id");
-  return modelError(code, origin, messageOf(code, told, status), {
+  return modelError(code, origin, messageOf(code, details, status), {
     ...(status !== undefined && { status }),
     ...(wait !== undefined && { retryAfterMs: wait }),
     ...(held !== undefined && { holdUntil: held }),

@@ -11,23 +11,23 @@ import type { OpenReply } from "./reply.ts";
 import { readUsage } from "./usage.ts";
 import type { UsageReport } from "./usage.ts";
 
-/** What the collector has to know about an attempt. */
+/** Parameters of an attempt for the collector. */
 export interface CollectOptions {
   readonly request: ModelRequest;
   readonly provider: string;
-  /** Output tokens that the request as sent allows, if that is not its `maxTokens`. */
+  /** Output tokens that the sent request allows, if not its `maxTokens`. */
   readonly maxOutput?: number;
-  /** Price of the model that answered, by the id it gave. */
+  /** Returns the price of the model that answered, by the id in its answer. */
   readonly price: (answered: string) => Price | null;
   /** When the request was sent, and the clock: milliseconds. */
   readonly startedAt: number;
   readonly now: () => number;
-  /** The attempt's own signal, which ends the collection at once; a reason that is no `ModelError` is `cancelled`. */
+  /** Signal of the attempt, which ends the collection at once; a reason other than a `ModelError` is `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
-  /** All of the reply is there at once, whatever its batches are. */
+  /** Whether the whole reply is available at once, however it is divided into batches. */
   readonly isInstant?: boolean;
-  /** The result of `readHoldUntil(headers, now)` in rate-headers.ts. */
+  /** Result of `readHoldUntil(headers, now)` in rate-headers.ts. */
   readonly holdUntil?: number | undefined;
 }
 
@@ -40,9 +40,10 @@ interface CollectAttempt {
 }
 
 /**
- * Builds a completion from a wire's events: one batch of events per network read, one `onDelta` call per batch.
- * A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable throws
- * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read, empty or not.
+ * Builds a completion from the events of a protocol: one batch of events per network read, one `onDelta` call per
+ * batch. A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable
+ * throws rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read, empty or
+ * not.
  */
 export const collect = async (
   batches: AsyncIterable<readonly ModelEvent[]>,
@@ -63,7 +64,7 @@ export const collect = async (
   return completionOf(attempt);
 };
 
-/** Settles with the work or, if that comes first, with the abort: a read that ignores the signal blocks nobody. */
+/** Settles with the work or with an earlier abort, so that a read that ignores the signal blocks no caller. */
 const raceAbort = (work: Promise<void>, origin: AttemptOrigin, signal?: AbortSignal): Promise<void> => {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
@@ -97,15 +98,11 @@ const pump = async (
     if (open) batches.return?.().catch(() => undefined);
   }
   if (reply.finish === undefined) {
-    throw modelError(
-      "truncated_stream",
-      attempt.origin,
-      "The provider's reply ended before its end was told.",
-    );
+    throw modelError("truncated_stream", attempt.origin, "The provider's reply ended without an end marker.");
   }
 };
 
-/** Reads once. Only its own errors are the provider's; an error of `onDelta` passes unchanged. */
+/** Reads once. Only errors of the read are the provider's; an error of `onDelta` passes unchanged. */
 const readNext = async (
   batches: AsyncIterator<readonly ModelEvent[]>,
   { origin, options }: CollectAttempt,
@@ -117,11 +114,11 @@ const readNext = async (
   }
 };
 
-/** The tokens of what the reply holds so far. */
+/** Returns the tokens of the reply so far. */
 const countWritten = ({ parts }: OpenReply): number =>
   parts.reduce((sum, { name, text, fresh }) => sum + estimateText(name + text + fresh), 0);
 
-/** The reported usage, with estimates for what is missing; they are made only when needed. */
+/** Returns the reported usage, with estimates for missing figures, made only when needed. */
 const usageOf = ({ reply, options }: CollectAttempt): UsageReport => {
   const report = readUsage(reply.rawUsage, { input: 0, output: 0 });
   if (!report.estimated) return report;
@@ -154,8 +151,8 @@ const completionOf = (attempt: CollectAttempt): Completion => {
 };
 
 /**
- * A failure after the first byte, with the usage that is booked: what was reported, at least what was written, and
- * no more output than the request allows.
+ * Returns a failure after the first byte, with the usage to book: the reported usage, but at least the written
+ * output, and no more output than the request allows.
  */
 const bookUsage = ({ failure }: ModelError, attempt: CollectAttempt): ModelError => {
   const { reply, options, firstAt } = attempt;

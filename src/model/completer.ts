@@ -10,14 +10,14 @@ export interface Usage {
   readonly total: number;
 }
 
-/** A tool as it is declared to a model; `schema` is JSON Schema 2020-12. */
+/** Declaration of a tool to a model; `schema` is JSON Schema 2020-12. */
 export interface ToolSpec {
   readonly name: string;
   readonly description: string;
   readonly schema: Json;
 }
 
-/** How hard a model thinks, least first. */
+/** Efforts of a model's reasoning, lowest first. */
 export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof efforts)[number];
 
@@ -29,14 +29,14 @@ export interface ResponseFormat {
   readonly schema?: Json;
 }
 
-/** Where a request comes from, for scripts, events and ledgers; it is never sent to a provider. */
+/** Origin of a request, for scripts, events and ledgers; never sent to a provider. */
 export interface RequestOrigin {
   readonly session: string;
   readonly agent: string;
   readonly thread: string;
   readonly run: string;
   readonly turn: number;
-  /** The number of completed model calls of this thread before this one. */
+  /** Number of completed model calls of this thread before this one. */
   readonly call: number;
   readonly attempt: number;
   readonly purpose: Purpose;
@@ -44,7 +44,7 @@ export interface RequestOrigin {
   readonly partial?: boolean;
 }
 
-/** One model call. `messages` is the valid view of the chat, already rendered. */
+/** Model call. `messages` is the valid view of the chat, already rendered. */
 export interface ModelRequest {
   readonly model: string;
   readonly system: string;
@@ -63,7 +63,7 @@ export interface ModelRequest {
   readonly cache: { readonly mode: "auto" | "off"; readonly ttl: "5m" | "1h" };
   /** Id of the newest message of the thread's previous call: it gets the second cache breakpoint. */
   readonly previousNewest?: string;
-  /** The base64 of a stored blob. */
+  /** Returns the base64 of a stored blob. */
   readonly media: (blob: string) => string;
   readonly context: RequestOrigin;
 }
@@ -79,7 +79,7 @@ export const finishReasons = [
 ] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
-/** What a wire reports, piece by piece. `item` numbers the open pieces of one reply in their order. */
+/** Event of a reply in progress. `item` numbers the open items of one reply in their order. */
 export type ModelEvent =
   | { readonly type: "start"; readonly model: string; readonly requestId?: string }
   | { readonly type: "text" | "reasoning" | "refusal"; readonly item: number; readonly text: string }
@@ -92,12 +92,12 @@ export type ModelEvent =
       readonly type: "finish";
       readonly reason: FinishReason;
       readonly raw: string;
-      /** What a refusal was about, in the provider's words. */
+      /** Subject of a refusal, in the provider's words. */
       readonly category?: string;
     }
   | { readonly type: "ping" };
 
-/** A live piece of an open item: `off` is the number of UTF-16 units before it. */
+/** Live piece of an open item: `off` is the number of UTF-16 units before it. */
 export interface ItemDelta {
   readonly kind: "text" | "reasoning" | "tool_input";
   /** Index of the item in the reply. */
@@ -108,11 +108,11 @@ export interface ItemDelta {
   readonly call?: { readonly id: string; readonly name: string };
 }
 
-/** A whole reply. `cost` in 10⁻⁹ USD, null if the price is unknown. */
+/** Whole reply. `cost` in 10⁻⁹ USD, null if the price is unknown. */
 export interface Completion {
   readonly parts: readonly Part[];
   readonly finish: FinishReason;
-  /** What a refusal was about, in the provider's words. */
+  /** Subject of a refusal, in the provider's words. */
   readonly category?: string;
   readonly empty: boolean;
   readonly usage: Usage;
@@ -123,9 +123,9 @@ export interface Completion {
   readonly requestId?: string;
   /** Until when the provider's rate headers ask later calls to wait, milliseconds since the epoch. */
   readonly holdUntil?: number;
-  /** Parameters that were left out because the model does not take them. */
+  /** Parameters that were omitted because the model does not accept them. */
   readonly droppedParameters?: readonly string[];
-  /** The digest of the body that was sent, as `Completer.digest` gives it. */
+  /** Digest of the sent body, as `Completer.digest` returns it. */
   readonly requestHash?: string;
   readonly firstByteMs: number;
   readonly totalMs: number;
@@ -133,14 +133,14 @@ export interface Completion {
 
 export interface CompleteOptions {
   readonly signal: AbortSignal;
-  /** The caller's timers; if absent, the platform's. */
+  /** Timers of the caller; if absent, the platform's. */
   readonly timers?: Timers;
   /**
-   * Called once per provider read with all deltas of that read, and never after the promise has settled; `isWhole` says that
-   * the end of the reply came with them.
+   * Called once per provider read with all deltas of that read, and never after the promise has settled; `isWhole`
+   * means that the read included the end of the reply.
    */
   readonly onDelta?: (deltas: readonly ItemDelta[], isWhole: boolean) => void;
-  /** Called once per provider read with the data of all its frames, as they came; only where somebody may see them. */
+  /** Called once per provider read with the data of all its frames, unchanged; only if somebody may see them. */
   readonly onRaw?: (frames: readonly string[]) => void;
 }
 
@@ -149,8 +149,8 @@ export interface Completer {
   readonly provider: string;
   readonly model: string;
   complete(request: ModelRequest, options: CompleteOptions): Promise<Completion>;
-  /** The body that `complete` would send, the same bytes for the same request. Absent if it cannot be known. */
+  /** Returns the body that `complete` would send, the same bytes for the same request. Absent if it cannot be known. */
   readonly body?: (request: ModelRequest) => string;
-  /** The SHA-256 over the parts of that body, hex: bodies with the same digest have the same bytes. */
+  /** Returns the SHA-256 over the parts of that body, hex: bodies with the same digest have the same bytes. */
   readonly digest?: (request: ModelRequest) => string;
 }

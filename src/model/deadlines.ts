@@ -3,23 +3,23 @@ import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
 import type { Timeouts } from "./schema.ts";
 
-/** The clock and its timers: the caller may share one timer of the platform between them. */
+/** Clock with timers: the caller may share one timer of the platform between them. */
 export interface Timers {
   readonly now: () => number;
   /** Calls `run` once, about `ms` from now. */
   readonly after: (ms: number, run: () => void) => { readonly cancel: () => void };
 }
 
-/** Watches one attempt; `signal` aborts with a `ModelError` (`timeout` naming the deadline, or `cancelled`). */
+/** Watch over one attempt; `signal` aborts with a `ModelError` (`timeout` with the deadline's name, or `cancelled`). */
 export interface Deadlines {
   readonly signal: AbortSignal;
-  /** Called when the response headers have arrived: `connect` no longer counts, silence does. */
+  /** Called when the response headers have arrived: from then on silence counts instead of `connect`. */
   readonly headers: () => void;
   /** Called when bytes have arrived; `content` is false if they held nothing but pings. */
   readonly read: (content: boolean) => void;
-  /** Ends the watch: no timer and no listener stays behind. */
+  /** Ends the watch and removes its timer and listener. */
   readonly stop: () => void;
-  /** The timers of the attempt. */
+  /** Timers of the attempt. */
   readonly timers: Timers;
 }
 
@@ -49,11 +49,11 @@ const createTimeout = (kind: DeadlineKind, timeouts: Timeouts, origin: AttemptOr
 
 interface DueDeadline {
   readonly kind: DeadlineKind;
-  /** When the deadline falls due, in milliseconds since the epoch. */
+  /** Time at which the deadline expires, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** Finds the deadline that is due first; `silent` is since when nothing came, null before the response's headers. */
+/** Finds the earliest deadline; `silent` is the start of the silence, null before the response's headers. */
 const findFirstDue = (
   timeouts: Timeouts,
   startedAt: number,
@@ -71,8 +71,8 @@ const findFirstDue = (
 };
 
 /**
- * Starts the deadlines of one attempt. A read costs a timestamp: one timer runs, and when it fires it either finds a
- * deadline passed or sleeps until the next one.
+ * Starts the deadlines of one attempt. A read costs a timestamp: one timer runs, and when it fires it either finds
+ * an expired deadline or sleeps until the next one.
  */
 export const startDeadlines = (
   timeouts: Timeouts,
@@ -111,7 +111,7 @@ export const startDeadlines = (
     connected = true;
     readAt = timers.now();
     contentAt = readAt;
-    // A timer that fires too early finds nothing due, and costs less than a new one.
+    // A timer that fires too early finds no expired deadline, and costs less than a new one.
     if (firesAt <= due().at) return;
     timer?.cancel();
     watch();

@@ -1,6 +1,6 @@
 import type { Usage } from "./completer.ts";
 
-/** The ways in which one model attempt can fail. */
+/** Ways in which one model attempt can fail. */
 export type ModelErrorCode =
   | "rate_limited"
   | "overloaded"
@@ -16,7 +16,7 @@ export type ModelErrorCode =
   | "invalid_request"
   | "cancelled";
 
-/** A failed attempt as plain data. `message` is ≤ 300 characters, without secrets or payload. */
+/** Failed attempt as plain data. `message` is ≤ 300 characters, without secrets or payload. */
 export interface ModelFailure {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
@@ -28,14 +28,14 @@ export interface ModelFailure {
   readonly model: string;
   readonly requestId?: string;
   readonly message: string;
-  /** True once the first byte of a reply was read: the attempt may have been billed. */
+  /** Whether the first byte of a reply was read: the attempt may have been billed. */
   readonly billed?: boolean;
-  /** With `billed`: the usage that is booked, always an estimate; `cost` in 10⁻⁹ USD, null without a price. */
+  /** Usage to book if `billed`, always an estimate; `cost` in 10⁻⁹ USD, null without a price. */
   readonly usage?: Usage;
   readonly cost?: number | null;
 }
 
-/** The error that `Completer.complete` rejects with. */
+/** Error with which `Completer.complete` rejects. */
 export class ModelError extends Error {
   readonly failure: ModelFailure;
   constructor(failure: ModelFailure) {

@@ -1,7 +1,7 @@
 import { ModelError } from "./error.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 
-/** What a failure leads to: a retry, at most two retries, the next model target, or the end. */
+/** Consequence of a failure: a retry, at most two retries, the next model target, or the end. */
 export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
 
 interface CodeRule {
@@ -10,7 +10,7 @@ interface CodeRule {
   readonly cooldown: "at_once" | "exhausted" | "never" | number;
 }
 
-/** What follows each failure of a model call. */
+/** Consequences of each failure of a model call. */
 export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   rate_limited: { remedy: "retry", cooldown: "exhausted" },
   overloaded: { remedy: "retry", cooldown: "at_once" },
@@ -27,7 +27,7 @@ export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   cancelled: { remedy: "fail", cooldown: "never" },
 };
 
-/** Provider name and model id of the attempt that failed. */
+/** Provider name and model id of the failed attempt. */
 export interface AttemptOrigin {
   readonly provider: string;
   readonly model: string;
@@ -39,7 +39,7 @@ const messageLimit = 300;
 const shorten = (message: string): string =>
   message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1).toWellFormed()}…`;
 
-/** Makes a `ModelError`, `retryable` as the table says unless `more` overrides it; `message` must hold no payload. */
+/** Creates a `ModelError`, `retryable` as the table says unless `more` overrides it; `message` must hold no payload. */
 export const modelError = (
   code: ModelErrorCode,
   origin: AttemptOrigin,
@@ -58,7 +58,7 @@ export const modelError = (
 };
 
 /**
- * Turns whatever a transport threw into a `ModelError`: the reason of an aborted signal if it is one, `cancelled`
+ * Converts whatever a transport threw to a `ModelError`: the reason of an aborted signal if it is one, `cancelled`
  * for any other abort, otherwise `network`. The text of unknown errors is dropped: it may quote payload.
  */
 export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: AbortSignal): ModelError => {

@@ -1,11 +1,11 @@
-/** What a call uses of the limits per minute. */
+/** Share of the limits per minute that a call uses. */
 export interface Load {
   readonly requests: number;
   readonly input: number;
   readonly output: number;
 }
 
-/** Load that starts at a time (milliseconds since the epoch) and counts for the 60 s that follow. */
+/** Load that starts at a time (milliseconds since the epoch) and counts for the following 60 s. */
 export interface BookedLoad extends Load {
   readonly startAt: number;
 }
@@ -15,11 +15,14 @@ export const windowMs = 60_000;
 
 const kinds = ["requests", "input", "output"] as const;
 
-/** True if the limits (per 60 s; 0 = none) are too low for the need; a need beyond a limit fits an empty window. */
+/**
+ * Returns whether the limits (per 60 s; 0 = none) are too low for the need; a need beyond a limit fits an empty
+ * window.
+ */
 const isFull = (load: Load, need: Load, limits: Load): boolean =>
   kinds.some((kind) => limits[kind] > 0 && load[kind] + Math.min(need[kind], limits[kind]) > limits[kind]);
 
-/** The changes of the last 60 s' load from `from` on: at which time, and by how much. */
+/** Returns the changes of the last 60 s' load from `from` on: each with its time and amount. */
 const loadChangesFrom = (booked: readonly BookedLoad[], from: number): [number, Load][] => {
   const changes = new Map<number, Load>([[from, { requests: 0, input: 0, output: 0 }]]);
   const change = (at: number, sign: 1 | -1, load: Load): void => {
@@ -39,8 +42,8 @@ const loadChangesFrom = (booked: readonly BookedLoad[], from: number): [number, 
 };
 
 /**
- * The earliest time from `from` on at which `need` fits: no window of 60 s that contains it exceeds a limit, counting
- * everything booked before and after it. One sweep over the times at which the window's load changes.
+ * Returns the earliest time from `from` on at which `need` fits: no window of 60 s that contains it exceeds a
+ * limit, counting all bookings before and after it. One sweep over the times at which the window's load changes.
  */
 export const findEarliestStart = (
   booked: readonly BookedLoad[],

@@ -5,54 +5,54 @@ import type { BookedLoad } from "./gate-schedule.ts";
 import { claimTrial, recordFailure, coolingUntil } from "./health.ts";
 import type { Health, HealthRow } from "./health.ts";
 
-/** A provider's `rate_limit` per 60 s; 0 means no limit. */
+/** Limits of a provider's `rate_limit` per 60 s; 0 means no limit. */
 export interface GateLimits {
   readonly input_tpm: number;
   readonly output_tpm: number;
   readonly rpm: number;
   readonly max_concurrent: number;
-  /** False where the vendor does not count cache reads to `input_tpm` (anthropic). */
+  /** Whether the vendor counts cache reads to `input_tpm`; anthropic does not. */
   readonly cacheReadsCount: boolean;
 }
 
-/** A call that asks for a booking. Times are milliseconds. */
+/** Request for a booking of a call. Times are milliseconds. */
 export interface ReserveRequest {
-  /** Identifies the attempt: repeating it gives the same booking or ticket. */
+  /** Id of the attempt: a repetition gets the same booking or ticket. */
   readonly id: string;
   /** Estimated input tokens, and the request's `maxTokens`. */
   readonly input: number;
   readonly maxOutput: number;
   readonly limits: GateLimits;
-  /** The longest wait (`retry.max_wait`). */
+  /** Longest wait (`retry.max_wait`). */
   readonly maxWait: number;
-  /** How long the call may take (`timeouts.total`); its lease expires a minute later. */
+  /** Longest duration of the call (`timeouts.total`); its lease expires a minute later. */
   readonly total: number;
 }
 
 /**
- * `booked`: call at `startAt` without asking again. `queued`: all `max_concurrent` slots are taken, ask again with the
- * same id at `startAt`; the ticket stays valid. `rate_limited`: nothing is booked, `startAt` is too far off.
+ * `booked`: call at `startAt` without asking again. `queued`: all `max_concurrent` slots are taken, ask again with
+ * the same id at `startAt`; the ticket stays valid. `rate_limited`: nothing is booked, `startAt` is too late.
  */
 export interface ReserveAnswer {
   readonly status: "booked" | "queued" | "rate_limited";
   readonly startAt: number;
 }
 
-/** How a booked call ended. */
+/** Outcome of a booked call. */
 export interface GateSettlement {
   readonly model: string;
   readonly code: ModelErrorCode | "ok";
-  /** True if the target's retries are used up. */
+  /** Whether the target's retries are used up. */
   readonly exhausted: boolean;
-  /** Null if nothing is known: the booking stays as it is. */
+  /** Actual usage; null if unknown: the booking then stays as it is. */
   readonly usage: Usage | null;
-  /** The end of a hold that the rate headers asked for, in milliseconds since the epoch. */
+  /** End of a hold that the rate headers asked for, in milliseconds since the epoch. */
   readonly holdUntil?: number | undefined;
 }
 
 interface Booking extends BookedLoad {
   readonly id: string;
-  /** When the lease expires; 0 once settled. */
+  /** Time at which the lease expires; 0 once settled. */
   readonly leaseUntil: number;
   readonly cacheReadsCount: boolean;
 }
@@ -60,11 +60,11 @@ interface Booking extends BookedLoad {
 interface QueuedCall {
   readonly id: string;
   readonly since: number;
-  /** The ticket expires unless its session asks again by then. */
+  /** Time at which the ticket expires unless its session asks again. */
   readonly until: number;
 }
 
-/** The whole state of a gate: one row of plain JSON. */
+/** Whole state of a gate: one row of plain JSON. */
 export interface GateState {
   readonly bookings: readonly Booking[];
   readonly queue: readonly QueuedCall[];
@@ -84,7 +84,7 @@ export const emptyGate: GateState = {
   health: {},
 };
 
-/** True if any limit is set; only then do attempts book. */
+/** Returns whether any limit is set; only then do attempts book. */
 export const isLimited = (limits: Omit<GateLimits, "cacheReadsCount">): boolean =>
   limits.input_tpm + limits.output_tpm + limits.rpm + limits.max_concurrent > 0;
 
@@ -95,7 +95,7 @@ const rememberedCalls = 20;
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The output to book: the cap, but no more than recent calls suggest. */
+/** Returns the output to book: the limit, but no more than recent calls suggest. */
 const guessOutput = (outputs: readonly number[], maxOutput: number): number =>
   Math.min(maxOutput, outputs.length === 0 ? 4096 : Math.max(1024, Math.ceil(1.5 * mean(outputs))));
 
@@ -106,13 +106,16 @@ const pruneState = (state: GateState, now: number): GateState => ({
   queue: state.queue.filter(({ until }) => until > now),
 });
 
-/** When to ask again for a slot: once a call of usual length has ended. */
+/** Returns when to ask again for a slot: once a call of usual length has ended. */
 const nextAskAt = (state: GateState, rank: number, slots: number, now: number): number => {
   const usual = state.durations.length === 0 ? 2000 : mean(state.durations);
   return now + Math.ceil(Math.min(15_000, Math.max(500, (usual * (rank + 1)) / slots)));
 };
 
-/** The answer while no slot is free, null if there is one: earlier tickets go first, each slot to one of them. */
+/**
+ * Returns the answer while no slot is free, null if one is: earlier tickets take precedence, each slot for one of
+ * them.
+ */
 const waitForSlot = (
   state: GateState,
   { id, limits, maxWait }: ReserveRequest,
@@ -135,8 +138,8 @@ const waitForSlot = (
 };
 
 /**
- * Books the earliest time at which a call fits beside the last 60 s and all earlier bookings, first come first served.
- * `now` is in milliseconds since the epoch.
+ * Books the earliest time at which a call fits with the last 60 s and all earlier bookings, first come, first
+ * served. `now` is in milliseconds since the epoch.
  */
 export const reserve = (
   before: GateState,
@@ -175,7 +178,7 @@ const withOutcome = (state: GateState, model: string, health: Health | undefined
   return { ...state, health: health === undefined ? others : { ...others, [model]: health } };
 };
 
-/** Applies the outcome of a call without booking to a model's health; the same state if nothing changes. */
+/** Applies the outcome of a call without booking to a model's health; returns the same state if nothing changes. */
 export const reportOutcome = (
   state: GateState,
   model: string,
@@ -189,7 +192,7 @@ export const reportOutcome = (
     code === "ok" ? undefined : recordFailure(state.health[model], code, exhausted, now),
   );
 
-/** The booking with its actual load, and its lease over. */
+/** Returns the booking with its actual load, and its lease over. */
 const settleBooking = (booking: Booking, usage: Usage | null): Booking => {
   const ended = { ...booking, leaseUntil: 0 };
   if (usage === null) return ended;
@@ -198,7 +201,7 @@ const settleBooking = (booking: Booking, usage: Usage | null): Booking => {
 };
 
 /**
- * Records what a call really used, frees its slot, and notes headers and health. Repeats change nothing; a call
+ * Records a call's actual usage, frees its slot, and records headers and health. Repetitions change nothing; a call
  * without a booking only updates headers and health.
  */
 export const settle = (before: GateState, id: string, settlement: GateSettlement, now: number): GateState => {
@@ -206,8 +209,8 @@ export const settle = (before: GateState, id: string, settlement: GateSettlement
   const index = before.bookings.findIndex((booking) => booking.id === id);
   const booking = before.bookings[index];
   if (booking?.leaseUntil === 0) return before;
-  const told = reportOutcome(before, model, code, exhausted, now);
-  const held = holdUntil > told.holdUntil ? { ...told, holdUntil } : told;
+  const reported = reportOutcome(before, model, code, exhausted, now);
+  const held = holdUntil > reported.holdUntil ? { ...reported, holdUntil } : reported;
   if (booking === undefined) return held;
   const outputs = code === "ok" && usage !== null ? [...held.outputs, usage.output] : held.outputs;
   return {
@@ -218,7 +221,7 @@ export const settle = (before: GateState, id: string, settlement: GateSettlement
   };
 };
 
-/** Returns an unused booking or ticket; the others keep theirs. */
+/** Releases an unused booking or ticket; the others keep theirs. */
 export const release = (state: GateState, id: string): GateState => {
   const bookings = state.bookings.filter((booking) => booking.id !== id || booking.leaseUntil === 0);
   const queue = state.queue.filter((waiting) => waiting.id !== id);
@@ -227,8 +230,9 @@ export const release = (state: GateState, id: string): GateState => {
 };
 
 /**
- * The health of models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
- * the first to claim it sees it available, while the others see it cooling until that trial ends.
+ * Returns the health of models that failed recently. `claim` names the model that the caller is about to call:
+ * after its cooldown the first to claim it sees it available, while the others see it cooling until that trial
+ * ends.
  */
 export const readHealth = (
   state: GateState,
@@ -246,6 +250,6 @@ export const readHealth = (
   return { state: next, rows };
 };
 
-/** Forgets all cooldowns of a provider's models; the same state if there are none. */
+/** Resets all cooldowns of a provider's models; returns the same state if there are none. */
 export const resetHealth = (state: GateState): GateState =>
   Object.keys(state.health).length === 0 ? state : { ...state, health: {} };

@@ -1,16 +1,16 @@
 import type { ModelErrorCode } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** A failed model cools until `until`; `step` counts its cooldowns in a row. Times: milliseconds since the epoch. */
+/** Cooldown of a failed model, until `until`; `step` counts its cooldowns in a row. Times: milliseconds since the epoch. */
 export interface Health {
   readonly step: number;
   readonly until: number;
   readonly reason: ModelErrorCode;
-  /** Until then one caller tries the model again, and others still see it cooling. */
+  /** Until when one caller tries the model again, while others still see it cooling. */
   readonly trialUntil?: number;
 }
 
-/** A row of the health report. */
+/** Row of the health report. */
 export interface HealthRow {
   readonly provider: string;
   readonly model: string;
@@ -24,7 +24,7 @@ const steps = [1, 5, 25, 60].map((minutes) => minutes * minute);
 const trialMs = 2 * minute;
 
 /**
- * Applies a failure to a model's health; `exhausted` says that the target's retries are used up. Failures during a
+ * Applies a failure to a model's health; `exhausted` means that the target's retries are used up. Failures during a
  * cooldown do not lengthen it, so that one turn's retries count once.
  */
 export const recordFailure = (
@@ -43,12 +43,12 @@ export const recordFailure = (
   return { step, until: fixed || now + (steps[step - 1] ?? 0), reason: code };
 };
 
-/** Until when a model should be avoided; 0 if it may be called. */
+/** Returns until when a model should be avoided; 0 if it may be called. */
 export const coolingUntil = (health: Health | undefined, now: number): number => {
   const until = Math.max(health?.until ?? 0, health?.trialUntil ?? 0);
   return until > now ? until : 0;
 };
 
-/** Claims the trial after a cooldown: the caller may call, others see the model cooling for two more minutes. */
+/** Claims the trial after a cooldown: the caller may call, and others see the model cooling for two more minutes. */
 export const claimTrial = (health: Health, now: number): Health =>
   coolingUntil(health, now) > 0 ? health : { ...health, trialUntil: now + trialMs };

@@ -1,15 +1,15 @@
 import type { Effort } from "./completer.ts";
 import type { Capabilities } from "./schema.ts";
 
-/** One model family of a provider kind. Sizes are tokens. */
+/** Model family of a provider kind. Sizes are tokens. */
 export interface ModelRow {
   readonly kind: string;
-  /** The beginning of the model's id, in lower case and without a vendor. */
+  /** Beginning of the model's id, in lower case and without a vendor. */
   readonly prefix: string;
   readonly window: number;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Efforts that the family takes, lowest first; absent = the provider's. */
+  /** Efforts that the family accepts, lowest first; absent = the provider's. */
   readonly efforts?: readonly Effort[];
 }
 
@@ -94,7 +94,7 @@ const openai = modelRowsOf("openai", {
   "o4-mini": { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
 });
 
-/** An assumption, since the vendor names no output limit. */
+/** Assumed output limit, since the vendor names none. */
 const grokOutput = 128_000;
 const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
@@ -109,7 +109,7 @@ const grok = modelRowsOf("grok", {
   "grok-3": { window: 131_072, max_output: grokOutput, capabilities: { ...grokPlain, images: false } },
 });
 
-/** The chat endpoint takes images, but is not documented to take files. */
+/** Capabilities of Gemini, whose chat endpoint accepts images, but is not documented to accept files. */
 const geminiEffort: Capabilities = {
   ...able,
   documents: false,
@@ -131,7 +131,7 @@ const gemini = modelRowsOf("gemini", {
 /** All known families; the first of a kind is its newest generation and describes its unknown models. */
 export const modelRows: readonly ModelRow[] = [...anthropic, ...openai, ...grok, ...gemini];
 
-/** What a server of which nothing is known is assumed to take: text and tools. */
+/** Assumed capabilities of an unknown server: text and tools. */
 export const plainCapabilities: Capabilities = {
   ...able,
   images: false,
@@ -139,5 +139,5 @@ export const plainCapabilities: Capabilities = {
   strict_schema: false,
 };
 
-/** The scripted model takes everything. */
+/** Capabilities of a scripted model, which accepts everything. */
 export const scriptedCapabilities: Capabilities = { ...able, reasoning: "effort" };

@@ -1,4 +1,4 @@
-/** The vendors' phrases for a request beyond the context window, checked against live answers and issue trackers. */
+/** Vendors' phrases for a request beyond the context window, checked against live answers and issue trackers. */
 const phrases: readonly RegExp[] = [
   // OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
   /maximum context length/i,
@@ -35,10 +35,13 @@ const phrases: readonly RegExp[] = [
   /prompt exceeds max length/i,
 ];
 
-/** Statuses with which vendors report an overflow; with others the same words mean a rate limit or a missing right. */
+/**
+ * Returns whether vendors report an overflow with a status; with others the same words mean a rate limit or a
+ * missing right.
+ */
 const isPossibleStatus = (status: number | undefined): boolean =>
   status === undefined || status === 400 || status === 413 || status === 422 || status >= 500;
 
-/** True if an error body says that the request does not fit the context window. */
+/** Returns whether an error body reports that the request exceeds the context window. */
 export const isOverflow = (text: string, status: number | undefined): boolean =>
   isPossibleStatus(status) && phrases.some((phrase) => phrase.test(text));

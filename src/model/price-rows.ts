@@ -1,6 +1,6 @@
 import type { Price } from "./schema.ts";
 
-/** The list price of a model family, with its source and date. */
+/** List price of a model family, with its source and date. */
 export interface PriceRow extends Price {
   readonly kind: string;
   readonly prefix: string;
@@ -12,7 +12,7 @@ type PricesByPrefix = Readonly<Record<string, Price>>;
 const priceRowsOf = (kind: string, source: string, checked: string, prices: PricesByPrefix): PriceRow[] =>
   Object.entries(prices).map(([prefix, price]) => ({ kind, prefix, source, checked, ...price }));
 
-/** Claude's cache writes cost 1.25 × input for five minutes, 2 × for an hour. */
+/** Returns Claude's prices: cache writes cost 1.25 × input for five minutes, 2 × for an hour. */
 const claudePrice = (input: number, output: number, cache_read: number): Price => ({
   input,
   output,
@@ -47,7 +47,10 @@ const anthropic = priceRowsOf(
   },
 );
 
-/** From GPT 5.4 on, prompts over 272 000 tokens pay twice for input and cache, and one and a half times for output. */
+/**
+ * Returns the prices from GPT 5.4 on: prompts over 272 000 tokens pay twice for input and cache, and one and a half
+ * times for output.
+ */
 const gptPrice = (input: number, output: number, cache_read: number): Price => {
   const cache_write = input * 1.25;
   const above = {
@@ -86,7 +89,7 @@ const grok = priceRowsOf("grok", "https://docs.x.ai/developers/models", "2026-11
   },
 });
 
-/** Introductory prices are not listed: a row holds the price that the vendor announces for afterwards. */
+/** Gemini's prices without introductory ones: a row holds the price that the vendor announces for afterwards. */
 const gemini = priceRowsOf("gemini", "https://ai.google.dev/gemini-api/docs/pricing", "2026-11-21", {
   "gemini-4-argon": { input: 4, output: 20, cache_read: 0.2 },
   "gemini-3.8-flash": { input: 1.5, output: 7.5, cache_read: 0.15 },

@@ -1,7 +1,10 @@
 import type { Usage } from "./completer.ts";
 import type { Price } from "./schema.ts";
 
-/** Cost of a call in 10⁻⁹ USD, an integer; null without price. `cacheWrite1h` is the part of `cacheWrite` kept 1 h. */
+/**
+ * Returns the cost of a call in 10⁻⁹ USD, an integer; null without price. `cacheWrite1h` is the part of
+ * `cacheWrite` kept 1 h.
+ */
 export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null): number | null => {
   if (price === null) return null;
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;

@@ -1,11 +1,11 @@
 import { parseDuration } from "../schema.ts";
 
-/** The access to response headers that is needed here. */
+/** Access to response headers. */
 export interface HeaderSource {
   get(name: string): string | null;
 }
 
-/** Reads a number from a header; undefined if it is missing, negative or unreadable. */
+/** Reads a number from a header; returns undefined if it is missing, negative or unreadable. */
 const readFigure = (text: string | null): number | undefined => {
   if (text === null || text.trim() === "") return undefined;
   const value = Number(text);
@@ -13,15 +13,18 @@ const readFigure = (text: string | null): number | undefined => {
 };
 
 const day = 86_400_000;
-/** Longer waits come from faulty servers; the cap keeps them within the calendar. */
+/** Longest plausible wait: longer ones are faults of servers; the limit keeps them within the calendar. */
 const longestWait = 366 * day;
-/** No vendor counts over longer windows; a later reset would close the provider to all sessions on a wrong figure. */
+/** Longest window that vendors count over; a later reset would close the provider to all sessions on a wrong figure. */
 const longestWindow = day;
 
-/** Caps a wait at what is plausible. */
+/** Limits a wait to the longest plausible one. */
 export const capWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
 
-/** The wait in milliseconds by `retry-after-ms` or `retry-after` (seconds or date); undefined if not readable. */
+/**
+ * Returns the wait in milliseconds by `retry-after-ms` or `retry-after` (seconds or date); undefined if not
+ * readable.
+ */
 export const readRetryAfter = (headers: HeaderSource, now: number): number | undefined => {
   const exact = readFigure(headers.get("retry-after-ms"));
   if (exact !== undefined) return capWait(exact);
@@ -33,7 +36,7 @@ export const readRetryAfter = (headers: HeaderSource, now: number): number | und
   return Number.isNaN(date) || date < now ? undefined : capWait(date - now);
 };
 
-/** `x-should-retry`, which overrides whether a failure is retried. */
+/** Reads `x-should-retry`, which overrides whether a failure is retried. */
 export const readShouldRetry = (headers: HeaderSource): boolean | undefined => {
   const text = headers.get("x-should-retry")?.toLowerCase();
   return text === "true" ? true : text === "false" ? false : undefined;
@@ -64,8 +67,8 @@ const windows = [
 ];
 
 /**
- * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and
- * resets within a day. A missing `remaining` is not exhaustion.
+ * Returns until when later calls should be held back, in milliseconds since the epoch: some window has at most one
+ * left and resets within a day. A missing `remaining` does not mean exhaustion.
  */
 export const readHoldUntil = (headers: HeaderSource, now: number): number | undefined => {
   let until: number | undefined;

@@ -7,7 +7,7 @@ import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
-/** Bounds of one reply: UTF-8 bytes of text and of a call's arguments, calls that may run, length of the model name. */
+/** Limits of one reply: UTF-8 bytes of text and of a call's arguments, calls that may run, length of the model name. */
 const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64, model: 200 } as const;
 
 interface ReplyItem {
@@ -17,26 +17,26 @@ interface ReplyItem {
   readonly id: string;
   readonly givenId: string;
   readonly name: string;
-  /** Text of earlier batches and of this one, kept apart so that the whole is flattened only once. */
+  /** Text of earlier batches and of this one, separate so that the whole is joined only once. */
   text: string;
   fresh: string;
   touched: boolean;
-  /** True once a delta has announced the item. */
-  told: boolean;
+  /** Whether a delta has announced the item. */
+  announced: boolean;
   bytes: number;
   data: Json | undefined;
   ended: boolean;
 }
 
-/** The state of a reply that is being collected: mutable and owned by one attempt. */
+/** State of a reply that is being collected: mutable and owned by one attempt. */
 export interface OpenReply {
   readonly origin: AttemptOrigin;
   readonly ids: CallIds;
-  /** True if somebody wants deltas. */
+  /** Whether deltas are wanted. */
   readonly live: boolean;
   readonly items: Map<number, ReplyItem>;
   readonly parts: ReplyItem[];
-  /** Items with something new in this batch. */
+  /** Items with new content in this batch. */
   dirty: ReplyItem[];
   readonly taken: Set<string>;
   textBytes: number;
@@ -94,7 +94,7 @@ const addItem = (
     text: "",
     fresh: "",
     touched: false,
-    told: false,
+    announced: false,
     bytes: 0,
     data: undefined,
     ended: false,
@@ -104,7 +104,7 @@ const addItem = (
   return item;
 };
 
-/** The open item of this number; a new one is created for text or reasoning. */
+/** Returns the open item with this number; creates a new one for text or reasoning. */
 const openItem = (reply: OpenReply, key: number, kind: ReplyItem["kind"]): ReplyItem => {
   const item = reply.items.get(key) ?? (kind === "call" ? undefined : addItem(reply, key, kind));
   if (item === undefined) return failOutOfOrder(reply, "arguments of a call that was never opened");
@@ -150,11 +150,11 @@ const takeContent = (reply: OpenReply, event: ContentEvent): void => {
 };
 
 const openCall = (reply: OpenReply, { item, name, id }: Extract<ModelEvent, { type: "call" }>): void => {
-  if (reply.items.has(item)) failOutOfOrder(reply, "a call for an item that is open already");
+  if (reply.items.has(item)) failOutOfOrder(reply, "a call for an item that is already open");
   touch(reply, addItem(reply, item, "call", name, id));
 };
 
-/** Opaque data of an item without content is redacted reasoning. The last data of an item is kept. */
+/** Attaches opaque data to an item, of which the last is kept; an item with no other content is redacted reasoning. */
 const attachOpaque = (reply: OpenReply, { item, data }: Extract<ModelEvent, { type: "opaque" }>): void => {
   (reply.items.get(item) ?? addItem(reply, item, "reasoning")).data = data;
 };
@@ -177,13 +177,13 @@ export const takeEvent = (reply: OpenReply, event: ModelEvent): void => {
   else if (event.type !== "ping") takeContent(reply, event);
 };
 
-/** Ends an item. Wires also end items that never had content: those are unknown here. */
+/** Ends an item. Protocols also end items that never had content: those are unknown here. */
 const endItem = (reply: OpenReply, key: number): void => {
   const item = reply.items.get(key);
   if (item !== undefined) item.ended = true;
 };
 
-/** Closes a batch and gives its content as at most one delta per item. */
+/** Closes a batch and returns its content as at most one delta per item. */
 export const takeDeltas = (reply: OpenReply): readonly ItemDelta[] => {
   const deltas: ItemDelta[] = [];
   for (const item of reply.dirty) {
@@ -191,13 +191,13 @@ export const takeDeltas = (reply: OpenReply): readonly ItemDelta[] => {
     const off = item.text.length;
     if (reply.live) {
       if (kind !== "call") deltas.push({ kind, index, off, data: fresh });
-      else if (item.told) deltas.push({ kind: "tool_input", index, off, data: fresh });
+      else if (item.announced) deltas.push({ kind: "tool_input", index, off, data: fresh });
       else deltas.push({ kind: "tool_input", index, off, data: fresh, call: { id, name } });
     }
     item.text += fresh;
     item.fresh = "";
     item.touched = false;
-    item.told = true;
+    item.announced = true;
   }
   reply.dirty = [];
   return deltas;
@@ -212,14 +212,14 @@ const truncatingFinishes: ReadonlySet<FinishReason> = new Set([
   "paused",
 ]);
 
-/** The provider's reason, corrected by the content: calls mean `tool_calls`, refusal text means `refusal`. */
+/** Returns the provider's reason, corrected by the content: calls mean `tool_calls`, refusal text means `refusal`. */
 export const finishOf = (reply: OpenReply, reason: FinishReason): FinishReason => {
   if (reason !== "stop" && reason !== "tool_calls") return reason;
   if (reply.refused) return "refusal";
   return reply.parts.some(({ kind }) => kind === "call") ? "tool_calls" : "stop";
 };
 
-/** The parts of the message that the reply becomes, in the model's order. */
+/** Returns the parts of the reply's message, in the model's order. */
 export const partsOf = (reply: OpenReply, finish: FinishReason): Part[] => {
   let calls = 0;
   return reply.parts.map((item): Part => {
@@ -241,7 +241,7 @@ export const partsOf = (reply: OpenReply, finish: FinishReason): Part[] => {
   });
 };
 
-/** Opaque data of a part: the wire's own, else the provider's id of a renamed call as `{ id }`. */
+/** Returns the opaque data of a part: the protocol's own, else the provider's id of a renamed call as `{ id }`. */
 const opaqueOf = ({ provider, model }: AttemptOrigin, item: ReplyItem): { opaque?: Opaque } => {
   const renamed = item.givenId !== "" && item.givenId !== item.id;
   const data = item.data ?? (renamed ? { id: item.givenId } : undefined);

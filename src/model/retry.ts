@@ -1,37 +1,37 @@
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** How attempts at a model target are retried. Times are milliseconds. */
+/** Rules for retries at a model target. Times are milliseconds. */
 export interface RetryPolicy {
   readonly maxRetries: number;
   readonly baseDelay: number;
   readonly maxWait: number;
 }
 
-/** A model target (provider and model) that a turn may use, and what happened there in this turn. */
+/** Model target (provider and model) that a turn may use, and its attempts in this turn. */
 export interface TargetAttempts {
   readonly provider: string;
   readonly model: string;
   /** Failed attempts of this turn at this target, and how many of them were cut or malformed replies. */
   readonly failures: number;
   readonly malformed: number;
-  /** Known to cool until then (milliseconds since the epoch); 0 or past = healthy. */
+  /** Until when the target cools (milliseconds since the epoch); 0 or past = healthy. */
   readonly coolingUntil: number;
-  /** Why it cools down or failed last. */
+  /** Code of its cooldown or last failure. */
   readonly code?: ModelErrorCode;
-  /** When a wait that exceeded `maxWait` would have ended. */
+  /** Time at which a wait that exceeded `maxWait` would have ended. */
   readonly retryAt?: number;
 }
 
-/** The fallback chain of one turn: its targets as plain data that the session stores. */
+/** Fallback chain of one turn: its targets as plain data that the session stores. */
 export interface FallbackChain {
   readonly current: number;
   readonly list: readonly TargetAttempts[];
-  /** True once content of the turn is committed: the target may no longer change. */
+  /** Whether content of the turn is committed: the target may no longer change. */
   readonly committed: boolean;
 }
 
-/** What follows a failed attempt. `chain` is the new state; `exhausted` says that the target was given up. */
+/** Consequence of a failed attempt. `chain` is the new state; `exhausted` means that the target was given up. */
 export type FailureDecision =
   | { readonly kind: "retry"; readonly at: number; readonly chain: FallbackChain; readonly exhausted: false }
   | {
@@ -42,9 +42,9 @@ export type FailureDecision =
     }
   | {
       readonly kind: "fail";
-      /** The first target's code. */
+      /** First target's code. */
       readonly code: ModelErrorCode;
-      /** When a retry would be possible, if a wait exceeded `maxWait`. */
+      /** Time at which a retry would be possible, if a wait exceeded `maxWait`. */
       readonly retryAt?: number;
       readonly chain: FallbackChain;
       readonly exhausted: boolean;
@@ -79,8 +79,8 @@ const mayRetry = (failure: ModelFailure, target: TargetAttempts, policy: RetryPo
   (!isMalformed(failure.code) || target.malformed <= mostMalformed);
 
 /**
- * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next target,
- * or the end. `policy` is the current target's, `random` gives [0, 1), times are milliseconds.
+ * Decides the consequence of a failed attempt: a retry at a time never earlier than Retry-After, the next target,
+ * or the end. `policy` is the current target's, `random` is in [0, 1), times are milliseconds.
  */
 export const decideAfterFailure = (
   failure: ModelFailure,
@@ -120,7 +120,7 @@ const replaceCurrent = (chain: FallbackChain, target: TargetAttempts): FallbackC
   list: chain.list.with(chain.current, target),
 });
 
-/** Gives the target up: for the next one that is not cooling, or for good. */
+/** Gives up the target for the next one that is not cooling, or ends the chain. */
 const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";

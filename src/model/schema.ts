@@ -5,7 +5,7 @@ import { efforts } from "./completer.ts";
 
 export const effortSchema = z.enum(efforts);
 
-/** How much a model thinks before it answers. */
+/** Schema of the effort of a model's reasoning. */
 const reasoningSchema = z
   .strictObject({
     effort: effortSchema.optional().describe("How hard the model thinks; none switches it off."),
@@ -19,27 +19,29 @@ const reasoningSchema = z
     error: "exclusive_keys: set effort or budget_tokens, not both",
   });
 
-/** Prompt caching. */
+/** Schema of prompt caching. */
 export const cacheSchema = z.strictObject({
   mode: z.enum(["auto", "off"]).default("auto").describe("auto sets cache breakpoints where they pay."),
   ttl: z.enum(["5m", "1h"]).default("5m").describe("How long the provider keeps a cached prefix."),
 });
 
-/** Deadlines of one attempt, in milliseconds. */
+/** Schema of the deadlines of one attempt, in milliseconds. */
 export const timeoutsSchema = z.strictObject({
-  connect: duration({ min: "1ms", max: "13m" }).prefault("60s").describe("Until the response headers."),
-  idle: duration({ min: "1ms", max: "13m" }).prefault("90s").describe("Without any byte."),
-  content_idle: duration({ min: "1ms", max: "13m" }).prefault("5m").describe("With nothing but pings."),
-  total: duration({ min: "1ms", max: "13m" }).prefault("10m").describe("For the whole attempt, at most 13m."),
+  connect: duration({ min: "1ms", max: "13m" }).prefault("60s").describe("Time until the response headers."),
+  idle: duration({ min: "1ms", max: "13m" }).prefault("90s").describe("Time without any byte."),
+  content_idle: duration({ min: "1ms", max: "13m" }).prefault("5m").describe("Time with nothing but pings."),
+  total: duration({ min: "1ms", max: "13m" })
+    .prefault("10m")
+    .describe("Time of the whole attempt, at most 13m."),
 });
 export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>;
 
-/** Bounds of retries, in milliseconds. */
+/** Schema of the limits of retries, in milliseconds. */
 export const retrySchema = z.strictObject({
   max_wait: duration().prefault("10m").describe("The longest wait; a longer one fails the model target."),
 });
 
-/** Tokens and requests per minute; 0 means no limit of that kind. */
+/** Schema of tokens and requests per minute; 0 means no limit of that kind. */
 export const rateLimitSchema = z.strictObject({
   input_tpm: count().default(0).describe("Input tokens per minute; 0 = no limit."),
   output_tpm: count().default(0).describe("Output tokens per minute; 0 = no limit."),
@@ -53,7 +55,7 @@ export const rateLimitSchema = z.strictObject({
     .describe("First wait before a retry; doubles each time."),
 });
 
-/** Another provider to try, with its own model or another one. A bare name becomes `{provider}`. */
+/** Schema of another provider to try, with its own model or another one. A bare name becomes `{provider}`. */
 export const fallbackSchema = z.union([
   name().transform((provider): { provider: string; model?: string | undefined } => ({ provider })),
   z.strictObject({
@@ -73,29 +75,29 @@ const rates = {
   cache_write_1h: perMillion().optional().describe("The same for entries kept for an hour."),
 };
 
-/** Prices in USD per million tokens. */
+/** Schema of prices in USD per million tokens. */
 const priceSchema = z.strictObject({
   ...rates,
   above: z
     .strictObject(rates)
     .partial()
-    .extend({ tokens: count(1).describe("Prompt tokens beyond which these prices hold.") })
+    .extend({ tokens: count(1).describe("Prompt tokens beyond which these prices apply.") })
     .optional()
     .describe("Prices of the whole call when its prompt is longer than this."),
 });
 export type Price = DeepReadonly<z.output<typeof priceSchema>>;
 
-/** What a model can do. */
+/** Schema of a model's capabilities. */
 const capabilitiesSchema = z.strictObject({
   images: z.boolean().describe("Takes images."),
   documents: z.boolean().describe("Takes documents."),
-  strict_schema: z.boolean().describe("Takes a JSON Schema for its answer."),
+  strict_schema: z.boolean().describe("Accepts a JSON Schema for its answer."),
   reasoning: z
     .enum(["none", "budget", "adaptive", "effort"])
 
     .describe("How its reasoning is set."),
   reasoning_off: z.boolean().describe("Its reasoning can be switched off."),
-  sampling: z.boolean().describe("Takes temperature and top_p."),
+  sampling: z.boolean().describe("Accepts temperature and top_p."),
   forced_tool_with_reasoning: z
     .boolean()
 
@@ -103,14 +105,14 @@ const capabilitiesSchema = z.strictObject({
 });
 export type Capabilities = DeepReadonly<z.output<typeof capabilitiesSchema>>;
 
-/** One entry of `models`, which overrides the catalogue. */
+/** Schema of an entry of `models`, which overrides the catalogue. */
 const modelSchema = z.strictObject({
   alias: text(64, 1).optional().describe("Another name under which a session may choose this model."),
   context_window: z
     .union([count(), z.literal("auto")])
     .optional()
     .describe("Context tokens; 0 = unknown, auto = as the catalogue says."),
-  max_output: count(1).optional().describe("Output tokens of one call at most."),
+  max_output: count(1).optional().describe("Most output tokens of one call."),
   price: priceSchema.optional().describe("USD per million tokens."),
   capabilities: capabilitiesSchema.partial().optional().describe("What the model can do."),
 });

@@ -2,7 +2,7 @@ import { isJsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Usage } from "./completer.ts";
 
-/** Names that providers give to token counts: the first name present wins, a dot means nesting. */
+/** Providers' names for token counts: the first name present wins, a dot means nesting. */
 const usageNames = {
   input:
     "input_tokens inputTokens prompt_tokens promptTokens promptTokenCount input prompt_n timings.prompt_n",
@@ -23,24 +23,24 @@ const usagePaths = Object.fromEntries(
   Object.entries(usageNames).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
 ) as Record<UsageField, string[][]>;
 
-/** Higher figures are not believed. */
+/** Highest plausible figures. */
 const mostInput = 20_000_000;
 const mostOutput = 10_000_000;
 
-/** What a provider reported, in the five fields of usage, with further details. */
+/** Usage as a provider reported it, in the five fields of usage, with further details. */
 export interface UsageReport {
   readonly usage: Usage;
-  /** True if any figure had to be estimated. */
+  /** Whether any figure had to be estimated. */
   readonly estimated: boolean;
-  /** The reasoning part of `usage.output`, 0 if not reported. */
+  /** Reasoning part of `usage.output`, 0 if not reported. */
   readonly reasoning: number;
-  /** The part of `usage.cacheWrite` that is kept an hour. */
+  /** Part of `usage.cacheWrite` that is kept an hour. */
   readonly cacheWrite1h: number;
 }
 
 interface FoundFigure {
   readonly name: string;
-  /** Null if the figure is absurd or not a number. */
+  /** Null if the figure is implausible or not a number. */
   readonly value: number | null;
 }
 
@@ -76,7 +76,7 @@ export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
 interface UsageFigures {
   readonly inputName: string;
   readonly outputName: string;
-  /** The reported figure, null where the estimate must replace it. */
+  /** Reported figure, null if the estimate must replace it. */
   readonly prompt: number | null;
   readonly output: number | null;
   readonly cacheRead: number;
@@ -84,7 +84,7 @@ interface UsageFigures {
   readonly thoughts: number;
   readonly total: number;
   readonly hourly: number;
-  /** True if a cache figure was given but not believed. */
+  /** Whether an implausible cache figure was reported. */
   readonly doubtful: boolean;
 }
 
@@ -107,12 +107,12 @@ const readFigures = (report: Json): UsageFigures => {
   };
 };
 
-/** True if the prompt figure includes the cached tokens. */
+/** Returns whether the prompt figure includes the cached tokens. */
 const isInclusive = (report: Json, { inputName }: UsageFigures): boolean =>
   inputName.startsWith("prompt") ||
   (inputName === "input_tokens" && figureAt(report, ["input_tokens_details"]) !== undefined);
 
-/** Output with reasoning: Google reports it separately, others (Grok) only include it in the total. */
+/** Returns the output with reasoning: Google reports it separately, others (Grok) only include it in the total. */
 const outputOf = (figures: UsageFigures, inclusive: boolean): number | null => {
   const { prompt, thoughts, total } = figures;
   if (figures.output === null) return null;
@@ -122,7 +122,7 @@ const outputOf = (figures: UsageFigures, inclusive: boolean): number | null => {
   return rest > output && rest <= mostOutput ? rest : output;
 };
 
-/** Reads a provider's report; missing or absurd figures become the estimate. All figures are tokens. */
+/** Reads a provider's report; missing or implausible figures become the estimate. All figures are tokens. */
 export const readUsage = (
   raw: Json | undefined,
   estimate: { readonly input: number; readonly output: number },
@@ -144,6 +144,9 @@ export const readUsage = (
   };
 };
 
-/** True if a server seems to have cut the input silently: it reports less than half of an estimate over 4 000. */
+/**
+ * Returns whether a server seems to have cut the input silently: it reports less than half of an estimate over 4
+ * 000.
+ */
 export const inputSeemsTruncated = (usage: Usage, estimate: number): boolean =>
   estimate > 4000 && usage.input + usage.cacheRead + usage.cacheWrite < estimate / 2;

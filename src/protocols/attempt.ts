@@ -15,7 +15,7 @@ import type { SseFrame } from "./sse.ts";
 /** Characters of an error answer that are read to classify it. */
 const maxErrorBody = 64 * 1024;
 
-/** Milliseconds to wait for what is missing of an answer that is decided: the usage of a reply, the text of an error. */
+/** Milliseconds to wait for the rest of a decided answer: the usage of a reply, the text of an error. */
 const usualWait = 5_000;
 
 /** Creates the errors of one attempt's stream. */
@@ -24,7 +24,7 @@ export const createFaults = (origin: AttemptOrigin, headers: Headers, now: () =>
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
-/** The failure behind an error thrown on sending: a refusal of the egress, else one of the network. */
+/** Returns the failure behind an error thrown on sending: a refusal of the egress, else one of the network. */
 export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: AbortSignal): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
   if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
@@ -33,7 +33,7 @@ export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: Abo
 
 type ErrorWatch = Pick<Deadlines, "signal" | "timers">;
 
-/** Reads the text of an error answer; one that does not end, or breaks off, counts as far as it came. */
+/** Reads the text of an error answer; if it does not end, or breaks off, returns what arrived. */
 const readErrorText = async ({ body }: Response, { signal, timers }: ErrorWatch): Promise<string> => {
   const gatherer = createBodyGatherer(body ?? new Blob([]).stream(), timers);
   const decoder = new TextDecoder();
@@ -53,7 +53,7 @@ const readErrorText = async ({ body }: Response, { signal, timers }: ErrorWatch)
   return text.slice(0, maxErrorBody);
 };
 
-/** Reads an error answer and gives its failure. */
+/** Reads an error answer and returns its failure. */
 export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
@@ -73,7 +73,7 @@ const hasError = (body: string): boolean => {
 /** Content types that a failure may name; others could quote a header. */
 const namedTypes = new Set(["text/html", "text/plain", "application/json", "text/event-stream"]);
 
-/** Refuses an answer of status 200 that is no event stream: JSON errors by their content, others as not understood. */
+/** Refuses an answer of status 200 that is not an event stream: JSON errors by their content, others as invalid. */
 export const checkStream = async (
   response: Response,
   faults: Faults,
@@ -89,7 +89,7 @@ export const checkStream = async (
 
 interface DecodedBatch {
   readonly events: ModelEvent[];
-  /** What stopped the decoding; the events before it still count. */
+  /** Error that stopped the decoding; the events before it still count. */
   readonly error?: unknown;
 }
 
@@ -113,9 +113,9 @@ export interface ReadOptions extends Pick<CompleteOptions, "onRaw"> {
 }
 
 /**
- * Reads a reply as batches of events: it counts bytes, parses frames and reports reads to the deadlines. The SDKs'
- * iteration of the stream is not used: it accepts a cut stream as whole, logs broken frames, and
- * costs more for each delta (measured 2.5 µs) than parsing and collecting in batches (2.1 µs).
+ * Reads a reply as batches of events: counts bytes, parses frames and reports reads to the deadlines. The SDKs'
+ * iteration of the stream is not used: it accepts a cut stream as whole, logs broken frames, and costs more for
+ * each delta (measured 2.5 µs) than parsing and collecting in batches (2.1 µs).
  */
 export async function* readReply(
   body: ReadableStream<Uint8Array>,
@@ -140,7 +140,7 @@ export async function* readReply(
     for (const chunk of chunks) yield parse(chunk);
   };
   let until: number | undefined;
-  /** The next bytes; after the reply's end late bytes and a broken connection are ignored. */
+  /** Returns the next bytes; after the reply's end ignores late bytes and a broken connection. */
   const read = async (): Promise<readonly Uint8Array[] | null> => {
     if (decoder.state() === "open") return gatherer.next();
     until ??= Date.now() + usageWait;
@@ -156,7 +156,7 @@ export async function* readReply(
         chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
       );
       if (chunks !== null) deadlines.read(batch.events.some(isContent));
-      // A batch shows that the reply began, which must be paid for even if nothing of it could be read.
+      // A batch shows that the reply began, which must be paid for even if none of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;
       if (batch.error !== undefined) throw batch.error;
       if (chunks === null) return;

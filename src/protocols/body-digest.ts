@@ -1,14 +1,14 @@
 import { sha256Hex } from "../sandbox/sha256.ts";
 
 /**
- * The digest of a request's body is a chain over its parts, so that a turn hashes what is new and not the whole
+ * Computes the digest of a request's body as a chain over its parts, so that a turn hashes only the new part of the
  * history. Bodies with the same digest have the same bytes, since the parts determine them.
  */
 
-/** The parts of a body: the text before the messages, each message as it is serialised, and whatever else decides. */
+/** Parts of a body: the text before the messages, each message as it is serialised, and everything else. */
 interface BodyParts {
   readonly head: string;
-  /** Each object stands for the same text whenever it comes again. */
+  /** Serialised messages; each object always stands for the same text. */
   readonly messages: readonly MessageText[];
   readonly rest: string;
 }
@@ -17,7 +17,7 @@ interface MessageText {
   readonly text: string;
 }
 
-/** Hashes texts, each preceded by its length, so that no other texts give the same input. Hex. */
+/** Hashes texts, each preceded by its length, so that no other texts have the same input. Hex. */
 const hashTexts = (texts: readonly string[]): string =>
   sha256Hex(texts.map((text) => `${text.length}\n${text}`).join(""));
 
@@ -29,7 +29,7 @@ const hashHead = (text: string): string => {
   return knownHead.digest;
 };
 
-/** So many messages in a row are one link of the chain. */
+/** Number of consecutive messages in one link of the chain. */
 const linkLength = 8;
 
 interface Link {
@@ -40,7 +40,7 @@ interface Link {
 
 const knownLinks = new WeakMap<MessageText, Link>();
 
-/** Returns the digest of a chain that goes on with these messages; each link is cached by its first message. */
+/** Returns the digest of a chain extended by these messages; each link is cached by its first message. */
 const hashLink = (before: string, messages: readonly MessageText[]): string => {
   const [first = { text: "" }] = messages;
   const known = knownLinks.get(first);

@@ -1,11 +1,14 @@
 import type { Timers } from "../model/deadlines.ts";
 import { systemTimers } from "../model/deadlines.ts";
 
-/** Reads a body ahead and returns at once whatever has come in the meantime; the caller sets the pace. */
+/** Reader of a body that reads ahead and returns whatever has arrived in the meantime; the caller sets the pace. */
 export interface BodyGatherer {
-  /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without. */
+  /**
+   * Returns the chunks since the last call, once there are some; null at the end, and after `within` milliseconds
+   * without any.
+   */
   readonly next: (within?: number) => Promise<readonly Uint8Array[] | null>;
-  /** Ends the reading. A whole body is briefly given time to end by itself, which keeps its connection usable. */
+  /** Ends the reading. A whole body has a short time to end by itself, which keeps its connection usable. */
   readonly stop: (whole: boolean) => Promise<void>;
 }
 
@@ -20,14 +23,14 @@ const lingerMs = 1_000;
 
 const doNothing = (): void => undefined;
 
-/** What was read but not yet returned; mutable and owned by one reply. */
+/** Bytes that were read but not yet returned; mutable and owned by one reply. */
 interface ReadBuffer {
   chunks: Uint8Array[];
   bytes: number;
   ended: boolean;
   error: unknown;
   stopped: boolean;
-  /** Called when something came, and when the buffer has space again. */
+  /** Called when bytes arrived, and when the buffer has space again. */
   arrived: () => void;
   drained: () => void;
 }
@@ -44,7 +47,7 @@ const readAhead = async (reader: BodyReader, inbox: ReadBuffer): Promise<void> =
   }
 };
 
-/** Resolves true once something came, false after `ms` milliseconds. */
+/** Resolves true once bytes arrived, false after `ms` milliseconds. */
 const arrival = (inbox: ReadBuffer, timers: AttemptTimers, ms: number | undefined): Promise<boolean> =>
   new Promise((resolve) => {
     const settle = (ready: boolean): void => {

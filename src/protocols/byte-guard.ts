@@ -1,11 +1,11 @@
-/** The size limits of a streamed reply in bytes. */
+/** Size limits of a streamed reply in bytes. */
 const byteLimits = { line: 4 * 1024 * 1024, reply: 32 * 1024 * 1024 } as const;
 
 const newline = 10;
 
 /**
- * Counts the bytes of one reply before any parser sees them; gives the limit that a chunk exceeds, else null.
- * The result does not depend on how the bytes are cut into chunks.
+ * Creates the check of one reply's bytes before they are parsed; it returns the limit that a chunk exceeds, else
+ * null. The result does not depend on how the bytes are cut into chunks.
  */
 export const createByteGuard = (
   limits: { readonly line: number; readonly reply: number } = byteLimits,
@@ -22,7 +22,10 @@ export const createByteGuard = (
   };
 };
 
-/** The longest line that ends in the chunk, after `open` earlier bytes of its first line; 0 if none can be too long. */
+/**
+ * Returns the longest line that ends in the chunk, after `open` earlier bytes of its first line; 0 if none can be
+ * too long.
+ */
 const longestLine = (chunk: Uint8Array, open: number, limit: number): number => {
   if (open + chunk.byteLength <= limit) return 0;
   let longest = 0;

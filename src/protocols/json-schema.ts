@@ -4,7 +4,7 @@ import type { Json } from "../chat/message.ts";
 import { resolveReference } from "../tools/schema/keywords.ts";
 
 /**
- * How much JSON Schema a server accepts: `full` all of it, `closed` all but `additionalProperties`, `minimal`
+ * Part of JSON Schema that a server accepts: `full` all of it, `closed` all but `additionalProperties`, `minimal`
  * the common subset without references, `structured` the subset of Anthropic's output format.
  */
 export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
@@ -20,7 +20,7 @@ const structuredKeys = new Set(
   ),
 );
 
-/** Rewrites keywords of newer drafts in older ones that the common subset knows. */
+/** Replaces keywords of newer drafts by older ones of the common subset. */
 const rephrase = (schema: JsonObject): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   if ("const" in schema) out["enum"] = [schema["const"] ?? null];
@@ -58,19 +58,22 @@ const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject =
 const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
 
-/** The required names that are properties. */
+/** Returns the required names that are properties. */
 const knownNames = ({ properties, required }: JsonObject): readonly Json[] =>
   isJsonObject(properties) && Array.isArray(required)
     ? required.filter((name: Json) => typeof name === "string" && Object.hasOwn(properties, name))
     : [];
 
-/** The values of an enum of texts, without null, which `nullable` says; null if there are others. */
+/** Returns the values of an enum of texts, without null, which `nullable` expresses; null if there are others. */
 const textsOf = (values: Json | undefined): readonly Json[] | null => {
   const named = Array.isArray(values) ? values.filter((each) => each !== null) : [];
   return named.length > 0 && named.every((each) => typeof each === "string") ? named : null;
 };
 
-/** Says whether Google takes a keyword: it refuses most formats, values that are no texts, and fields of what has none. */
+/**
+ * Returns whether Google accepts a keyword: it refuses most formats, values that are not texts, and fields of an
+ * object without any.
+ */
 const isTaken = (schema: JsonObject, key: string): boolean => {
   const { type = "object", [key]: value } = schema;
   switch (key) {
@@ -119,10 +122,10 @@ const toClosed = (schema: Json): Json => {
   return mapInner(kept, toClosed);
 };
 
-/** Keywords that servers refuse at the root of a tool's parameters, and the whole request with them. */
+/** Keywords that servers refuse at the root of a tool's parameters, together with the whole request. */
 const refusedAtRoot = new Set(["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const"]);
 
-/** Writes what references name at a place that is refused where they stand; one that names itself is anything. */
+/** Replaces references in a place that refuses them by their targets; one that refers to itself accepts anything. */
 const inlineRefused = (schema: Json, root: Json, open: readonly string[] = []): Json => {
   if (!isJsonObject(schema)) return schema;
   const ref = schema["$ref"];
@@ -131,7 +134,10 @@ const inlineRefused = (schema: Json, root: Json, open: readonly string[] = []): 
   return open.includes(ref) ? {} : inlineRefused(resolveReference(root, ref) ?? {}, root, [...open, ref]);
 };
 
-/** The schemas in a list at the root, with what they name; one that names itself adds nothing. */
+/**
+ * Returns the schemas in a list at the root, with the targets of references; one that refers to itself adds
+ * nothing.
+ */
 const branchesOf = (list: Json | undefined, root: Json, open: readonly string[]): readonly JsonObject[] =>
   (Array.isArray(list) ? list : []).flatMap((branch: Json) => {
     const ref = isJsonObject(branch) ? branch["$ref"] : undefined;
@@ -139,7 +145,7 @@ const branchesOf = (list: Json | undefined, root: Json, open: readonly string[])
     return open.includes(ref) ? [] : [foldBranches(resolveReference(root, ref) ?? {}, root, [...open, ref])];
   });
 
-/** Gathers the properties of several schemas; one that differs between them may be as in any. */
+/** Merges the properties of several schemas; one that differs between them may match any. */
 const gatherProperties = (schemas: readonly JsonObject[]): JsonObject => {
   const found = new Map<string, Map<string, Json>>();
   for (const { properties } of schemas)
@@ -169,15 +175,15 @@ const foldBranches = (schema: Json, root: Json, open: readonly string[]): JsonOb
 };
 
 /**
- * Writes the parameters of a tool as one object: alternatives at the root add their properties. What they demand beyond
- * these is still enforced by the runtime's own check.
+ * Rewrites the parameters of a tool as one object: alternatives at the root add their properties. Their further
+ * requirements are still enforced by the runtime's own check.
  */
 export const foldRoot = (schema: Json): Json =>
   isJsonObject(schema) && Object.keys(schema).some((key) => refusedAtRoot.has(key))
     ? inlineRefused(foldBranches(schema, schema, []), schema)
     : schema;
 
-/** Adapts a schema to a server's dialect. What it loses is still enforced by the runtime's own check. */
+/** Adapts a schema to a server's dialect. Lost requirements are still enforced by the runtime's own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
   switch (dialect) {
     case "full":

@@ -2,21 +2,21 @@ import { isJsonObject, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { wrapUnparsable, withWholeEscapes } from "../chat/sendable.ts";
 
-/** Writes a string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
+/** Formats a string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
 export const quoteJson = (text: string): string =>
   JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
 
-/** Writes a value as JSON that strict servers accept. */
+/** Formats a value as JSON that strict servers accept. */
 export const serialise = (value: object): string => withWholeEscapes(JSON.stringify(value));
 
 /** Joins the elements of two lists by a comma, unless one is empty. */
 export const joinElements = (one: string, other: string): string =>
   one === "" || other === "" ? one + other : `${one},${other}`;
 
-/** True for visible text: neither empty nor only white space. */
+/** Returns whether a text is visible: neither empty nor only white space. */
 export const isVisible = (text: string): boolean => /\S/.test(text);
 
-/** Only such figures can exceed what a server can represent. */
+/** Matches the only figures that can exceed what a server can represent. */
 const largeNumber = /\d{300}|[eE]\+?\d{3}/;
 
 const hasFiniteNumbers = (value: Json): boolean =>
@@ -25,8 +25,8 @@ const hasFiniteNumbers = (value: Json): boolean =>
     : typeof value !== "number" || Number.isFinite(value);
 
 /**
- * A call's arguments as a JSON object for the replay: unchanged as the model wrote them; `{}` for empty text; if
- * servers cannot read them (depth, numbers, no object), `{"_invalid": "<first 2 000 characters>"}`.
+ * Returns a call's arguments as a JSON object for the replay: unchanged as the model wrote them; `{}` for empty
+ * text; if servers cannot read them (depth, numbers, not an object), `{"_invalid": "<first 2 000 characters>"}`.
  */
 export const replayArguments = (args: string): string => {
   const text = args.toWellFormed().trim();

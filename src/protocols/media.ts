@@ -3,14 +3,14 @@ import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
 import { isVisible } from "./json-text.ts";
 
-/** Images that both protocols accept, and the longest base64 text of one. */
+/** Image types that both protocols accept, and the longest base64 text of an image. */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const maxImage = 5 * 1024 * 1024;
 
-/** The longest name in characters; the protocols accept a few more. */
+/** Longest name in characters; the protocols accept a few more. */
 const longestName = 255;
 
-/** A stored blob's base64, its text if it is one, or an address. */
+/** Source of media: base64 or text of a stored blob, or an address. */
 type MediaSource = { readonly base64: string } | { readonly text: string } | { readonly url: string };
 
 export type WireMedia =
@@ -20,12 +20,12 @@ export type WireMedia =
       readonly name: string;
       readonly source: MediaSource;
     }
-  /** The text that the model reads instead of the media. */
+  /** Text that the model reads instead of the media. */
   | { readonly kind: "omitted"; readonly text: string };
 
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
-/** The text behind a base64 text; null if it is not text. */
+/** Decodes a base64 text to the text behind it; returns null if it is not text. */
 const decodeBase64Text = (base64: string): string | null => {
   let binary: string;
   try {
@@ -36,7 +36,7 @@ const decodeBase64Text = (base64: string): string | null => {
   return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
 };
 
-/** Why media cannot be shown. */
+/** Reason why media cannot be shown. */
 interface MediaLack {
   readonly why: string;
 }
@@ -47,12 +47,12 @@ const textSourceOf = (base64: string): MediaSource | MediaLack => {
   return isVisible(text) ? { text } : { why: "it is empty" };
 };
 
-/** The source of a stored blob. Its bytes may be gone or cut off, and no server accepts the rest. */
+/** Returns the source of a stored blob. Its bytes may be gone or cut off, and no server accepts an incomplete blob. */
 const blobSourceOf = (
   { type, media_type: mediaType }: ImagePart | DocumentPart,
   base64: string,
 ): MediaSource | MediaLack => {
-  if (base64 === "") return { why: "it is not stored any more" };
+  if (base64 === "") return { why: "it is no longer stored" };
   if (type === "document" && mediaType !== "application/pdf") return textSourceOf(base64);
   if (type === "image" && base64.length > maxImage) return { why: "it is larger than 5 MiB" };
   return base64.length % 4 === 0 ? { base64 } : { why: "it is damaged" };
@@ -61,7 +61,7 @@ const blobSourceOf = (
 const urlSourceOf = (url: string | undefined): MediaSource | MediaLack =>
   url?.startsWith("https://") === true && URL.canParse(url) ? { url } : { why: "its address is not https" };
 
-/** A media part as the model accepts it; what it does not accept becomes a sentence. */
+/** Returns a media part in a form that the model accepts, or a sentence. */
 export const wireMediaOf = (
   part: ImagePart | DocumentPart,
   capabilities: Capabilities,

@@ -1,8 +1,8 @@
 import type { Protocol } from "./protocol.ts";
 
 /**
- * Posts with the headers that a vendor's SDK sends, but for its telemetry. They never change, so the SDK itself, whose
- * evaluation was a tenth of a cold isolate's first reply, gives types and the test of these headers, and does not run.
+ * Posts with the headers of a vendor's SDK, without its telemetry. They never change, so the SDK, whose evaluation
+ * was a tenth of a cold isolate's first reply, only provides types and the test of these headers.
  */
 export const createPost = (fields: Readonly<Record<string, string>>): Protocol["post"] => {
   const headers = new Headers(fields);

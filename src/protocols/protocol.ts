@@ -6,37 +6,37 @@ import type { Capabilities } from "../model/schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import type { SseFrame } from "./sse.ts";
 
-/** How a provider deviates from its protocol's plain form; the provider's file fills it in. */
+/** Deviations of a provider from its protocol's plain form; the provider's file sets them. */
 export interface Traits {
   readonly tokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
   readonly streamUsage: boolean;
   readonly schema: SchemaDialect;
-  /** The field in which reasoning returns to a chat server. */
+  /** Field in which reasoning is sent back to a chat server. */
   readonly reasoningReplay: "none" | "reasoning_content" | "reasoning_details";
-  /** True if a leading `<think>…</think>` is reasoning. */
+  /** Whether a leading `<think>…</think>` is reasoning. */
   readonly thinkTags: boolean;
   /** Efforts that the server accepts, lowest first. */
   readonly efforts: readonly Effort[];
-  /** True to send `store: false` and a `prompt_cache_key` per thread. */
+  /** Whether to send `store: false` and a `prompt_cache_key` per thread. */
   readonly openaiFields: boolean;
-  /** True if calls carry Google's thought signatures, which must be returned. */
+  /** Whether calls carry Google's thought signatures, which must be returned. */
   readonly thoughtSignatures: boolean;
 }
 
-/** The facts about a request's model that a protocol needs. */
+/** Facts about a request's model that a protocol needs. */
 export interface WireTarget {
   readonly provider: string;
   readonly capabilities: Capabilities;
-  /** The most output tokens that the model gives. */
+  /** Most output tokens of the model. */
   readonly maxOutput: number;
   readonly traits: Traits;
 }
 
-/** A request ready to be sent. */
+/** Request ready to be sent. */
 export interface WireRequest {
   readonly body: string;
-  /** Parameters that were left out because the model does not accept them. */
+  /** Parameters that were omitted because the model does not accept them. */
   readonly droppedParameters: readonly string[];
   /** Output tokens that the body allows, including a separate reasoning budget. */
   readonly maxTokens: number;
@@ -44,19 +44,25 @@ export interface WireRequest {
   readonly digest: () => string;
 }
 
-/** Turns the frames of one reply into events: a `start`, items that begin with their first piece and end, a `finish`. */
+/**
+ * Decodes the frames of one reply to events: a `start`, items that begin with their first piece and end, a
+ * `finish`.
+ */
 export interface Decoder {
-  /** Appends the events of a frame. Throws the errors that `Faults` makes. */
+  /** Appends the events of a frame. Throws the errors that `Faults` creates. */
   readonly frame: (frame: SseFrame, events: ModelEvent[]) => void;
-  /** `open`: the reply goes on; `finished`: it has ended, only usage may follow; `done`: nothing follows. */
+  /**
+   * Returns the state: `open`: the reply continues; `finished`: it has ended, only usage may follow; `done`:
+   * nothing follows.
+   */
   readonly state: () => "open" | "finished" | "done";
 }
 
-/** The errors that a decoder may find; both end the attempt. */
+/** Errors that a decoder may find; both end the attempt. */
 export interface Faults {
-  /** An error inside the stream: the frame's data, and its HTTP status. */
+  /** Creates the error of an error inside the stream, from the frame's data and its HTTP status. */
   readonly inBand: (body: Json, status?: number) => Error;
-  /** A frame that is not understood; the sentence quotes nothing of it. */
+  /** Creates the error of an invalid frame; the sentence quotes nothing of it. */
   readonly broken: (sentence: string) => Error;
 }
 
@@ -71,13 +77,13 @@ export type Post = (
   },
 ) => Promise<Response>;
 
-/** A wire format, pure in both directions; answers are server-sent events. */
+/** Wire format, pure in both directions; answers are server-sent events. */
 export interface Protocol {
-  /** Providers name it so. */
+  /** Name by which providers refer to the protocol. */
   readonly name: string;
-  /** Follows the path of the provider's address. */
+  /** Path after the provider's address. */
   readonly path: string;
-  /** Builds a request; the same request gives the same bytes. */
+  /** Builds a request; the same request always has the same bytes. */
   readonly build: (request: ModelRequest, target: WireTarget) => WireRequest;
   readonly decoder: (
     request: ModelRequest,
@@ -89,7 +95,7 @@ export interface Protocol {
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
-/** The system prompt, with the output format in words where the API cannot enforce it. */
+/** Returns the system prompt, with the output format in words if the API cannot enforce it. */
 export const systemText = (
   { system, responseFormat }: ModelRequest,
   { capabilities }: WireTarget,
@@ -101,7 +107,7 @@ export const systemText = (
   return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(schema)}`;
 };
 
-/** The deepest nesting of a frame; its content is written as JSON again. */
+/** Deepest nesting of a frame, whose content is formatted as JSON again. */
 const deepestFrame = 1_000;
 
 /** Parses a frame's data as a JSON object; Gemini sends errors as a list. */

@@ -2,11 +2,11 @@ import { isJsonObject } from "../chat/json.ts";
 import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
-/** Gathers `reasoning_details`, which stream in pieces and are returned whole and in order. */
+/** Collector of `reasoning_details`, which stream in pieces and are returned whole and in order. */
 export interface ReasoningDetails {
-  /** Takes pieces and gives their readable text. */
+  /** Takes pieces and returns their readable text. */
   readonly take: (pieces: unknown) => string;
-  /** The details so far; empty unless the server wants them back. */
+  /** Returns the details so far; none unless the server wants them back. */
   readonly all: () => readonly Json[];
 }
 

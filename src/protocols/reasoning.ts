@@ -13,7 +13,7 @@ const budgetsByEffort: Readonly<Record<Exclude<Effort, "none">, number>> = {
 
 const minBudget = 1_024;
 
-/** The effort that a request asks for, derived from a budget if only that is given; undefined if it asks for none. */
+/** Returns the requested effort, derived from a budget if only that is set; undefined if none is requested. */
 export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
   if (reasoning?.effort !== undefined || reasoning?.budgetTokens === undefined) return reasoning?.effort;
   const tokens = reasoning.budgetTokens;
@@ -24,14 +24,14 @@ export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
   );
 };
 
-/** The budget that a request asks for, at least 1 024; undefined if it asks for none or for no reasoning. */
+/** Returns the requested budget, at least 1 024; undefined if none or no reasoning is requested. */
 export const budgetOf = ({ reasoning }: Pick<ModelRequest, "reasoning">): number | undefined => {
   if (reasoning?.budgetTokens !== undefined) return Math.max(minBudget, reasoning.budgetTokens);
   const effort = reasoning?.effort;
   return effort === undefined || effort === "none" ? undefined : budgetsByEffort[effort];
 };
 
-/** The accepted effort nearest to the requested one, the lower of two equally near; never `none`. */
+/** Returns the accepted effort nearest to the requested one, the lower of two equally near; never `none`. */
 export const nearestEffort = (wanted: Effort, taken: readonly Effort[]): Effort => {
   const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - efforts.indexOf(wanted));
   const usable = taken.filter((effort) => effort !== "none");

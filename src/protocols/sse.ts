@@ -1,14 +1,14 @@
-/** One server-sent event: `event` is empty if the server named none. */
+/** Server-sent event: `event` is empty if the server named none. */
 export interface SseFrame {
   readonly event: string;
   readonly data: string;
 }
 
-/** Parses one event stream: bytes in any cut, LF, CRLF or CR, a byte order mark, split UTF-8. */
+/** Parser of one event stream: bytes in any cut, LF, CRLF or CR, a byte order mark, split UTF-8. */
 export interface SseParser {
-  /** The frames that this chunk completes. */
+  /** Returns the frames that this chunk completes. */
   readonly feed: (chunk: Uint8Array) => readonly SseFrame[];
-  /** The last frame if the stream ended without its blank line and it holds data. */
+  /** Returns the last frame if the stream ended without its blank line and it holds data. */
   readonly end: () => readonly SseFrame[];
 }
 
@@ -22,7 +22,7 @@ export const createSseParser = (): SseParser => {
 
   const line = (text: string, frames: SseFrame[]): void => {
     if (text === "") {
-      // Some gateways keep a connection alive with events of no data.
+      // Some gateways keep a connection alive with events without data.
       if (data !== null && data !== "") frames.push({ event, data });
       event = "";
       data = null;

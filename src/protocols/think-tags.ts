@@ -1,4 +1,4 @@
-/** A piece of a reply's text, marked as reasoning or answer. */
+/** Piece of a reply's text, marked as reasoning or answer. */
 interface ThinkPiece {
   readonly type: "text" | "reasoning";
   readonly text: string;
@@ -7,14 +7,14 @@ interface ThinkPiece {
 /** Separates a leading `<think>…</think>` from a text that arrives in any pieces. */
 export interface ThinkTags {
   readonly feed: (text: string) => readonly ThinkPiece[];
-  /** Releases what was held back as the possible start of a tag. */
+  /** Releases text that was held back as the possible start of a tag. */
   readonly end: () => readonly ThinkPiece[];
 }
 
 const openTag = "<think>";
 const closeTag = "</think>";
 
-/** The length of the longest end of `text` that consists of white space and then the beginning of `tag`. */
+/** Returns the length of the longest end of `text` that consists of white space and then the beginning of `tag`. */
 const heldLength = (text: string, tag: string): number => {
   let held = Math.min(text.length, tag.length - 1);
   while (held > 0 && !tag.startsWith(text.slice(text.length - held))) held -= 1;

@@ -9,13 +9,16 @@ export const hash8 = (text: string): string => {
 
 const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A tool's name for both protocols: other characters become `_`; a changed or long name ends in `_` and its hash. */
+/**
+ * Returns a tool's name for both protocols: other characters become `_`; a changed or long name ends in `_` and its
+ * hash.
+ */
 export const wireName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 
 const allowedId = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** A call's id for both protocols; an id that they refuse is replaced by a hash. */
+/** Returns a call's id for both protocols; an id that they refuse is replaced by a hash. */
 export const wireId = (id: string): string =>
   allowedId.test(id) ? id : `call_${hash8(id)}${hash8(`${id}\n`)}`;
 

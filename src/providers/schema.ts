@@ -62,7 +62,7 @@ export const providerSchema = z.strictObject({
     .union([count(), z.literal("auto")])
     .optional()
     .describe("Context tokens of its model; 0 = no compaction, auto = the catalogue; omitted: by kind."),
-  max_tokens: count(1).default(16_384).describe("Output tokens of one call at most."),
+  max_tokens: count(1).default(16_384).describe("Most output tokens of one call."),
   ...samplingKeys,
   rate_limit: rateLimitSchema.prefault({}).describe("Limits of this provider over all sessions."),
   retry: retrySchema.prefault({}).describe("Bounds of retrying."),

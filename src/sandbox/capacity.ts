@@ -1,6 +1,6 @@
 import { SandboxError } from "./contract.ts";
 
-/** Milliseconds for which a sandbox without capacity is tried again, and the pauses between. */
+/** Milliseconds for which a sandbox without capacity is retried, and the pauses between the tries. */
 const capacityWaitMs = 120_000;
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
@@ -12,7 +12,7 @@ export interface CapacityWait {
   readonly signal: AbortSignal;
 }
 
-/** Repeats a request while the sandbox has no capacity, since it has done nothing then; other refusals are thrown. */
+/** Repeats a request while the sandbox has no capacity, since it has done nothing then; throws other refusals. */
 export async function awaitCapacity<Answer>(
   waiting: CapacityWait,
   request: () => Promise<Answer>,

@@ -3,7 +3,7 @@ import { EventParser, type ServerEvent } from "./sse.ts";
 import { limitTime, startTimeLimit, unlessAborted } from "./time-limit.ts";
 import type { Wire } from "./wire.ts";
 
-/** The timeout of a poll in milliseconds. */
+/** Timeout of a poll in milliseconds. */
 const pollTimeout = 10_000;
 const defaultTimeout = 120_000;
 /** Milliseconds to wait before each attempt to connect; the last pause repeats. */
@@ -25,7 +25,7 @@ interface ExitData {
   readonly truncated?: boolean;
 }
 
-/** Converts an event of the wire to the contract's form; null for events without meaning here. */
+/** Converts an event of the wire to the contract's form; returns null for events without meaning here. */
 function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEvent | null {
   switch (event) {
     case "start": {
@@ -56,7 +56,7 @@ function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEv
   }
 }
 
-/** The events of one connection until it ends or is cut; the signal stops the reading. */
+/** Returns the events of one connection until it ends or is cut; the signal stops the reading. */
 async function* eventsOf(response: Response, signal: AbortSignal): AsyncGenerator<ExecEvent> {
   const instance = response.headers.get("Sandbox-Instance") ?? "";
   const reader = response.body?.getReader();
@@ -111,8 +111,8 @@ const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "s
 type StartConnection = (signal: AbortSignal) => Promise<Response>;
 
 /**
- * After a failed connection: attach, resend a command that never arrived, or give up one that is gone (null). Without
- * capacity nothing was started: the caller decides how long to wait.
+ * Returns what to do after a failed connection: attach, resend a command that never arrived, or give up a lost one
+ * (null). Without capacity nothing was started: the caller decides how long to wait.
  */
 function nextConnection(
   error: unknown,
@@ -128,7 +128,8 @@ function nextConnection(
 
 /**
  * Follows a command over any number of connections until `exit`; without `exit` before the deadline and one last
- * connection after it, the stream just ends. `start` sends the command; without it the command was sent before.
+ * connection after it, the stream just ends. `start` sends the command; without it the command has been sent
+ * before.
  */
 async function* followCommand(
   wire: Wire,
@@ -168,8 +169,8 @@ async function* followCommand(
 }
 
 /**
- * The client's methods for commands: one stream per command, whatever happens to its connections.
- * `grace`: milliseconds that a command gets beyond its timeout before its outcome counts as unknown.
+ * Returns the client's methods for commands: one stream per command, whatever happens to its connections. `grace`:
+ * milliseconds that a command gets beyond its timeout before its outcome counts as unknown.
  */
 export function createExec(wire: Wire, grace: number): ExecMethods {
   const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>

@@ -18,7 +18,7 @@ import { workspacePath } from "./paths.ts";
 import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
 
 export interface SandboxOptions {
-  /** The calling thread: changes by others since it last saw a file are conflicts for it. */
+  /** Calling thread: changes by others since it last saw a file are conflicts for it. */
   readonly actor?: string;
   /** Paths that its file calls may not touch; if there are any, links are not followed. */
   readonly closed?: readonly ClosedPath[];
@@ -28,13 +28,16 @@ export interface SandboxOptions {
   readonly settings?: SandboxSettings;
   /** Skills placed after the settings, if the sandbox has others; called once. */
   readonly skills?: () => SkillFiles | null;
-  /** Works on the sandbox after its settings and before anything else; what fails is repeated at the next request. */
+  /**
+   * Prepares the sandbox after its settings and before any other request; a failure is repeated at the next
+   * request.
+   */
   readonly prepare?: (sandbox: Sandbox) => Promise<void>;
 }
 
-/** The state that the views of one sandbox share. */
+/** State that the views of one sandbox share. */
 interface SandboxMemory extends WireMemory {
-  /** The pending or finished sending of the settings; null before it and after it failed. */
+  /** Pending or finished sending of the settings; null before it and after it failed. */
   configured: Promise<void> | null;
 }
 
@@ -82,11 +85,11 @@ async function writeWholeFile(
   );
 }
 
-/** Creates the client of one sandbox. Its deadlines are its own: a sandbox that never answers is an error. */
+/** Creates the client of one sandbox, with its own deadlines: a sandbox that never answers is an error. */
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
   createView(fetcher, id, options, { instance: null, configured: null });
 
-/** Places the skills. A sandbox without folder or space for them works without: `load_skill` reads them, too. */
+/** Places the skills. A sandbox without the folder or the space works without them: `load_skill` reads them, too. */
 async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   try {
     const { digest } = await readJson<{ digest: string | null }>(

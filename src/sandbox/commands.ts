@@ -1,15 +1,15 @@
 import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
 import { base32, sha256 } from "./sha256.ts";
 
-/** This file runs a command exactly once, whatever interrupts its caller, and puts its outcome into words. */
+/** Runs a command exactly once, whatever interrupts its caller, and describes its outcome. */
 
-/** Milliseconds that a caller gets beyond its command's timeout: to reattach, and to end it. */
+/** Milliseconds that a caller gets beyond its command's timeout: to reattach, and to end the command. */
 export const commandMargin = 30_000;
 
-/** The id under which the command of a caller with this key is started at most once. */
+/** Returns the id under which the command of a caller with this key is started at most once. */
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
 
-/** Finds out whether an interrupted command is known to the sandbox, never arrived there, or is lost. */
+/** Determines whether an interrupted command is known to the sandbox, never arrived there, or is lost. */
 export async function locateCommand(
   sandbox: Sandbox,
   { execId, noted }: { readonly execId: string; readonly noted: string },
@@ -24,7 +24,7 @@ export async function locateCommand(
   }
 }
 
-/** Collects a command's output as text and shows it as it comes. */
+/** Collects a command's output as text and shows it as it arrives. */
 async function collectOutput(events: AsyncIterable<ExecEvent>, show: (text: string) => void) {
   const streams = {
     stdout: { text: "", decoder: new TextDecoder() },
@@ -47,10 +47,10 @@ async function collectOutput(events: AsyncIterable<ExecEvent>, show: (text: stri
 const sentences = {
   timeout: (ms: number) => `timeout: the command was ended after ${Math.round(ms / 1000)} s.`,
   killed: () => "cancelled: the command was ended.",
-  limit: () => "limit: the command met a limit of the sandbox.",
+  limit: () => "limit: the command reached a limit of the sandbox.",
 } as const;
 
-/** Output, `[stderr]` and `[exit N]`. */
+/** Formats the output with `[stderr]` and `[exit N]`. */
 function outputText(output: { readonly stdout: string; readonly stderr: string }, exitCode: number): string {
   const parts = [
     output.stdout,
@@ -63,7 +63,7 @@ function outputText(output: { readonly stdout: string; readonly stderr: string }
     .join("\n");
 }
 
-/** How a command ended. `text` is its output, after a sentence where it did not end by itself. */
+/** Outcome of a command. `text` is its output, after a sentence if it did not end by itself. */
 export interface CommandResult {
   readonly text: string;
   readonly exitCode: number;
@@ -71,19 +71,19 @@ export interface CommandResult {
   readonly durationMs: number;
 }
 
-/** A command to be followed to its end. */
+/** Command to be followed to its end. */
 export interface CommandRun {
   readonly request: ExecRequest;
-  /** The sandbox has the command already. */
+  /** Whether the sandbox already has the command. */
   readonly known: boolean;
-  /** The caller waits until then, in milliseconds since the epoch. */
+  /** Until when the caller waits, in milliseconds since the epoch. */
   readonly deadline: number;
   /** Ends the waiting, not the command. */
   readonly signal: AbortSignal;
   readonly show: (text: string) => void;
 }
 
-/** Starts a command or finds it again, and follows it to its end; null if its outcome cannot be known. */
+/** Starts a command or finds it again, and follows it to its end; returns null if its outcome cannot be known. */
 export async function followCommand(
   sandbox: Sandbox,
   { request, known, deadline, signal, show }: CommandRun,
@@ -95,6 +95,6 @@ export async function followCommand(
   if (exit === null || exit.reason === "lost") return null;
   const { exitCode, reason, durationMs } = exit;
   const text = outputText(output, exitCode);
-  const said = reason === "exited" ? text : `${sentences[reason](durationMs)}\n${text}`;
-  return { text: said, exitCode, reason, durationMs };
+  const described = reason === "exited" ? text : `${sentences[reason](durationMs)}\n${text}`;
+  return { text: described, exitCode, reason, durationMs };
 }

@@ -1,10 +1,13 @@
-/** The contract between session and sandbox. The wire is that of Cloudflare's sandbox bridge; `client.ts` speaks it. */
+/**
+ * Contract between session and sandbox. The wire format is that of Cloudflare's sandbox bridge; `client.ts` speaks
+ * it.
+ */
 
 export interface ExecRequest {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly timeoutMs?: number;
-  /** The start-once id: a known id with the same body attaches to the command instead of starting another. */
+  /** Start-once id: a known id with the same body attaches to the command instead of starting another. */
   readonly execId: string;
   /** Input as UTF-8 text. */
   readonly stdin?: string | undefined;
@@ -31,9 +34,9 @@ export interface FileStat {
   readonly type: "file" | "directory" | "symlink";
   readonly size: number;
   readonly mode: number;
-  /** The time of modification in milliseconds since the epoch. */
+  /** Time of modification in milliseconds since the epoch. */
   readonly modTime: number;
-  /** The hash in hex; files only. */
+  /** Hash in hex; files only. */
   readonly sha256?: string;
 }
 
@@ -41,7 +44,7 @@ export interface FileChange {
   readonly path: string;
   readonly op: "create" | "modify" | "delete" | "move";
   readonly from?: string;
-  /** A unified diff of at most 64 KiB. */
+  /** Unified diff of at most 64 KiB. */
   readonly diff?: string;
 }
 
@@ -56,13 +59,13 @@ export interface SandboxCapabilities {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-/** The names that environment variables of commands may have. */
+/** Names that environment variables of commands may have. */
 export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The lowest value of `limits.output`. */
+/** Lowest value of `limits.output`. */
 export const leastOutput = 1024;
 
-/** The limits of a sandbox: `wall` in milliseconds, sizes in bytes. */
+/** Limits of a sandbox: `wall` in milliseconds, sizes in bytes. */
 export interface SandboxLimits {
   readonly wall: number;
   readonly output: number;
@@ -71,7 +74,7 @@ export interface SandboxLimits {
   readonly file: number;
 }
 
-/** What a team sets for its sandboxes. */
+/** Settings of a team for its sandboxes. */
 export interface SandboxSettings {
   readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;
@@ -104,7 +107,7 @@ export const errorStatus = {
 } as const;
 export type SandboxErrorCode = keyof typeof errorStatus;
 
-/** A refusal by the sandbox, or a failure to reach it: `exec_transport_error`, with status 0 if no answer came. */
+/** Refusal by the sandbox, or failure to reach it: `exec_transport_error`, with status 0 if there was no answer. */
 export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
   readonly status: number;
@@ -114,7 +117,7 @@ export class SandboxError extends Error {
     this.code = code;
     this.status = status;
   }
-  /** Is true if the sandbox was not reached or has no room now, so that the same call may succeed later. */
+  /** Whether the sandbox was not reached or has no capacity now, so that the same call may succeed later. */
   get isUnavailable(): boolean {
     return this.code === "exec_transport_error" || this.code === "capacity_exceeded";
   }
@@ -125,7 +128,7 @@ export interface WriteOptions {
   readonly key: string;
   readonly writablePaths?: readonly string[] | undefined;
   readonly signal?: AbortSignal;
-  /** The SHA-256 that the file must still have, else `conflict`. */
+  /** SHA-256 that the file must still have, else `conflict`. */
   readonly ifMatch?: string;
 }
 
@@ -164,7 +167,7 @@ export interface FileQuery {
   readonly max_results?: number;
 }
 
-/** What the files that are looked for may be called or contain, in any case. */
+/** What the wanted files may be called or contain, in any case. */
 export interface LocalizeQuery {
   /** Paths, parts of paths, and names of files. */
   readonly paths: readonly string[];
@@ -173,14 +176,14 @@ export interface LocalizeQuery {
   readonly directory?: string;
 }
 
-/** A file that fits, by its path from the folder that was searched, with the lines around its first fitting one. */
+/** Matching file, by its path from the searched folder, with the lines around its first match. */
 export interface LocalizedFile {
   readonly path: string;
   readonly score: number;
   readonly snippet?: { readonly line: number; readonly lines: readonly string[] };
 }
 
-/** The arguments of `change`, by operation. Paths are relative to the workspace. */
+/** Arguments of `change`, by operation. Paths are relative to the workspace. */
 export interface ChangeArguments {
   readonly mkdir: { readonly path: string };
   readonly delete: { readonly path: string; readonly recursive?: boolean };
@@ -195,17 +198,17 @@ export interface ChangeArguments {
 }
 export type ChangeOperation = keyof ChangeArguments;
 
-/** What a change did; `message` is a sentence for the model where the list does not say enough. */
+/** Outcome of a change; `message` is a sentence for the model if the list is not enough. */
 export interface ChangeOutcome {
   readonly changes: readonly FileChange[];
   readonly message?: string;
-  /** The file that was written whole, as it is now. */
+  /** File that was written whole, in its new state. */
   readonly file?: { readonly size: number; readonly sha256: string };
-  /** True if an archive was unpacked up to some entry, and the rest of it was not. */
+  /** Whether an archive was unpacked only up to some entry. */
   readonly partial?: true;
 }
 
-/** The forms of a log that git names. */
+/** Forms of a log that git names. */
 export const logFormats = [
   "oneline",
   "short",
@@ -218,12 +221,12 @@ export const logFormats = [
 ] as const;
 type LogFormat = (typeof logFormats)[number];
 
-/** The arguments of `git`, by operation. `directory` is the folder that git starts in; paths count from it. */
+/** Arguments of `git`, by operation. `directory` is the folder in which git starts; paths are relative to it. */
 export interface GitArguments {
   readonly status: { readonly directory?: string; readonly short?: boolean };
   readonly diff: { readonly directory?: string; readonly staged?: boolean; readonly path?: string };
   readonly log: { readonly directory?: string; readonly count?: number; readonly format?: LogFormat };
-  /** Commits these files as they are now, with what is staged already; or all changes. */
+  /** Commits the current state of these files, with what is already staged; or all changes. */
   readonly commit: {
     readonly directory?: string;
     readonly message: string;
@@ -233,30 +236,33 @@ export interface GitArguments {
 }
 export type GitOperation = keyof GitArguments;
 
-/** What a file call does to a path. */
+/** Act of a file call on a path. */
 export type FileAct = "read" | "write" | "delete";
 
-/** Whether a statement about one act holds for another: deleting is also writing. */
-export const includesAct = <Act extends string>(said: Act, done: Act): boolean =>
-  said === done || (said === "write" && done === "delete");
+/** Returns whether a statement about one act holds for another: deleting is also writing. */
+export const includesAct = <Act extends string>(stated: Act, done: Act): boolean =>
+  stated === done || (stated === "write" && done === "delete");
 
-/** A glob of paths that are closed to a caller: for one act (`write` includes deleting), or as plain text for all. */
+/** Glob of paths that are closed to a caller: for one act (`write` includes deleting), or as plain text for all. */
 export type ClosedPath = string | { readonly act: FileAct; readonly match: string };
 
-/** What must hold of a file or folder before a person changes it: `*` is any, else ETags as in HTTP. */
+/** Precondition of a person's change to a file or folder: `*` is any, otherwise ETags as in HTTP. */
 export interface Preconditions {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
 }
 
-/** Names a person's change: it is made once under its key, and only by the instance of the sandbox that it was begun for. */
+/**
+ * Identity of a person's change: it is made once under its key, and only by the sandbox instance for which it
+ * began.
+ */
 export interface ChangeIdentity {
   readonly key: string;
-  /** Absent: any instance. */
+  /** Instance of the sandbox; absent: any. */
   readonly instance?: string | undefined;
 }
 
-/** What a person does to the files of a workspace. Every method rejects with a `SandboxError`. */
+/** Access of a person to the files of a workspace. Every method rejects with a `SandboxError`. */
 export interface WorkspaceFiles {
   /** Opens a file, or the part that a Range header names: the answer has its bytes, its ETag and its Content-Range. */
   open(path: string, range?: string): Promise<Response>;
@@ -284,36 +290,45 @@ export interface WorkspaceFiles {
   ): Promise<ChangeOutcome>;
 }
 
-/** A session's sandbox from the view of one thread. Every method rejects with a `SandboxError`. */
+/** Sandbox of a session from the view of one thread. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
-  /** The view of another thread: changes by others after `actor` last saw a file are conflicts for it. */
+  /** Returns the view of another thread: changes by others after `actor` last saw a file are conflicts for it. */
   as(actor: string): Sandbox;
   /**
-   * A view whose file calls refuse to touch closed paths and to follow links; lists and searches leave closed
-   * paths out.
+   * Returns a view whose file calls refuse to touch closed paths and to follow links; lists and searches omit
+   * closed paths.
    */
   closing(paths: readonly ClosedPath[]): Sandbox;
-  /** The paths that are closed to this view. */
+  /** Paths that are closed to this view. */
   readonly closed: readonly ClosedPath[];
-  /** The folder of the workspace that relative paths count from; `.` is its root. */
+  /** Folder of the workspace to which relative paths refer; `.` is its root. */
   readonly directory: string;
-  /** The id of the sandbox's memory of commands; it changes whenever that is lost. */
+  /** Returns the id of the sandbox's memory of commands; it changes whenever that memory is lost. */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
-  /** Resolves when the sandbox has its settings and everything that it begins with. */
+  /** Resolves when the sandbox has its settings, skills and initial files. */
   ready(): Promise<void>;
-  /** Ends a key: answers what its change did; if that is nothing, it never will do anything, and the answer is null. */
+  /**
+   * Ends a key: returns the outcome of its change; if nothing was changed, the change can no longer happen, and the
+   * result is null.
+   */
   settle(key: string): Promise<ChangeOutcome | null>;
-  /** Runs a command and streams it over any cuts to `exit`; its reason is `lost` if the outcome cannot be known. */
+  /**
+   * Runs a command and streams its events to `exit`, whatever cuts its connections; the exit's reason is `lost` if
+   * the outcome cannot be known.
+   */
   exec(request: ExecRequest, signal: AbortSignal): AsyncIterable<ExecEvent>;
   /** Starts a command and returns once it runs. */
   start(request: ExecRequest, signal: AbortSignal): Promise<void>;
   /** Streams the events after `seq` `after` until `deadline` (epoch ms); `exec_unknown` for an id never seen here. */
   attach(execId: string, after: number, deadline: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
-  /** Events not yet given to another reader, without waiting; the same reader gets its own again, and new ones. */
+  /**
+   * Returns events that no other reader has received, without waiting; the same reader receives its own again, and
+   * new ones.
+   */
   poll(execId: string, reader: string): Promise<readonly ExecEvent[]>;
-  /** Ends a command; one that has ended, or was never seen, is left alone. */
+  /** Ends a command; does nothing if it has ended or was never seen. */
   kill(execId: string): Promise<void>;
   read(path: string, range?: { readonly offset: number; readonly length: number }): Promise<Uint8Array>;
   write(path: string, content: Uint8Array | string, options: WriteOptions): Promise<ChangeOutcome>;
@@ -324,14 +339,17 @@ export interface Sandbox {
     args: ChangeArguments[O],
     options: WriteOptions,
   ): Promise<ChangeOutcome>;
-  /** A unified diff with three lines of context; "files are identical" if they are. */
+  /** Returns a unified diff with three lines of context; "files are identical" if they are. */
   diff(a: string, b: string): Promise<string>;
   searchContent(query: ContentQuery): Promise<ContentHits>;
   /** Finds paths, newest first. */
   searchFiles(query: FileQuery): Promise<readonly string[]>;
-  /** Finds the ten files that fit best, the best first. */
+  /** Finds the ten files that match best, the best first. */
   localize(query: LocalizeQuery): Promise<readonly LocalizedFile[]>;
-  /** Returns git's output, with paths as they are (`core.quotePath=false`); of a commit, its hash. A commit whose answer is lost may have happened. */
+  /**
+   * Returns git's output, with unquoted paths (`core.quotePath=false`); of a commit, its hash. A commit whose
+   * answer is lost may have happened.
+   */
   git<O extends GitOperation>(
     op: O,
     args: GitArguments[O],

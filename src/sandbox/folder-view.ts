@@ -3,9 +3,9 @@ import { SandboxError } from "./contract.ts";
 import { escapePattern } from "./glob.ts";
 import { pathFrom, workspacePath, workspaceRoot } from "./paths.ts";
 
-/** This file is the view of a sandbox from a folder of the workspace, which an agent's `working_dir` names. */
+/** Creates the view of a sandbox from a folder of the workspace, which an agent's `working_dir` names. */
 
-/** A line of a patch that names a file. Only `\n` ends a line; any other character belongs to the path. */
+/** Matches a line of a patch that names a file. Only `\n` ends a line; any other character belongs to the path. */
 const fileLine = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+)$/s;
 
 type Resolve = (path: string) => string;
@@ -29,44 +29,44 @@ const resolvers: Resolvers = {
   }),
 };
 
-/** A path of the workspace as it is written from a folder. */
-const toldFrom = (directory: string, path: string): string =>
+/** Returns a path of the workspace relative to a folder. */
+const relativeTo = (directory: string, path: string): string =>
   path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : `${workspaceRoot}/${path}`;
 
-/** Asks a sandbox about paths, and has what it says of them, refusals too, name them as its caller does. */
+/** Asks a sandbox about paths, and rewrites the paths in its answers and refusals relative to the caller's folder. */
 const askFrom = async <T>(
   directory: string,
-  ask: (at: Resolve, tell: (text: string) => string) => Promise<T>,
+  ask: (at: Resolve, rewrite: (text: string) => string) => Promise<T>,
 ): Promise<T> => {
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const at: Resolve = (path) => {
     const resolved = pathFrom(directory, path);
-    // What leads out is named as it was written, all else as it was understood.
-    if (!path.startsWith("/")) asked.add(resolved);
-    const understood = workspacePath(resolved);
-    asked.add(understood);
-    return understood;
+    // A path that leads outside is named as it was written, any other as it was resolved.
+    if (!path.startsWith("/")) requested.add(resolved);
+    const normalised = workspacePath(resolved);
+    requested.add(normalised);
+    return normalised;
   };
-  const tell = (text: string): string => {
-    const paths = [...asked].filter((path) => path !== "." && path !== directory).map(escapePattern);
+  const rewrite = (text: string): string => {
+    const paths = [...requested].filter((path) => path !== "." && path !== directory).map(escapePattern);
     if (paths.length === 0) return text;
-    // Only a whole path is one: a name may be a part of a word, too.
+    // Only a whole path is replaced: a name may be a part of a word, too.
     const pattern = new RegExp(`(?<![\\w./-])(?:${paths.join("|")})(?![\\w-])`, "g");
-    return text.replace(pattern, (path) => toldFrom(directory, path));
+    return text.replace(pattern, (path) => relativeTo(directory, path));
   };
   try {
-    return await ask(at, tell);
+    return await ask(at, rewrite);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
-    throw new SandboxError(error.code, tell(error.message), error.status);
+    throw new SandboxError(error.code, rewrite(error.message), error.status);
   }
 };
 
-/** A view whose relative paths count from a folder, in what it is asked and what it tells; `.` is the sandbox itself. */
+/** Returns a view whose relative paths, in requests and answers, refer to a folder; `.` is the sandbox itself. */
 export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
   if (directory === ".") return sandbox;
-  const told: Resolve = (path) => toldFrom(directory, path);
-  const from = <T>(ask: (at: Resolve, tell: (text: string) => string) => Promise<T>): Promise<T> =>
+  const toRelative: Resolve = (path) => relativeTo(directory, path);
+  const from = <T>(ask: (at: Resolve, rewrite: (text: string) => string) => Promise<T>): Promise<T> =>
     askFrom(directory, ask);
   const started = (cwd = "."): string => pathFrom(directory, cwd);
   return {
@@ -80,27 +80,27 @@ export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
     write: (path, content, options) => from((at) => sandbox.write(at(path), content, options)),
     stat: async (path) => {
       const stat = await from((at) => sandbox.stat(at(path)));
-      return { ...stat, path: told(stat.path) };
+      return { ...stat, path: toRelative(stat.path) };
     },
     list: async (path) => {
       const stats = await from((at) => sandbox.list(at(path)));
-      return stats.map((stat) => ({ ...stat, path: told(stat.path) }));
+      return stats.map((stat) => ({ ...stat, path: toRelative(stat.path) }));
     },
     change: (op, args, options) =>
-      from(async (at, tell) => {
+      from(async (at, rewrite) => {
         const outcome = await sandbox.change(op, resolvers[op](args, at), options);
-        return outcome.message === undefined ? outcome : { ...outcome, message: tell(outcome.message) };
+        return outcome.message === undefined ? outcome : { ...outcome, message: rewrite(outcome.message) };
       }),
     diff: (a, b) => from((at) => sandbox.diff(at(a), at(b))),
     searchContent: async (query) => {
       const folder = query.directory ?? ".";
       const hits = await from((at) => sandbox.searchContent({ ...query, directory: at(folder) }));
-      return { ...hits, matches: hits.matches.map((match) => ({ ...match, path: told(match.path) })) };
+      return { ...hits, matches: hits.matches.map((match) => ({ ...match, path: toRelative(match.path) })) };
     },
     searchFiles: async (query) => {
       const folder = query.directory ?? ".";
       const paths = await from((at) => sandbox.searchFiles({ ...query, directory: at(folder) }));
-      return paths.map(told);
+      return paths.map(toRelative);
     },
     git: (op, args, options) =>
       from((at) => sandbox.git(op, { ...args, directory: at(args.directory ?? ".") }, options)),

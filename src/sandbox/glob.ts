@@ -1,6 +1,6 @@
-/** Globs are matched without regular expressions, in time of at most the product of both lengths. */
+/** Matches globs without regular expressions, in time of at most the product of both lengths. */
 
-/** One unit of a pattern: a literal character, `?`, `*` (a run within a segment), `**` (any run) or a character set. */
+/** Unit of a pattern: a literal character, `?`, `*` (a run within a segment), `**` (any run) or a character set. */
 type GlobUnit =
   | { readonly kind: "literal"; readonly character: string }
   | { readonly kind: "any" | "run" | "deep" }
@@ -11,7 +11,7 @@ type GlobUnit =
     };
 
 export interface GlobOptions {
-  /** False if `/` is an ordinary character, which `*` and `?` then match too. */
+  /** Whether `/` separates segments; if false, `*` and `?` match it, too. */
   readonly segments?: boolean;
 }
 
@@ -30,7 +30,7 @@ function characterSet(characters: readonly string[], start: number): { unit: Glo
   return { unit: { kind: "set", negated, ranges }, next: end + 1 };
 }
 
-/** Reads the unit at an index, and gives the index of the next one. */
+/** Reads the unit at an index, and returns the index of the next one. */
 function unitAt(characters: readonly string[], index: number): { unit: GlobUnit; next: number } {
   const character = characters[index] ?? "";
   const after = characters[index + 1];
@@ -58,7 +58,7 @@ function parseGlob(pattern: string): readonly GlobUnit[] {
   return units;
 }
 
-/** Why a pattern does not say what it seems to say; null if it does. */
+/** Returns why a pattern does not mean what it seems to; null if it does. */
 export function globFault(pattern: string): string | null {
   const characters = [...pattern];
   if (characters[0] === "!") return "a pattern names what it is about; a ! before it has no meaning";
@@ -81,7 +81,10 @@ function matchesOne(unit: GlobUnit, character: string, segments: boolean): boole
 
 const isSlash = (unit: GlobUnit | undefined): boolean => unit?.kind === "literal" && unit.character === "/";
 
-/** Adds what is reachable for free: runs may be empty; at a segment's start `**` may vanish with its slash. */
+/**
+ * Adds the positions that are reachable without a character: runs may be empty; at a segment's start `**` may
+ * vanish with its slash.
+ */
 function settleReachable(units: readonly GlobUnit[], reachable: Uint8Array, segmentStart: boolean): void {
   for (let index = 0; index < units.length; index++) {
     if (reachable[index] !== 1) continue;
@@ -125,18 +128,24 @@ export function createGlobMatcher(pattern: string, options: GlobOptions = {}): (
   return (text) => matchUnits(units, text, segments);
 }
 
-/** Whether a glob matches the whole text. `*` stays in a path segment, `**` crosses them; `a/**` does not match `a`. */
+/**
+ * Returns whether a glob matches the whole text. `*` stays in a path segment, `**` crosses them; `a/**` does not
+ * match `a`.
+ */
 export const matchesGlob = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
   createGlobMatcher(pattern, options)(text);
 
-/** Whether a pattern matches a path and everything that may ever exist below it: only patterns ending in `**` can. */
+/**
+ * Returns whether a pattern matches a path and everything that may ever exist below it: only patterns ending in
+ * `**` can.
+ */
 export const globCoversBelow = (pattern: string, path: string): boolean =>
   parseGlob(pattern).at(-1)?.kind === "deep" && matchesGlob(pattern, path);
 
-/** Escapes a text to a pattern that matches exactly this text. */
+/** Escapes a text as a pattern that matches exactly this text. */
 export const escapeGlob = (text: string): string =>
   text.replaceAll(/[\\*?[]/g, (character) => `\\${character}`);
 
-/** Escapes a text for a regular expression, in which it stands for itself. */
+/** Escapes a text for literal use in a regular expression. */
 export const escapePattern = (text: string): string =>
   text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);

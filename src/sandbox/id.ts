@@ -1,7 +1,10 @@
 import type { TenantAddress } from "./jurisdiction.ts";
 import { base32, sha256 } from "./sha256.ts";
 
-/** SHA-256 over the fields, each after its length in four bytes, so that no two lists of fields share a digest. */
+/**
+ * Returns the SHA-256 of the fields, each after its length in four bytes, so that no two lists of fields share a
+ * digest.
+ */
 export function digestFields(...fields: readonly string[]): Uint8Array {
   const encoder = new TextEncoder();
   const prefixed = fields.flatMap((field) => {
@@ -13,10 +16,10 @@ export function digestFields(...fields: readonly string[]): Uint8Array {
   return sha256(Uint8Array.from(prefixed));
 }
 
-/** The digest of the fields in base32. */
+/** Returns the digest of the fields in base32. */
 export const hashName = (...fields: readonly string[]): string => base32(digestFields(...fields));
 
-/** The id of a session's sandbox: the sandbox Worker keeps it in the jurisdiction that stands before it. */
+/** Returns the id of a session's sandbox, which the sandbox Worker keeps in the jurisdiction before the id. */
 export const sandboxId = (
   worker: string,
   { tenant, jurisdiction }: TenantAddress,

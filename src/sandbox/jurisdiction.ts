@@ -1,28 +1,28 @@
-/** This file defines where the data of a tenant is kept, for the product and for the sandbox's Worker. */
+/** Defines the jurisdictions of tenants' data, for the product and for the sandbox's Worker. */
 
-/** Lists the places to which a tenant's data can be bound. */
+/** Jurisdictions to which a tenant's data can be bound. */
 export const jurisdictions = ["eu", "us"] as const;
 export type Jurisdiction = (typeof jurisdictions)[number];
 
-/** Names a tenant and where its objects are kept; null means anywhere. */
+/** Tenant and the jurisdiction of its objects; null means anywhere. */
 export interface TenantAddress {
   readonly tenant: string;
   readonly jurisdiction: Jurisdiction | null;
 }
 
-/** A namespace of objects that can be narrowed to those of one place. */
+/** Namespace of objects that can be narrowed to one jurisdiction. */
 export interface PlacedNamespace<Stub> {
   getByName(name: string): Stub;
   jurisdiction(place: Jurisdiction): PlacedNamespace<Stub>;
 }
 
-/** Returns whether this runtime has no places at all, as workerd on a development machine says it. */
+/** Returns whether an error means that this runtime has no jurisdictions, like workerd on a development machine. */
 const hasNoPlaces = (error: unknown): boolean =>
   error instanceof Error && error.message === "Jurisdiction restrictions are not implemented in workerd.";
 
 /**
- * Returns an object of a jurisdiction by its name. A local workerd refuses jurisdictions: there the object is one
- * of the whole namespace, and is another one all the same, because names and ids include the jurisdiction.
+ * Returns an object of a jurisdiction by its name. A local workerd refuses jurisdictions: there the object is in
+ * the whole namespace, and still a separate one, because names and ids include the jurisdiction.
  */
 export const getPlacedObject = <Stub>(
   namespace: PlacedNamespace<Stub>,

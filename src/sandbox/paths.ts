@@ -1,21 +1,22 @@
 import { SandboxError } from "./contract.ts";
 
-/** The folder where commands and the wire see the workspace. */
+/** Folder at which commands and the wire see the workspace. */
 export const workspaceRoot = "/workspace";
 
 const refuseOutside = (path: string, why: string): never => {
   throw new SandboxError("path_outside", `${JSON.stringify(path)} ${why}; use a path inside the workspace`);
 };
 
-/** The part of an absolute path below the mount; null for any other path. */
+/** Returns the part of an absolute path below the mount; null for any other path. */
 function belowMount(path: string): string | null {
   if (path === workspaceRoot) return "";
   return path.startsWith(`${workspaceRoot}/`) ? path.slice(workspaceRoot.length) : null;
 }
 
 /**
- * Normalises a path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
- * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside`.
+ * Normalises a path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is
+ * `.`. `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths are refused with
+ * `path_outside`.
  */
 export function workspacePath(raw: string): string {
   if (raw.includes("\0")) return refuseOutside(raw, "contains a NUL character");
@@ -31,12 +32,12 @@ export function workspacePath(raw: string): string {
   return kept.join("/") || ".";
 }
 
-/** A path as it counts from a folder of the workspace; an absolute one stays. It is not yet normalised. */
+/** Returns a path relative to a folder of the workspace, not yet normalised; an absolute one stays. */
 export const pathFrom = (directory: string, path: string): string =>
   directory === "." || path.startsWith("/") ? path : `${directory}/${path}`;
 
-/** The parent folder of a workspace path; the root is its own parent. */
+/** Returns the parent folder of a workspace path; the root is its own parent. */
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0)) || ".";
 
-/** The last segment of a workspace path. */
+/** Returns the last segment of a workspace path. */
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

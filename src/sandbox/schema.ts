@@ -10,18 +10,18 @@ const environmentSchema = () =>
     }
   });
 
-/** The section `sandbox` of a team. Durations are milliseconds, sizes are bytes. */
+/** Schema of a team's section `sandbox`. Durations are milliseconds, sizes are bytes. */
 export const sandboxSchema = z.strictObject({
-  idle: duration({ min: "10s" }).prefault("5m").describe("Rest after which it may be put away."),
+  idle: duration({ min: "10s" }).prefault("5m").describe("Idle time after which it may be suspended."),
   limits: z
     .strictObject({
-      wall: duration({ min: "1s", max: "1h" }).prefault("10m").describe("Time of one command."),
+      wall: duration({ min: "1s", max: "1h" }).prefault("10m").describe("Longest time of one command."),
       output: size()
-        .refine((value) => value >= leastOutput, `out_of_range: at least ${leastOutput} bytes are kept`)
+        .refine((value) => value >= leastOutput, `out_of_range: it must be at least ${leastOutput} bytes`)
         .prefault("1MiB")
-        .describe("Output of one command."),
+        .describe("Longest output of one command."),
       processes: count(1, 10_000).default(64).describe("Processes at the same time."),
-      disk: size().prefault("256MiB").describe("All files together."),
+      disk: size().prefault("256MiB").describe("Size of all files together."),
       file: size().prefault("32MiB").describe("One file."),
     })
     .prefault({})

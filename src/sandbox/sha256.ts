@@ -1,4 +1,4 @@
-/** A synchronous SHA-256: file hashes are computed inside a storage transaction, where nothing may be awaited. */
+/** Computes SHA-256 synchronously, since file hashes are computed inside a storage transaction, which cannot await. */
 
 const roundConstants = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)) | 0);
 const initialState = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)) | 0);
@@ -17,7 +17,7 @@ function fraction(value: number): number {
 
 const wordAt = (words: Int32Array, index: number): number => words[index] ?? 0;
 
-/** The message schedule of the present block, and the hash so far; they can be shared since nothing is awaited. */
+/** Message schedule of the current block, and the hash so far; they can be shared since nothing is awaited. */
 const words = new Int32Array(64);
 const state = new Int32Array(8);
 
@@ -102,7 +102,7 @@ function hashText(text: string): void {
   hash(bytes, bytes.length);
 }
 
-/** The 32 bytes of the SHA-256 of a text (as UTF-8) or of bytes. */
+/** Returns the 32 bytes of the SHA-256 of a text (as UTF-8) or of bytes. */
 export function sha256(input: string | Uint8Array): Uint8Array {
   if (typeof input === "string") hashText(input);
   else hash(input, input.length);
@@ -114,7 +114,7 @@ export function sha256(input: string | Uint8Array): Uint8Array {
 
 const sixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** A short digest that distinguishes texts: the first 96 bits of SHA-256 as 16 characters of base64url. */
+/** Returns a short digest that distinguishes texts: the first 96 bits of SHA-256 as 16 characters of base64url. */
 export function shortDigest(text: string): string {
   hashText(text);
   let result = "";
@@ -133,17 +133,17 @@ export function shortDigest(text: string): string {
 
 const digits = "0123456789abcdef";
 
-/** Writes bytes as lower-case hex. */
+/** Formats bytes as lower-case hex. */
 export const hexOf = (bytes: Uint8Array): string => {
   let text = "";
   for (const byte of bytes) text += digits.charAt(byte >> 4) + digits.charAt(byte & 15);
   return text;
 };
 
-/** The SHA-256 in lower-case hex. */
+/** Returns the SHA-256 in lower-case hex. */
 export const sha256Hex = (input: string | Uint8Array): string => hexOf(sha256(input));
 
-/** Writes bytes as lower-case base32 (RFC 4648) without padding. */
+/** Formats bytes as lower-case base32 (RFC 4648) without padding. */
 export function base32(bytes: Uint8Array): string {
   const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
   let text = "";

@@ -1,4 +1,4 @@
-/** One server-sent event. `id` is 0 if the event has none. */
+/** Server-sent event. `id` is 0 if the event has none. */
 export interface ServerEvent {
   readonly event: string;
   readonly id: number;
@@ -21,7 +21,7 @@ function parseFrame(frame: string): ServerEvent | null {
   return data.length === 0 ? null : { event, id, data: data.join("\n") };
 }
 
-/** Splits a stream of bytes into events. A last event without its empty line was cut off and is dropped. */
+/** Parser of a stream of bytes into events. A last event without its empty line was cut off and is dropped. */
 export class EventParser {
   readonly #decoder = new TextDecoder();
   #rest = "";

@@ -1,11 +1,11 @@
 /**
- * Ends work after a time. `AbortSignal.timeout` would do, but its timer runs on when the work is done, and a Durable Object
+ * Limits work in time. `AbortSignal.timeout` would do, but its timer continues after the work, and a Durable Object
  * with a timer stays in memory and is billed for it.
  */
 export interface TimeLimit {
-  /** Aborts with a `TimeoutError` when the time is over, or as the caller's signal does. */
+  /** Aborted with a `TimeoutError` when the time is over, or as the caller's signal is. */
   readonly signal: AbortSignal;
-  /** Forgets the time: no timer stays behind. */
+  /** Clears the timer. */
   readonly stop: () => void;
 }
 
@@ -29,7 +29,7 @@ export const startTimeLimit = (ms: number, outer?: AbortSignal): TimeLimit => {
 
 /** Time limits that are stopped together. */
 export interface TimeLimits {
-  /** Returns the signal of a further one. */
+  /** Starts a further time limit and returns its signal. */
   readonly start: (ms: number, outer: AbortSignal) => AbortSignal;
   readonly stop: () => void;
 }
@@ -48,7 +48,7 @@ export const createTimeLimits = (): TimeLimits => {
   };
 };
 
-/** Does work that heeds a signal, for so many milliseconds at most. */
+/** Does work that observes a signal, for at most the given milliseconds. */
 export const limitTime = async <T>(
   ms: number,
   outer: AbortSignal | undefined,
@@ -62,7 +62,7 @@ export const limitTime = async <T>(
   }
 };
 
-/** Settles with the promise, or rejects when the signal is aborted, since not every fetcher heeds a signal. */
+/** Settles with the promise, or rejects when the signal is aborted, since not every fetcher observes a signal. */
 export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason as Error);

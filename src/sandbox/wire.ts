@@ -1,14 +1,14 @@
 import { SandboxError, errorStatus, type ClosedPath, type SandboxErrorCode } from "./contract.ts";
 import { startTimeLimit, unlessAborted } from "./time-limit.ts";
 
-/** Anything that answers requests, such as a service binding or a test. */
+/** Receiver of requests, such as a service binding or a test. */
 export interface Fetcher {
   fetch(request: Request): Promise<Response>;
 }
 
 interface SandboxWireRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** The path below `/v1/sandbox/:id`. */
+  /** Path below `/v1/sandbox/:id`. */
   readonly path: string;
   readonly body?: BodyInit;
   readonly headers?: Readonly<Record<string, string>>;
@@ -17,10 +17,10 @@ interface SandboxWireRequest {
   readonly timeoutMs?: number;
 }
 
-/** Sends requests to one sandbox and turns refusals into `SandboxError`. */
+/** Sends requests to one sandbox and converts refusals to `SandboxError`. */
 export interface Wire {
   readonly send: (request: SandboxWireRequest) => Promise<Response>;
-  /** `Sandbox-Instance` of the newest answer; null before the first. */
+  /** Returns `Sandbox-Instance` of the newest answer; null before the first. */
   readonly instance: () => string | null;
 }
 
@@ -29,7 +29,7 @@ const requestTimeout = 60_000;
 
 const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 
-/** Reads the error of an answer: the status decides, the code only refines it. */
+/** Reads the error of an answer: the status decides, and the code only refines it. */
 async function readRefusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
   let body: { readonly error?: unknown; readonly code?: unknown } = {};
@@ -48,12 +48,12 @@ async function readRefusal(response: Response): Promise<SandboxError> {
 const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
-/** The state that the views of one sandbox share. */
+/** State that the views of one sandbox share. */
 export interface WireMemory {
   instance: string | null;
 }
 
-/** The caller of every request: the thread whose view decides about conflicts, and the paths closed to it. */
+/** Caller of every request: the thread whose view determines conflicts, and the paths closed to it. */
 interface WireCaller {
   readonly actor?: string;
   readonly closed?: readonly ClosedPath[];

@@ -3,7 +3,7 @@ import type { ChangeIdentity, ChangeOutcome, FileStat, Preconditions, WorkspaceF
 import { createWire } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
-/** Milliseconds that a person's change of a file may take, the way of its bytes included. */
+/** Milliseconds of a person's change of a file, including the transfer of its bytes. */
 const fileChangeMs = 240_000;
 
 const headersOf = ({
@@ -20,7 +20,10 @@ const headersOf = ({
 
 const tarRoute = (path: string): string => fileRoute(path).replace(/^\/file/, "/tar");
 
-/** Reaches the files of a sandbox for a person. It neither configures the sandbox nor waits for its first files. */
+/**
+ * Creates a person's access to the files of a sandbox. It neither configures the sandbox nor waits for its initial
+ * files.
+ */
 export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFiles => {
   const wire = createWire(fetcher, id, {}, { instance: null });
   return {

@@ -1,6 +1,6 @@
 import { escapeGlob, matchesGlob } from "./glob.ts";
 
-/** Says why an entry of `writable_paths` is not valid, or null: relative, at most one `**` as a whole segment. */
+/** Returns why an entry of `writable_paths` is not valid, or null: relative, at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
   if (entry.trim() === "") return "is empty";
   if (entry.includes("\0")) return "contains a NUL character";
@@ -11,19 +11,22 @@ export function writablePathProblem(entry: string): string | null {
   if (/[{}]/.test(entry)) return "contains braces; write one entry for each alternative";
   if (segments.filter((segment) => segment === "**").length > 1) return "contains a second **";
   if (segments.some((segment) => segment.includes("**") && segment !== "**")) {
-    return "has ** glued to other characters; ** must be a whole path segment";
+    return "has ** next to other characters; ** must be a whole path segment";
   }
   return null;
 }
 
-/** An entry without leading `./` and trailing `/`. */
+/** Returns an entry without leading `./` and trailing `/`. */
 const plainEntry = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
 
-/** Writes entries that count from a folder as entries that count from the workspace. */
+/** Converts entries relative to a folder to entries relative to the workspace. */
 export const writableFrom = (directory: string, entries: readonly string[]): readonly string[] =>
   directory === "." ? entries : entries.map((entry) => `${escapeGlob(directory)}/${plainEntry(entry)}`);
 
-/** Whether a normalised workspace path may be written. Absent = no limit; a list without valid entry allows nothing. */
+/**
+ * Returns whether a normalised workspace path may be written. Absent = no limit; a list without valid entry allows
+ * nothing.
+ */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {
   if (writablePaths === undefined) return true;
   return writablePaths.some(
@@ -31,7 +34,7 @@ export function mayWrite(writablePaths: readonly string[] | undefined, path: str
   );
 }
 
-/** Whether one segment of a glob covers another. */
+/** Returns whether one segment of a glob covers another. */
 const segmentCovers = (wide: string, narrow: string): boolean =>
   wide === narrow || wide === "*" || (!/[*?[\]]/.test(narrow) && matchesGlob(wide, narrow));
 
@@ -43,7 +46,10 @@ const coversPath = (wide: readonly string[], narrow: readonly string[]): boolean
   return next !== "**" && segmentCovers(first, next) && coversPath(rest, others);
 };
 
-/** The globs of `given` and `own` that allow nothing the other list forbids: the result is narrower than either. */
+/**
+ * Returns the globs of `given` and `own` that allow nothing the other list forbids: the result is narrower than
+ * either.
+ */
 export const narrowPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
   const within = (one: string, list: readonly string[]): boolean =>
     list.some((each) => coversPath(plainEntry(each).split("/"), plainEntry(one).split("/")));
@@ -52,26 +58,26 @@ export const narrowPaths = (own: readonly string[], given: readonly string[]): r
   ];
 };
 
-/** Narrows lists of which either may be null, which limits nothing. */
+/** Narrows lists, of which either may be null, which limits nothing. */
 export const narrowOptionalPaths = (
   own: readonly string[] | null,
   given: readonly string[] | null,
 ): readonly string[] | null => (own === null || given === null ? (own ?? given) : narrowPaths(own, given));
 
-/** The segments of a pattern before its first wildcard. */
+/** Returns the segments of a pattern before its first wildcard. */
 const literalStart = (pattern: string): readonly string[] => {
   const segments = plainEntry(pattern).split("/");
   const wild = segments.findIndex((segment) => /[*?[\\]/.test(segment));
   return wild < 0 ? segments : segments.slice(0, wild);
 };
 
-/** The folder that contains everything an entry matches. */
+/** Returns the folder that contains everything an entry matches. */
 const folderStart = (entry: string): readonly string[] => {
   const start = literalStart(entry);
   return start.length === plainEntry(entry).split("/").length ? start.slice(0, -1) : start;
 };
 
-/** Whether a list keeps writers from everything that a pattern matches; commands are limited by folder. */
+/** Returns whether a list keeps writers from everything that a pattern matches; commands are limited by folder. */
 export const leavesOut = (writablePaths: readonly string[] | undefined, pattern = "**"): boolean => {
   if (writablePaths === undefined) return false;
   const guarded = literalStart(pattern);
@@ -82,7 +88,7 @@ export const leavesOut = (writablePaths: readonly string[] | undefined, pattern 
     );
 };
 
-/** Whether a path is closed to every file tool: git hooks and configuration, and the skills folder. */
+/** Returns whether a path is closed to every file tool: git hooks and configuration, and the skills folder. */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");
   if (segments[0] === ".skills") return true;

@@ -2,10 +2,10 @@ import type { ImageSize } from "../chat/image-size.ts";
 import { imageSize } from "../chat/image-size.ts";
 import { toBase64 } from "../tools/base64.ts";
 
-/** The most bytes of an image whose base64 models still accept, and the most pixels of its longer side. */
+/** Most bytes of an image whose base64 models still accept, and the most pixels of its longer side. */
 const maxImageBytes = 3_932_160;
 const maxImagePixels = 8_000;
-/** Bytes that are sure to contain the header, whatever comes before it. */
+/** Bytes that certainly contain the header, whatever precedes it. */
 const headerBytes = 262_144;
 
 type ImageCheck =

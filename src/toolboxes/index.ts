@@ -51,7 +51,7 @@ import { sharedTasksReassign } from "./tasks/shared-tasks-reassign.ts";
 import { sharedTasksUpdate } from "./tasks/shared-tasks-update.ts";
 import { sharedTasksWatch } from "./tasks/shared-tasks-watch.ts";
 
-/** The built-in toolboxes that need only a call's context. */
+/** Built-in toolboxes that need only a call's context. */
 export const toolboxes: readonly Toolbox[] = [
   { name: "ask", description: "Questions to the person.", tools: [askUser] },
   {
@@ -111,25 +111,25 @@ export const toolboxes: readonly Toolbox[] = [
   },
   {
     name: "notes",
-    description: "Notes that outlast what is in the context.",
+    description: "Notes that outlast the context.",
     tools: [writeNote, readNote, listNotes],
   },
 ];
 
-/** What decides about an agent's implicit tools. */
+/** Properties of an agent that determine its implicit tools. */
 interface CoreNeeds {
-  /** The skills that it can load. */
+  /** Skills that the agent can load. */
   readonly skills: readonly LoadableSkill[];
-  /** True if skill files are in its workspace. */
+  /** Whether skill files are in the agent's workspace. */
   readonly inWorkspace: boolean;
-  /** True if it has a memory. */
+  /** Whether the agent has a memory. */
   readonly remembers: boolean;
 }
 
-/** The implicit toolbox of an agent: `recall` and `report_status`, and the tools for its skills and memory. */
+/** Returns the implicit toolbox of an agent: `recall` and `report_status`, and the tools for its skills and memory. */
 export const createCoreToolbox = ({ skills, inWorkspace, remembers }: CoreNeeds): Toolbox => ({
   name: "core",
-  description: "What every agent with tools has.",
+  description: "Tools of every agent that has tools.",
   tools: [
     recall,
     reportStatus,

@@ -17,7 +17,7 @@ import type { CallAct } from "../tools/acts.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError, type ToolErrorCode } from "../tools/errors.ts";
 
-/** This file is how tools call the sandbox: refusals become error results, changes carry the call's key. */
+/** Calls the sandbox for tools: refusals become error results, changes carry the call's key. */
 
 const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   invalid_request: "invalid_arguments",
@@ -41,8 +41,8 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
 };
 
 /**
- * Runs a sandbox call for the calling thread; a refusal becomes an error result with its sentence.
- * A sandbox without capacity has done nothing, so the call is repeated.
+ * Runs a sandbox call for the calling thread; a refusal becomes an error result with its sentence. If the sandbox
+ * has no capacity, it has done nothing, so the call is repeated.
  */
 export async function callSandbox(
   context: ToolContext,
@@ -88,7 +88,10 @@ export const changeWorkspace = <O extends ChangeOperation>(
 ): Promise<ToolOutput> =>
   describeChange(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
-/** A line on what rules exclude from a list or search of a folder; empty if they concern other folders. */
+/**
+ * Returns a line about the paths that rules exclude from a list or search of a folder; empty if they are in other
+ * folders.
+ */
 export function describeLeftOut({ closed, directory }: Sandbox, folder: string): string {
   const root = escapeGlob(workspacePath(pathFrom(directory, folder)));
   const unread = closed
@@ -100,11 +103,14 @@ export function describeLeftOut({ closed, directory }: Sandbox, folder: string):
     : `\n[Left out, since permission rules close it to this call: ${unread.join(", ")}]`;
 }
 
-/** Names an act on each of these paths for permission rules. */
+/** Returns an act on each of these paths for permission rules. */
 export const onPaths = (act: FileAct, ...paths: readonly string[]): CallAct[] =>
   paths.map((path) => ({ act, subject: subjectPath(path) }));
 
-/** A path without detours. An absolute one stays, since others count from the agent's folder, which rules add. */
+/**
+ * Returns a path without detours. An absolute one stays; others are relative to the agent's folder, which rules
+ * add.
+ */
 function subjectPath(raw: string): string {
   if (raw.startsWith("/")) return raw;
   try {

@@ -3,7 +3,7 @@ import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toToolError, toolError } from "./errors.ts";
 import { findSchemaErrors } from "./schema/json-schema.ts";
 
-/** This file reads a call's arguments strictly: it never guesses and never repairs. */
+/** Reads a call's arguments strictly, without guesses or repairs. */
 
 const maxJsonLength = 1_048_576;
 const maxJsonDepth = 32;
@@ -17,7 +17,10 @@ const refuseArguments = (sentence: string): ParsedArguments => ({
   error: toolError("invalid_arguments", sentence),
 });
 
-/** Says what is wrong with a JSON text before it is parsed: it nests too deeply, or an object has a key twice. */
+/**
+ * Returns the structural fault of a JSON text before it is parsed: too deep a nesting, or a repeated key in an
+ * object.
+ */
 const structureProblem = (json: string): string | null => {
   const keys: (Set<string> | null)[] = [];
   for (const [text, isKey] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/gs)) {
@@ -33,7 +36,7 @@ const structureProblem = (json: string): string | null => {
   return null;
 };
 
-/** Renames the aliases that a tool accepts; if both spellings are given they stay, and are refused as unknown. */
+/** Renames the aliases that a tool accepts; if both spellings are given, they stay and are refused as unknown. */
 const renameAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
   if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
@@ -52,7 +55,7 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
   }
 };
 
-/** Parses the JSON of a call's arguments, or gives an `invalid_arguments` result. Empty text counts as {}. */
+/** Parses the JSON of a call's arguments, or returns an `invalid_arguments` result. Empty text counts as {}. */
 const readArguments = (name: string, raw: string): { readonly value: unknown } | ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;
   if (json.length > maxJsonLength)
@@ -92,10 +95,10 @@ const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   return refuseProblems(tool.name, problems);
 };
 
-/** The newest parsed arguments of each tool, since a call is read when it is granted, judged and run. */
+/** Newest parsed arguments of each tool, since a call is read when it is granted, judged and run. */
 const newestParsed = new WeakMap<ToolParams, { readonly raw: string; readonly parsed: ParsedArguments }>();
 
-/** Parses arguments by the tool's schema, or gives an `invalid_arguments` result that names path and rule. */
+/** Parses arguments by the tool's schema, or returns an `invalid_arguments` result that names path and rule. */
 export const parseArguments = (tool: ToolParams, raw: string): ParsedArguments => {
   const known = newestParsed.get(tool);
   if (known?.raw === raw) return known.parsed;
@@ -104,7 +107,7 @@ export const parseArguments = (tool: ToolParams, raw: string): ParsedArguments =
   return parsed;
 };
 
-/** Takes the arguments for the run of a call, so that nobody else sees how the tool changes them. */
+/** Takes the arguments for the run of a call, so that the tool's changes to them are visible nowhere else. */
 export const takeArguments = (tool: ToolParams, raw: string): ParsedArguments => {
   const parsed = parseArguments(tool, raw);
   newestParsed.delete(tool);

@@ -16,7 +16,7 @@ export const fromBase64 = (text: string): Uint8Array<ArrayBuffer> =>
 export const toBase64Url = (bytes: Uint8Array): string =>
   toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-/** Decodes unpadded base64url; null unless `text` is exactly what `toBase64Url` would write. */
+/** Decodes unpadded base64url; returns null unless `text` is exactly what `toBase64Url` would write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -24,11 +24,11 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   return toBase64Url(bytes) === text ? bytes : null;
 }
 
-/** Writes a value as JSON in base64url. */
+/** Encodes a value as JSON in base64url. */
 export const jsonToBase64Url = (value: unknown): string =>
   toBase64Url(new TextEncoder().encode(JSON.stringify(value)));
 
-/** Reads what `jsonToBase64Url` wrote; null if it is not JSON in UTF-8. */
+/** Decodes the output of `jsonToBase64Url`; returns null if it is not JSON in UTF-8. */
 export function jsonFromBase64Url(text: string): unknown {
   const bytes = fromBase64Url(text);
   if (bytes === null) return null;

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../sandbox/sha256.ts";
 
-/** Writes JSON with sorted keys: equal values give equal text, whatever their key order. Undefined counts as null. */
+/** Formats JSON with sorted keys: equal values have equal text, whatever their key order. Undefined counts as null. */
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);

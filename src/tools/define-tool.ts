@@ -14,41 +14,41 @@ import { findUnknownKey } from "./suggest.ts";
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
 export type WorkspaceUse = "none" | "read" | "write";
 
-/** The result of a call. `details` (≤ 64 KiB) goes to the event, not to the model. */
+/** Result of a call. `details` (≤ 64 KiB) goes to the event, not to the model. */
 export interface ToolOutput {
   readonly content: string | readonly ContentPart[];
   readonly isError?: boolean;
-  /** The exit code of a command that ended by itself. */
+  /** Exit code of a command that ended by itself. */
   readonly exitCode?: number;
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
-  /** By default `error` if `isError`, else `ok`; `unknown` means that the outcome was lost. */
+  /** Status of the result; by default `error` if `isError`, else `ok`; `unknown` means that the outcome was lost. */
   readonly status?: ResultStatus;
   /** Text that is emitted as `status_update`. */
   readonly statusText?: string;
   /**
    * Changes of the shared stores, stored with the outcome, all or none; a refused change makes the call an error.
-   * With empty `content` the result says as JSON what the changes led to. An error changes nothing.
+   * With empty `content` the result is the outcome of the changes as JSON. An error changes nothing.
    */
   readonly stores?: readonly StoreChange[];
-  /** A sandbox command that outlives the call, at most until `until` (epoch ms); it ends if its run is cancelled. */
+  /** Sandbox command that outlives the call, at most until `until` (epoch ms); it ends if its run is cancelled. */
   readonly background?: { readonly exec: string; readonly until: number };
-  /** The id of a background command that has ended. */
+  /** Id of a background command that has ended. */
   readonly ended?: string;
-  /** Of tools of an MCP server: what is stored about it. */
+  /** What to store about the MCP server of the tool; absent for other tools. */
   readonly server?: ServerReport;
 }
 
-/** What a call learned about the MCP server that it went to. */
+/** Findings of a call about its MCP server. */
 export interface ServerReport {
   readonly connection: Json;
-  /** The server said that its list of tools has changed. */
+  /** Whether the server reported that its list of tools has changed. */
   readonly listChanged: boolean;
-  /** The server could not be used, for this reason. */
+  /** Reason why the server could not be used; null if it could. */
   readonly failure: string | null;
 }
 
-/** A question to a person. */
+/** Question to a person. */
 export interface QuestionSpec {
   readonly text: string;
   readonly options: readonly string[];
@@ -58,26 +58,32 @@ export interface QuestionSpec {
   readonly strict: boolean;
 }
 
-/** An address of an MCP server that a person is to open; with `login` the ask ends by itself when they have signed in there. */
+/** Address of an MCP server for a person to open; with `login` the ask ends by itself after the login. */
 export interface AuthorizationSpec {
   readonly server: string;
-  /** Absent where an ask is shown to somebody who may not decide about it. */
+  /** Address to open; absent if the ask is shown to somebody who may not decide about it. */
   readonly url?: string;
   readonly login?: boolean;
 }
 
-/** What a person is asked on behalf of a tool: a question, or to open an address of the server. */
+/** Subject of an ask on behalf of a tool: a question, or an address of the server to open. */
 type AnswerSubject = { readonly question: QuestionSpec } | { readonly authorization: AuthorizationSpec };
 
-/** What a parked call waits for. `time` re-runs the call at `until`. */
+/** Condition that a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
   | { readonly on: "ask"; readonly question: QuestionSpec }
-  /** Starts other agents and waits for them: what they come to is the result. */
+  /** Starts other agents and waits for them; their results are the result. */
   | ({ readonly on: "thread" } & StartChildren)
-  /** Asks, and runs again once there is an answer: the memo is then `{asked: memo, answer}`, null if nobody gave one. */
+  /**
+   * Asks, and runs again once there is an answer: the memo is then `{asked: memo, answer}`, with null for no
+   * answer.
+   */
   | { readonly on: "answer"; readonly subject: AnswerSubject; readonly memo: Json }
   | { readonly on: "time" | "exec"; readonly until: number }
-  /** Goes on with other arguments, like those of a redirect, once they are permitted; `memo` becomes the call's memo. */
+  /**
+   * Continues with other arguments, like those of a redirect, once they are permitted; `memo` becomes the call's
+   * memo.
+   */
   | { readonly on: "verdict"; readonly args: Json; readonly memo: Json }
   /** Runs again at `until`, or when the task changes; `memo` becomes the call's memo. */
   | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };
@@ -87,13 +93,13 @@ export interface Parked {
 }
 export const parkCallOn = (park: Park): Parked => ({ parked: park });
 
-/** The default timeout of a command in seconds, and the highest that a call may ask for. */
+/** Default timeout of a command in seconds, and the highest that a call may ask for. */
 export interface CommandTimeout {
   readonly default: number;
   readonly max: number;
 }
 
-/** The context that a tool's run gets. `key` is the same for every attempt of a call. */
+/** Context of a tool's run. `key` is the same for every attempt of a call. */
 export interface ToolContext extends ToolReach {
   readonly callId: string;
   readonly key: string;
@@ -111,41 +117,42 @@ export interface ToolContext extends ToolReach {
   /** Globs that limit every write; absent = no limit. */
   readonly writablePaths?: readonly string[];
   readonly commandTimeout: CommandTimeout;
-  /** The folder of the workspace that paths count from, also those that `sandbox` takes and gives. */
+  /** Folder of the workspace to which paths are relative, including those of `sandbox`. */
   readonly workingDir: string;
-  /** The folder that git starts in, from `workingDir`. */
+  /** Folder in which git starts, relative to `workingDir`. */
   readonly repository: string;
-  /** What the threads of the session share; an output's `stores` change it. */
+  /** Stores that the threads of the session share; an output's `stores` change them. */
   readonly stores: Stores;
-  /** The stored text of this id in this session, null if the id is unknown. */
+  /** Returns the stored text with this id in this session, null if the id is unknown. */
   readonly recall: (id: string) => string | null;
   /**
-   * Small JSON that survives a crash with the call: what a reattaching tool has to know of its first start. An object's
-   * `exec` names the call's command in the sandbox, which ends if the run is cancelled, whatever the tool does.
+   * Small JSON that survives a crash with the call: what a reattaching tool has to know about its first start. An
+   * object's `exec` names the call's command in the sandbox, which ends if the run is cancelled, whatever the tool
+   * does.
    */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
-  /** Of tools of an MCP server: how to reach it, and until when it is left alone; null for other tools. */
+  /** Access to the tool's MCP server, and until when it must not be called; null for other tools. */
   readonly server: {
     readonly connection: Json;
     readonly retryAt: number;
     readonly authorize: AuthorizeServer;
   } | null;
-  /** What the model of the calling agent accepts besides text. */
+  /** Media that the model of the calling agent accepts. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };
   /**
-   * Stores bytes with the result for an image or document part, whose `blob` is the id that it returns.
-   * The limit is 5 MiB each, 20 MiB a call.
+   * Stores bytes with the result for an image or document part, whose `blob` is the returned id. The limit is 5 MiB
+   * each, 20 MiB a call.
    */
   readonly keep: (bytes: Uint8Array) => string;
   /** Streams a piece of output to watchers; it is never stored. */
   readonly show: (text: string) => void;
-  /** The page of the session's browser. */
+  /** Page of the session's browser. */
   readonly page: SessionPage;
-  /** The verdict on this call as it would be with other arguments, or with the browser's page at another address. */
+  /** Returns the verdict on this call with other arguments, or with the browser's page at another address. */
   readonly judge: (changed: { readonly args?: Json; readonly page?: string }) => "allow" | "ask" | "deny";
 }
 
-/** A tool as its author writes it: `run` gets arguments that passed `params`. */
+/** Tool as its author defines it: `run` gets arguments that passed `params`. */
 export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends DeclaredReach {
   readonly name: string;
   readonly description: string;
@@ -157,32 +164,32 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly cache?: boolean;
   readonly terminal?: boolean;
   readonly pinned?: boolean;
-  /** True if repeated calls are normal: loops are then judged by their outcomes. */
+  /** Whether repeated calls are normal: loops are then judged by their outcomes. */
   readonly poll?: boolean;
-  /** False if a call of it brings the work no further, so that a run of such calls alone makes no progress. */
+  /** Whether calls of the tool are progress; a run of other calls alone makes no progress. */
   readonly progress?: boolean;
-  /** Fields of its JSON output that change by themselves, like durations: loop detectors ignore them. */
+  /** Fields of the JSON output that change by themselves, like durations: loop detectors ignore them. */
   readonly volatile?: readonly string[];
-  /** The tool that this is another name of: accepted at dispatch, not declared to models; the rules of both apply. */
+  /** Tool of which this is an alias: accepted at dispatch, not declared to models; the rules of both apply. */
   readonly aliasOf?: string;
-  /** In extensions: it replaces the built-in tool of its name. */
+  /** Whether the tool of an extension replaces the built-in tool of its name. */
   readonly replaces?: boolean;
-  /** The timeout in milliseconds; absent = 60 000. */
+  /** Timeout in milliseconds; absent = 60 000. */
   readonly timeout?: number | ((args: z.output<P>, command: CommandTimeout) => number);
   /** Characters of output that are kept; absent = 32 000. */
   readonly limit?: number;
-  /** What a permission pattern is matched against; absent = the subjects of its acts, else the tool's name. */
+  /** Returns what a permission pattern is matched against; absent = the subjects of its acts, else the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
   /**
-   * What the call does to each path, argv, address or agent: rules on an act bind the call by this. `page` is the address
-   * that the session's browser shows.
+   * Returns the acts of a call on each path, argv, address or agent, by which rules on an act bind it. `page` is
+   * the address that the session's browser shows.
    */
   readonly acts?: (args: z.output<P>, page: string | null) => readonly CallAct[];
-  /** The acts that `acts` may name, the tool's main one first; absent: what `workspace` and `hosts` imply. */
+  /** Acts that `acts` may name, the main one first; absent: those that `workspace` and `hosts` imply. */
   readonly does?: readonly Act[];
-  /** True if it acts on everything below its subject paths: `deny` and `ask` hold for all of that, too. */
+  /** Whether the tool acts on everything below its subject paths: `deny` and `ask` then apply to all of that, too. */
   readonly subtree?: boolean | ((args: z.output<P>) => boolean);
-  /** What the call asks of its session; used instead of `run`. */
+  /** Returns the call's request to its session; used instead of `run`. */
   readonly request?: (args: z.output<P>) => SessionRequest;
   readonly run?: (
     args: z.output<P>,
@@ -190,7 +197,7 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   ) => Promise<ToolOutput | Parked> | ToolOutput | Parked;
 }
 
-/** A tool without its argument type, as toolboxes and dispatch hold it. */
+/** Tool without its argument type, as toolboxes and dispatch hold it. */
 export interface Tool extends Omit<
   ToolDefinition,
   "safety" | "timeout" | "subject" | "acts" | "subtree" | "request" | "run"
@@ -199,12 +206,12 @@ export interface Tool extends Omit<
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: CommandTimeout) => number;
   readonly subject: (args: unknown, page?: string | null) => readonly string[];
-  /** Null if the tool does not say what it does. */
+  /** Returns the acts of a call; null if the tool does not declare them. */
   readonly acts: ((args: unknown, page?: string | null) => readonly CallAct[]) | null;
   readonly subtree: (args: unknown) => boolean;
-  /** The error with which every call is refused; the tool is then not declared. */
+  /** Error with which every call is refused; the tool is then not declared. */
   readonly withheld?: string;
-  /** Null if the tool has a `run`. */
+  /** Returns the call's request to its session; null if the tool has a `run`. */
   readonly request: ((args: unknown) => SessionRequest) | null;
   readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
 }
@@ -218,7 +225,7 @@ export interface Toolbox {
 const defaultTimeout = 60_000;
 const defaultLimit = 32_000;
 
-/** The JSON Schema 2020-12 of a tool's parameters, as it is declared to models. */
+/** Returns the JSON Schema 2020-12 of a tool's parameters, as it is declared to models. */
 function schemaOf(params: z.ZodObject): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(params, { target: "draft-2020-12", io: "input" });
   return schema as Json;
@@ -235,15 +242,15 @@ function checkDescriptions(name: string, { shape }: z.ZodObject): void {
 const subjectsOf = (acts: readonly CallAct[] = [], name: string): readonly string[] =>
   acts.length === 0 ? [name] : [...new Set(acts.map(({ subject }) => subject))];
 
-/** Stands for `run` where the session does what a call asks. */
+/** Replaces `run` if the session carries out the calls. */
 const refuseToRun = (): never => {
-  throw new Error("the session does what this tool asks; it is not run");
+  throw new Error("the session carries out this tool's calls; the tool itself does not run");
 };
 
 const safeties: readonly unknown[] = ["read", "idempotent", "reattach", "unsafe"] satisfies Safety[];
 const workspaceUses: readonly unknown[] = ["none", "read", "write"] satisfies WorkspaceUse[];
 
-/** What is wrong with words that only types forbid, which a team's own tools are not checked by. */
+/** Returns the problem of a value that only types forbid, since a team's own tools may be unchecked by types. */
 const wordProblem = ({
   safety,
   workspace,
@@ -264,7 +271,7 @@ const toolKeys: readonly string[] = [
   ...(["subject", "acts", "does", "subtree", "request", "run", "hosts", "secrets"] as const),
 ] satisfies (keyof ToolDefinition)[];
 
-/** What of a tool the types ask for; a team's own tools are also loaded where nothing checked their types. */
+/** Definition of a tool that may not have been type-checked, like those of a team's extensions. */
 interface LooseDefinition {
   readonly name?: unknown;
   readonly description?: unknown;
@@ -273,7 +280,7 @@ interface LooseDefinition {
   readonly request?: unknown;
 }
 
-/** Throws if a key of a tool is unknown or missing, and says which. */
+/** Throws if a key of a tool is unknown or missing, and names it. */
 const checkKeys = (definition: LooseDefinition): void => {
   const { name, description, params, run, request } = definition;
   const who = typeof name === "string" ? `tool ${name}` : "a tool";
@@ -284,7 +291,7 @@ const checkKeys = (definition: LooseDefinition): void => {
   if (missing !== undefined) throw new Error(`${who} has no ${missing[0]}`);
 };
 
-/** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
+/** Defines a tool. Its functions only get arguments that `params` accepted; applies defaults and checks names. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const {
     name,
@@ -301,13 +308,16 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   } = definition;
   checkKeys(definition);
   if (!/^[A-Za-z][\w-]{0,63}$/.test(name))
-    throw new Error(`"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`);
+    throw new Error(
+      `"${name}" is not a tool name: up to 64 letters, digits, _ and -, beginning with a letter`,
+    );
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
   const problem = reachProblem(definition) ?? wordProblem(definition);
   if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
-  if (run !== undefined && request !== undefined) throw new Error(`tool ${name}: give either run or request`);
+  if (run !== undefined && request !== undefined)
+    throw new Error(`tool ${name}: define either run or request`);
   checkDescriptions(name, params);
   const typed = (args: unknown): z.output<P> => args as z.output<P>;
   let schema: Json | undefined;
@@ -317,7 +327,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     description,
     params,
     limit: definition.limit ?? defaultLimit,
-    // Computed on demand: computing those of all tools took a tenth of a Worker's start.
+    // Computed on demand: computing the schemas of all tools took a tenth of a Worker's start.
     get schema() {
       return (schema ??= schemaOf(params));
     },
@@ -332,7 +342,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   };
 }
 
-/** Puts fields over those of a value. Its getters stay getters: a spread would compute what may never be asked for. */
+/** Overrides fields of a value. Its getters stay getters: a spread would compute values that may never be needed. */
 export const withFields = <T extends object>(value: T, fields: Partial<T>): T => {
   const all = { ...Object.getOwnPropertyDescriptors(value), ...Object.getOwnPropertyDescriptors(fields) };
   return Object.defineProperties({}, all) as T;

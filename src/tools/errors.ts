@@ -34,18 +34,21 @@ export type ToolErrorCode =
   | "child_not_found"
   | "no_answer";
 
-/** The text of an error result. */
+/** Returns the text of an error result. */
 export const errorText = (code: ToolErrorCode, sentence: string): string => `${code}: ${sentence}`;
 
-/** An error result: the code, then a sentence that says what to do. It never holds a stack, a host path or a secret. */
+/**
+ * Returns an error result: the code, then a sentence with the remedy. It never holds a stack, a host path or a
+ * secret.
+ */
 export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => ({
   content: errorText(code, sentence),
   isError: true,
 });
 
-/** The message of what was thrown, for people and models: one line, no stack. */
+/** Returns the message of a thrown value, for people and models: one line, no stack. */
 export const errorMessageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
-/** The error result for what a tool threw. */
+/** Returns the error result for a value that a tool threw. */
 export const toToolError = (error: unknown): ToolOutput => toolError("failed", errorMessageOf(error));

@@ -1,30 +1,30 @@
 import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import type { Redactor } from "./redaction.ts";
 
-/** Log lines are JSON objects without known secrets and without the values of masked names. */
+/** Writes log lines: JSON objects without known secrets and without the values of masked names. */
 
 const levels = ["debug", "info", "warn", "error"] as const;
-/** `error` means that someone must act, `warn` that it will pass. */
+/** Level of a line: `error` means that someone must act, `warn` that the problem will pass. */
 export type LogLevel = (typeof levels)[number];
 
-/** Whether a line of this level is written where `least` is the lowest level (`observability.log_level`). */
+/** Returns whether a line of this level is written where `least` is the lowest level (`observability.log_level`). */
 export const isLogged = (level: LogLevel, least: LogLevel): boolean =>
   levels.indexOf(level) >= levels.indexOf(least);
 
-/** The hash by which logs name a tenant. */
+/** Returns the hash that stands for a tenant in logs. */
 export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${tenant}`).subarray(0, 8));
 
-/** Writes fields as one line. */
+/** Formats fields as one line. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
-/** Returns the lines of an error's stack that are places, and none that its message brought in. */
+/** Returns the lines of an error's stack that are places, without lines of its message. */
 export const stackFrames = ({ stack = "", message }: Error): readonly string[] =>
   stack
     .replace(message, "")
     .split("\n")
     .filter((line) => /^\s+at /.test(line));
 
-/** Where a fault was thrown and its code, without its message, which may quote what somebody wrote. */
+/** Returns the place and code of a fault, without its message, which may quote user text. */
 export const describeFault = (fault: unknown): Readonly<Record<string, unknown>> => {
   if (!(fault instanceof Error)) return { fault: typeof fault };
   const [database] = /\bSQLITE_[A-Z_]+/.exec(fault.message) ?? [];
@@ -40,11 +40,11 @@ export const describeFault = (fault: unknown): Readonly<Record<string, unknown>>
 
 const mask = "[masked]";
 
-/** A pattern for a name, in any case and with words joined by `-` or `_`. */
+/** Returns a pattern for a name, in any case and with words joined by `-` or `_`. */
 const namePattern = (name: string): string =>
   name.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`).replace(/[-_]/g, "[-_]?");
 
-/** Masks keys that end with a name, and the values that follow a name in texts. */
+/** Creates a mask of keys that end with a name, and of the values that follow a name in texts. */
 const createMask = (names: readonly string[]): ((fields: unknown) => unknown) => {
   if (names.length === 0) return (fields) => fields;
   const one = `(?:${names.map(namePattern).join("|")})`;
@@ -64,7 +64,7 @@ const createMask = (names: readonly string[]): ((fields: unknown) => unknown) =>
   return masked;
 };
 
-/** Creates the writer of log lines; `names` are the keys and headers that `redaction.names` masks. */
+/** Creates the formatter of log lines; `names` are the keys and headers that `redaction.names` masks. */
 export const createLogLine = (redactor: Redactor, names: readonly string[]): LogLine => {
   const masked = createMask(names);
   return (fields) => JSON.stringify(redactor.value(masked(fields)));

@@ -1,13 +1,13 @@
-/** This file limits the output of tools. Lengths are code points; no cut splits one. */
+/** Limits the output of tools. Lengths are code points; no cut splits one. */
 
 const storedLimit = 4 * 1_048_576;
 
 export interface LimitedOutput {
   /** Head, marker and tail within the limit, or the text itself if it fits. */
   readonly text: string;
-  /** Characters that were left out; 0 if none. */
+  /** Number of omitted characters. */
   readonly omitted: number;
-  /** The text stored for `recall`: the whole text, beyond 4 MiB its first and last 2 MiB. */
+  /** Text stored for `recall`: the whole text, beyond 4 MiB its first and last 2 MiB. */
   readonly full: string;
 }
 
@@ -20,7 +20,7 @@ const truncateStored = (points: readonly string[]): string => {
   return `${points.slice(0, half).join("")}\n… [${points.length - storedLimit} characters were not kept] …\n${points.slice(-half).join("")}`;
 };
 
-/** Cuts a text to `limit` characters, the marker included; `id` names the stored full text. */
+/** Cuts a text to `limit` characters, including the marker; `id` names the stored full text. */
 export const limitOutput = (text: string, limit: number, id: string): LimitedOutput => {
   if (text.length <= limit) return { text, omitted: 0, full: text };
   const points = [...text];

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Park } from "./define-tool.ts";
 
-/** This file checks a wait that a tool returned, since a team's own tools are not type-checked. */
+/** Checks a wait that a tool returned, since a team's own tools are not type-checked. */
 
 const timestampSchema = z.number().nonnegative();
 const task = z.object({
@@ -48,7 +48,7 @@ const parkSchema = z.discriminatedUnion("on", [
   z.object({ on: z.literal("task"), task: z.string(), until: timestampSchema, memo: z.json() }),
 ]);
 
-/** Reads a wait without its unknown fields; null if it is none. */
+/** Reads a wait without its unknown fields; returns null if it is invalid. */
 export const readPark = (value: unknown): Park | null => {
   const read = parkSchema.safeParse(value);
   return read.success ? (read.data as Park) : null;

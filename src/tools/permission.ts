@@ -13,19 +13,19 @@ import { commandPattern } from "./remember-command.ts";
 export type Preset = "sandboxed" | "ask" | "open" | "locked";
 type Action = "allow" | "ask" | "deny";
 
-/** A rule names either tools or an act, which binds every tool that does it. */
+/** Rule on either tools or an act, which binds every tool that does it. */
 export interface PermissionRule {
-  /** A name or glob of tools. */
+  /** Name or glob of tools. */
   readonly tool?: string | undefined;
   readonly act?: Act | undefined;
   readonly match?: string | undefined;
   readonly action: Action;
-  /** The date after which the rule no longer holds. */
+  /** Date after which the rule no longer holds. */
   readonly expires?: string | undefined;
   readonly reason?: string | undefined;
 }
 
-/** A remembered approval, which covers `ask` but never `deny`. */
+/** Remembered approval, which covers `ask` but never `deny`. */
 interface PermissionGrant {
   readonly id: string;
   readonly tool: string;
@@ -36,31 +36,31 @@ export interface Policy {
   readonly preset: Preset;
   readonly rules: readonly PermissionRule[];
   readonly grants: readonly PermissionGrant[];
-  /** The hosts of `egress.allow`. */
+  /** Hosts of `egress.allow`. */
   readonly hosts: readonly string[];
-  /** Whether unsafe calls, and those of other hosts, ask once the run has read foreign content. */
+  /** Whether unsafe calls, and calls of other hosts, ask once the run has read foreign content. */
   readonly afterUntrusted: "off" | "ask";
 }
 
 export interface PermissionCall {
   readonly tool: string;
   readonly toolbox: string;
-  /** What patterns are matched against: paths, a command line, a URL; all must be allowed. */
+  /** Texts that patterns are matched against: paths, a command line, a URL; all must be allowed. */
   readonly subjects: readonly string[];
-  /** What the call does, each act with its subject; absent for tools that do not say it. */
+  /** Acts of the call, each with its subject; absent for tools that do not declare them. */
   readonly acts?: readonly CallAct[];
-  /** True if the call acts on everything below its subject paths. */
+  /** Whether the call acts on everything below its subject paths. */
   readonly subtree?: boolean;
   readonly safety: Safety;
-  /** True if its run has read foreign content. */
+  /** Whether its run has read foreign content. */
   readonly untrusted?: boolean;
-  /** The present time in milliseconds since the epoch. */
+  /** Present time in milliseconds since the epoch. */
   readonly now: number;
 }
 
 export interface Verdict {
   readonly verdict: Action;
-  /** The rule, grant or preset that decided. */
+  /** Rule, grant or preset that decided. */
   readonly by: string;
   readonly reason?: string;
 }
@@ -78,16 +78,16 @@ const storeToolboxes = ["ask", "core", "agents", "state", "tasks", "notes"];
 const workspaceToolboxes = ["filesystem", "search", "exec", "git"];
 const hostToolboxes = ["http", "browser"];
 
-/** Whether the results of a toolbox are foreign content, which may try to instruct the model. */
+/** Returns whether the results of a toolbox are foreign content, which may try to instruct the model. */
 export const readsForeign = (toolbox: string): boolean => hostToolboxes.includes(toolbox);
 
-/** What a verdict is about: a subject, and what the call does to it, if its tool says so. */
+/** Target of a verdict: a subject, and the call's act on it, if the tool declares acts. */
 interface Target {
   readonly subject: string;
   readonly act?: Act;
 }
 
-/** Every act of a call, and the further subjects that its patterns are matched against. */
+/** Returns every act of a call, and the further subjects that its patterns are matched against. */
 function targetsOf({ tool, subjects, acts = [] }: PermissionCall): readonly [Target, ...Target[]] {
   const others = subjects.filter((subject) => !acts.some(({ subject: named }) => named === subject));
   const [first = { subject: tool }, ...rest] = [...acts, ...others.map((subject) => ({ subject }))];
@@ -95,8 +95,8 @@ function targetsOf({ tool, subjects, acts = [] }: PermissionCall): readonly [Tar
 }
 
 /**
- * Whether a call's host may be reached without a question. A call of the browser without an address goes to none, or
- * to one that the team's file chose.
+ * Returns whether a call's host may be reached without a question. A browser call without an address reaches no
+ * host, or one that the team's file chose.
  */
 const isListed = ({ hosts }: Policy, { toolbox }: PermissionCall, { subject }: Target): boolean => {
   const url = URL.parse(subject);
@@ -112,12 +112,15 @@ function columnOf(policy: Policy, call: PermissionCall, target: Target): Column 
   return target.act === "read" ? "free" : "workspace";
 }
 
-/** Whether a pattern covers an address; the port of its scheme may be missing in the pattern. */
+/** Returns whether a pattern covers an address; the port of its scheme may be missing in the pattern. */
 const coversAddress = (pattern: string, subject: string): boolean =>
   matchesGlob(pattern, subject) ||
   matchesGlob(pattern, subject.replace(/^(https:\/\/[^/]+):443\/|^(http:\/\/[^/]+):80\//, "$1$2/"));
 
-/** Whether a pattern covers a subject. In command lines `/` is no separator, and a final ` *` may be missing. */
+/**
+ * Returns whether a pattern covers a subject. In command lines `/` is not a separator, and a final ` *` may be
+ * missing.
+ */
 function covers(call: PermissionCall, pattern: string, { subject, act }: Target): boolean {
   if (act === "egress") return coversAddress(pattern, subject);
   if (call.toolbox !== "exec" && act !== "exec") return matchesGlob(pattern, subject);
@@ -128,7 +131,7 @@ function covers(call: PermissionCall, pattern: string, { subject, act }: Target)
   );
 }
 
-/** Whether a pattern can match below a folder: `infra/**` and `a/infra/x` match below `infra` and `a`. */
+/** Returns whether a pattern can match below a folder: `infra/**` and `a/infra/x` match below `infra` and `a`. */
 function reachesBelow(pattern: string, folder: string): boolean {
   if (pattern.endsWith("/**") && matchesGlob(pattern.slice(0, -3), folder)) return true;
   const segments = pattern.split("/");
@@ -137,24 +140,24 @@ function reachesBelow(pattern: string, folder: string): boolean {
   return folder === "." || base.join("/").startsWith(`${folder}/`);
 }
 
-/** Whether a rule names a tool, or an act that the tool does. */
+/** Returns whether a rule names a tool, or an act that the tool does. */
 export const namesTool = ({ tool, act }: PermissionRule, name: string, does: readonly Act[]): boolean =>
   tool === undefined
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
-/** Whether a rule holds at a time, in milliseconds since the epoch. */
+/** Returns whether a rule holds at a time, in milliseconds since the epoch. */
 export const isUnexpired = ({ expires }: PermissionRule, now: number): boolean =>
   expires === undefined || Date.parse(expires) > now;
 
-/** Whether a rule is about this tool or act, and has not expired. */
+/** Returns whether a rule is about this tool or act, and has not expired. */
 const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>
   namesTool(rule, tool, act === undefined ? [] : [act]) && isUnexpired(rule, now);
 
 /**
- * Whether a rule in force applies to a target. Shell text cannot be matched safely: a pattern other than `*` restricts
- * every shell call and allows none. A call on a folder acts on all of it: a pattern for a part of it restricts it,
- * and only a pattern that covers the whole folder allows it.
+ * Returns whether a rule in force applies to a target. Shell text cannot be matched safely: a pattern other than
+ * `*` restricts every shell call and allows none. A call on a folder acts on all of it: a pattern for a part of it
+ * restricts the call, and only a pattern that covers the whole folder allows it.
  */
 function applies(call: PermissionCall, rule: PermissionRule, target: Target): boolean {
   if (!isInForce(rule, call, target)) return false;
@@ -167,13 +170,13 @@ function applies(call: PermissionCall, rule: PermissionRule, target: Target): bo
     : reachesBelow(match, target.subject) || covers(call, match, target);
 }
 
-/** The paths that a rule closes in the sandbox, with the act that it names, if any. */
+/** Returns the paths that a rule closes in the sandbox, with the act that it names, if any. */
 const closedBy = ({ act, match = "*" }: PermissionRule): ClosedPath =>
   act !== undefined && isFileAct(act) ? { act, match } : match;
 
 /**
- * Globs that a call may not touch although it may act on its subjects; null if no rule or grant concerns its paths.
- * Only the sandbox knows the content of a folder and the target of a link.
+ * Returns the globs that a call may not touch although it may act on its subjects; null if no rule or grant
+ * concerns its paths. Only the sandbox knows the content of a folder and the target of a link.
  */
 export function closedPaths(policy: Policy, call: PermissionCall): readonly ClosedPath[] | null {
   if (call.toolbox === "exec" || storeToolboxes.includes(call.toolbox)) return null;
@@ -188,7 +191,7 @@ export function closedPaths(policy: Policy, call: PermissionCall): readonly Clos
   return closing.map(closedBy);
 }
 
-/** The description of a rule in verdicts. */
+/** Returns the description of a rule in verdicts. */
 export const describeRule = (rule: PermissionRule): string =>
   `rule ${rule.action} ${rule.tool ?? `act ${rule.act}`}${rule.match === undefined ? "" : ` ${rule.match}`}`;
 
@@ -198,7 +201,10 @@ const byRule = (rule: PermissionRule): Verdict => ({
   ...(rule.reason === undefined ? {} : { reason: rule.reason }),
 });
 
-/** Whether a grant covers a target; a grant of commands only holds for calls that would be remembered by it today. */
+/**
+ * Returns whether a grant covers a target; a grant of commands covers only calls whose approval would still be
+ * remembered so.
+ */
 function isCovered(call: PermissionCall, pattern: string, target: Target): boolean {
   if (call.toolbox === "exec") return rememberedPattern(call) === pattern;
   return pattern === "*" || covers(call, pattern, target);
@@ -208,7 +214,10 @@ function grantFor(policy: Policy, call: PermissionCall, target: Target): Permiss
   return policy.grants.find(({ tool, pattern }) => tool === call.tool && isCovered(call, pattern, target));
 }
 
-/** The preset's verdict where no rule applies. A call that declares acts is judged by them, not by other subjects. */
+/**
+ * Returns the preset's verdict if no rule applies. A call that declares acts is judged by them, not by other
+ * subjects.
+ */
 function presetOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
   const isJudgedByActs = target.act === undefined && (call.acts ?? []).length > 0;
   const { preset } = policy;
@@ -216,13 +225,13 @@ function presetOn(policy: Policy, call: PermissionCall, target: Target): Verdict
   return { verdict: found, by: `preset ${preset}` };
 }
 
-/** Whether a call that would be allowed asks, because foreign content may be behind it. */
+/** Returns whether an otherwise allowed call asks, because foreign content may have caused it. */
 const isDoubtful = (policy: Policy, call: PermissionCall, target: Target): boolean =>
   policy.afterUntrusted === "ask" &&
   call.untrusted === true &&
   (call.safety === "unsafe" || (target.act === "egress" && !isListed(policy, call, target)));
 
-/** What rules and preset say, before grants. */
+/** Returns the verdict of rules and preset, before grants. */
 function ruledOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
   const matching = policy.rules.filter((rule) => applies(call, rule, target));
   const ruled = (action: Action): PermissionRule | undefined =>
@@ -242,13 +251,13 @@ function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdic
 
 const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
-/** The strictest verdict; of equal ones the first. */
+/** Returns the strictest verdict; of equal ones the first. */
 export const findStrictest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
 
 /**
- * The verdict on a call: per act or subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the
- * strictest of them counts.
+ * Returns the verdict on a call: for each act or subject any `deny`, else `ask` unless granted, else `allow`, else
+ * the preset; the strictest of them counts.
  */
 export const verdict = (policy: Policy, call: PermissionCall): Verdict =>
   findStrictest(targetsOf(call).map((target) => verdictOn(policy, call, target)));
@@ -259,7 +268,7 @@ function sharedFolder(subjects: readonly string[]): string {
   return (differs < 0 ? first : first.slice(0, differs)).join("/");
 }
 
-/** What an approval of this call may remember: a command, host, folder or tool; null if nothing fits. */
+/** Returns what an approval of this call may remember: a command, host, folder or tool; null if nothing fits. */
 export function findRememberable(
   call: PermissionCall,
 ): { readonly tool: string; readonly pattern: string } | null {
@@ -272,7 +281,7 @@ const originPattern = (address: string): string | null => {
   return origin === undefined ? null : `${escapeGlob(origin)}/**`;
 };
 
-/** Shell text cannot be matched safely, so nothing is remembered of it. */
+/** Returns the pattern of a remembered command; shell text cannot be matched safely, so it is never remembered. */
 function rememberedCommand(tool: string, acts: readonly CallAct[] = []): string | null {
   if (tool === "exec_shell") return null;
   const argv = acts.find(({ act }) => act === "exec")?.argv;

@@ -2,48 +2,51 @@ import type { BrowserReach } from "./egress/browser-page.ts";
 import type { TimeLimits } from "../sandbox/time-limit.ts";
 import type { Egress } from "./egress/egress.ts";
 
-/** A tool reaches outside its session only through references to secrets and the hosts that it declares. */
+/** Defines a tool's reach outside its session: only the hosts and the references to secrets that it declares. */
 
-/** A reference to a secret: it prints as `[secret:NAME]`, and only the egress resolves it. */
+/** Reference to a secret: it prints as `[secret:NAME]`, and only the egress resolves it. */
 export interface Secret {
   readonly secret: string;
   readonly toString: () => string;
   readonly toJSON: () => string;
 }
 
-/** A text that contains references, like `["Bearer ", context.secret("API_KEY")]`. */
+/** Text that contains references, like `["Bearer ", context.secret("API_KEY")]`. */
 export type SealedText = string | Secret | readonly (string | Secret)[];
 
 export interface ReachRequest {
-  /** The HTTP method, GET by default. */
+  /** HTTP method, GET by default. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, SealedText>>;
   readonly body?: SealedText | Uint8Array<ArrayBuffer>;
   /**
-   * `follow` (default): at most five, each to a declared host; secrets stay at the first origin. `refuse` returns the
-   * 3xx answer, `raise` rejects with a `RedirectError` that says where it leads.
+   * `follow` (default): at most five, each to a declared host; secrets stay at the first origin. `refuse` returns
+   * the 3xx answer, `raise` rejects with a `RedirectError` with the target.
    */
   readonly redirects?: "follow" | "refuse" | "raise";
-  /** The largest body after inflation, 1 MiB by default; null for a tool that counts itself. */
+  /** Largest body after inflation, 1 MiB by default; null for a tool that counts itself. */
   readonly maxBytes?: number | null;
-  /** Ends the request; the end of the call ends it, too. */
+  /** Aborts the request, as the end of the call does. */
   readonly signal?: AbortSignal;
   /** Milliseconds from connect to the end of the body, which is read before the call ends. */
   readonly timeout?: number;
-  /** The address of the page that makes the request, which opens no private target to a public page. */
+  /** Address of the page that makes the request: a public page may not reach a private target. */
   readonly from?: string;
 }
 
 export interface ToolReach {
-  /** A secret that the tool declares in `secrets`; throws for any other. */
+  /** Returns a secret that the tool declares in `secrets`; throws for any other. */
   readonly secret: (name: string) => Secret;
-  /** Sends a request to one of the tool's `hosts` through the deployment's egress; else rejects (`EgressError`). */
+  /**
+   * Sends a request to one of the tool's `hosts` through the deployment's egress; otherwise rejects
+   * (`EgressError`).
+   */
   readonly egress: (address: SealedText | URL, request?: ReachRequest) => Promise<Response>;
-  /** The browsers that the deployment binds; only the browser toolbox has them. */
+  /** Browsers that the deployment binds; only the browser toolbox has them. */
   readonly browser: BrowserReach;
 }
 
-/** The secrets and hosts that a tool declares. */
+/** Secrets and hosts that a tool declares. */
 export interface DeclaredReach {
   readonly secrets?: readonly string[];
   readonly hosts?: readonly string[];
@@ -55,14 +58,14 @@ const secretName = /^(?!LIMPET_)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 const isOrigin = (text: string): boolean => /^https?:/.test(text) && URL.parse(text)?.origin === text;
 
-/** Says in a sentence what is wrong with a tool's `secrets` and `hosts`; null if nothing is. */
+/** Explains in a sentence what is wrong with a tool's `secrets` and `hosts`; returns null if nothing is. */
 export const reachProblem = ({ secrets = [], hosts = [] }: DeclaredReach): string | null => {
   const name = secrets.find((each) => !secretName.test(each));
-  if (name !== undefined) return `"${name}" is no name of a secret`;
+  if (name !== undefined) return `"${name}" is not a name of a secret`;
   const host = hosts.find((each) => each !== anyHost && !isOrigin(each));
-  if (host !== undefined) return `"${host}" is no origin; write hosts like https://api.example.com`;
+  if (host !== undefined) return `"${host}" is not an origin; write hosts like https://api.example.com`;
   if (secrets.length > 0 && (hosts.length === 0 || hosts.includes(anyHost)))
-    return "name in hosts the origins that its secrets may be sent to";
+    return "list in hosts the origins that its secrets may be sent to";
   return null;
 };
 
@@ -75,13 +78,13 @@ const refuseUndeclared = (name: string): never => {
   throw new Error(`this tool does not declare the secret ${name}; add it to its secrets`);
 };
 
-/** The browsers of a tool that has none. */
+/** Browsers of a tool that has none. */
 export const noBrowser: BrowserReach = {
   request: () => Promise.reject(new Error("this tool has no browser")),
   searchUrl: null,
 };
 
-/** The reach of a tool that declares nothing. */
+/** Reach of a tool that declares nothing. */
 export const noReach: ToolReach = {
   secret: refuseUndeclared,
   egress: () =>
@@ -96,7 +99,7 @@ const isList = (text: SealedText | URL | Uint8Array): text is readonly (string |
 
 interface ReachSources {
   readonly egress: Egress;
-  /** Ends the requests. */
+  /** Aborts the requests. */
   readonly signal: AbortSignal;
   /** Limits a request, until the tool's run ends. */
   readonly limit: TimeLimits["start"];

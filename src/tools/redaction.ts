@@ -1,16 +1,19 @@
-/** Redaction removes known secrets from events, deltas, results, errors and logs. Other text stays byte for byte. */
+/** Removes known secrets from events, deltas, results, errors and logs. Other text stays byte for byte. */
 
-/** Replaces the secrets that it knows in every form they may return in; a value without secrets stays the same. */
+/** Replaces known secrets in every form in which they may return; a value without secrets stays the same. */
 export interface Redactor {
   /** Adds a secret; one shorter than 8 characters cannot be distinguished from other text and is ignored. */
   readonly learn: (name: string, value: string) => void;
-  /** Whether a text holds a known secret. */
+  /** Returns whether a text holds a known secret. */
   readonly holds: (text: string) => boolean;
-  /** The text with `[secret:NAME]` for each secret. */
+  /** Returns the text with `[secret:NAME]` for each secret. */
   readonly text: (text: string) => string;
-  /** Every text in a plain JSON value, keys included. */
+  /** Redacts every text in a plain JSON value, including keys. */
   readonly value: <T>(value: T) => T;
-  /** Filters a text that comes in pieces: the joined output is always a prefix of the whole text, filtered. */
+  /**
+   * Creates a filter of a text that arrives in pieces: the joined output is always a prefix of the redacted whole
+   * text.
+   */
   readonly stream: () => (piece: string) => string;
 }
 
@@ -18,7 +21,7 @@ const shortest = 8;
 
 const encoder = new TextEncoder();
 
-/** The base64 characters of a value after 0 to 2 other bytes, without those that its neighbours influence. */
+/** Returns the base64 characters of a value after 0 to 2 other bytes, without those that its neighbours influence. */
 const base64FormsOf = (value: string): readonly string[] => {
   const bytes = encoder.encode(value);
   return [0, 1, 2].map((shift) => {
@@ -37,7 +40,10 @@ const urlForms = (value: string): readonly string[] => {
   return [percent, form, lower(percent), lower(form)];
 };
 
-/** The forms that a secret may take: plain, URL-encoded, as JSON, as JSON in JSON, and as base64 of either alphabet. */
+/**
+ * Returns the forms that a secret may take: plain, URL-encoded, as JSON, as JSON in JSON, and as base64 of either
+ * alphabet.
+ */
 const formsOf = (given: string): readonly string[] => {
   const value = given.toWellFormed();
   const json = jsonFormOf(value);
@@ -49,13 +55,13 @@ const formsOf = (given: string): readonly string[] => {
 
 const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
 
-/** One pattern of all forms, the longest first, so that of two with the same beginning the longer is found. */
+/** Returns one pattern of all forms, the longest first, so that of two with the same beginning the longer is found. */
 const patternOf = (forms: Iterable<string>): RegExp => {
   const longest = [...forms].sort((a, b) => b.length - a.length);
   return new RegExp(longest.map(escapePattern).join("|"), "g");
 };
 
-/** Where the possible beginning of a form starts at the end of a text; its length if there is none. */
+/** Returns where the possible beginning of a form starts at the end of a text; its length if there is none. */
 const findHeldStart = (
   text: string,
   byFirst: ReadonlyMap<string, readonly string[]>,
@@ -86,20 +92,20 @@ const createKnownForms = (names: ReadonlyMap<string, string>): KnownForms => {
 
 const markSecret = (names: KnownForms["names"], form: string): string => `[secret:${names.get(form) ?? ""}]`;
 
-/** Splits a streamed text into what can be shown already and the rest, which may be the beginning of a secret. */
+/** Splits a streamed text into what can already be shown and the rest, which may be the beginning of a secret. */
 const splitSettled = (
   text: string,
   { names, pattern, byFirst, longest }: KnownForms,
 ): readonly [string, string] => {
   const held = findHeldStart(text, byFirst, longest);
-  let told = "";
+  let shown = "";
   let at = 0;
   for (const { 0: form, index } of text.matchAll(pattern)) {
     if (index >= held) break;
-    told += text.slice(at, index) + markSecret(names, form);
+    shown += text.slice(at, index) + markSecret(names, form);
     at = index + form.length;
   }
-  return [told + text.slice(at, Math.max(at, held)), text.slice(Math.max(at, held))];
+  return [shown + text.slice(at, Math.max(at, held)), text.slice(Math.max(at, held))];
 };
 
 const mapTexts = (value: unknown, text: (text: string) => string): unknown => {
@@ -142,9 +148,9 @@ export const createRedactor = (secrets: Iterable<readonly [string, string]> = []
       let held = "";
       return (piece) => {
         if (known === null) return piece;
-        const [told, rest] = splitSettled(held + piece, known);
+        const [shown, rest] = splitSettled(held + piece, known);
         held = rest;
-        return told;
+        return shown;
       };
     },
   };

@@ -1,6 +1,6 @@
-/** What an approval of a command may remember. */
+/** Determines what an approval of a command may remember. */
 
-/** Programs that run what their arguments say: their first argument does not show what they do. */
+/** Programs that run their arguments: their first argument does not reveal what they do. */
 const runners: ReadonlySet<string> = new Set(
   [
     "sh ash bash dash fish ksh rbash zsh csh tcsh busybox cmd powershell pwsh",
@@ -13,23 +13,23 @@ const runners: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** A program's name without its folder, version and `.exe`. */
+/** Returns a program's name without its folder, version and `.exe`. */
 const nameOf = (program: string): string =>
   (program.split("/").at(-1) ?? "")
     .toLowerCase()
     .replace(/\.exe$/, "")
     .replace(/(?<=.)[-\d.]+$/, "");
 
-/** Nobody reads a longer line to its end. */
+/** Longest line that a person can be expected to read to its end. */
 const longestLine = 4_096;
 
-/** A word as a shell would read it back, so that no two commands share a line. */
+/** Returns a word as a shell would read it back, so that no two commands share a line. */
 const quote = (word: string): string =>
   /^[^\s'"\\]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
- * The pattern for a command: its program and first argument; the very line of a program that runs others, and where that
- * argument is an option or there is none. Null: the line is too long to be agreed to for good.
+ * Returns the pattern for a command: its program and first argument; the exact line of a program that runs others,
+ * or whose first argument is an option or missing. Null: the line is too long for a lasting approval.
  */
 export const commandPattern = (argv: readonly string[]): string | null => {
   const line = argv.map(quote).join(" ");

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ToolOutput } from "./define-tool.ts";
 
-/** This file checks whether an output can be stored and shown, since a team's own tools are not type-checked. */
+/** Checks whether an output can be stored and shown, since a team's own tools are not type-checked. */
 
 const textSchema = z.object({ type: z.literal("text"), text: z.string() });
 const shownKeys = { media_type: z.string(), name: z.string().optional() };
@@ -31,7 +31,7 @@ const outputSchema = z.object({
   ended: z.string().optional(),
 });
 
-/** Says what is wrong with an output, by its field; null if nothing is. */
+/** Returns the fault of an output with its field; null if there is none. */
 export const outputProblem = (output: ToolOutput): string | null => {
   const issue = outputSchema.safeParse(output).error?.issues[0];
   return issue === undefined ? null : `${issue.path.join(".") || "result"}: ${issue.message}`;

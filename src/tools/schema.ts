@@ -4,12 +4,12 @@ import { count, duration, headersOf, mapOf, text } from "../schema.ts";
 
 const dateOrTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
-/** One permission rule. Deny beats ask beats allow; the order has no meaning. */
+/** Schema of a permission rule. Deny beats ask beats allow; the order has no meaning. */
 const ruleSchema = z
   .strictObject({
     tool: text(200, 1)
       .optional()
-      .describe("Tool name or glob; it binds these tools alone. A rule names either tool or act."),
+      .describe("Tool name or glob; it binds only these tools. A rule names either tool or act."),
     act: z
       .enum(actNames)
       .optional()
@@ -19,13 +19,13 @@ const ruleSchema = z
     match: text(1_000, 1)
       .optional()
       .describe(
-        "Pattern for the call's subject: path, command line, URL, agent. A deny or ask on what lies in a folder holds for who acts on the folder; an allow on a part of it does not. A deny or ask of exec holds for every exec_shell.",
+        "Pattern for the call's subject: path, command line, URL, agent. A deny or ask on a part of a folder applies to calls on the folder; an allow on a part of it does not. A deny or ask of exec holds for every exec_shell.",
       ),
     action: z.enum(["allow", "ask", "deny"]).describe("What happens to a matching call."),
     on_timeout: z
       .enum(["deny", "approve"])
       .default("deny")
-      .describe("What an approval without an answer means."),
+      .describe("What happens if an approval is not answered."),
     ask_timeout: duration({ min: "1s" })
       .optional()
       .describe("How long an approval waits; omitted: limits.asks."),
@@ -37,19 +37,19 @@ const ruleSchema = z
         "invalid_value: write a date like 2027-01-31, or a time like 2027-01-31T18:00:00Z",
       )
       .optional()
-      .describe("Date after which the rule no longer holds."),
+      .describe("Date after which the rule no longer applies."),
   })
   .refine((rule) => (rule.tool === undefined) !== (rule.act === undefined), {
     error: "exclusive_keys: a rule names exactly one of tool and act",
   })
   .refine((rule) => rule.tool !== "exec_shell" || rule.match === undefined || rule.match === "*", {
     path: ["match"],
-    error: 'invalid_value: shell text cannot be matched safely; leave match out or write "*"',
+    error: 'invalid_value: shell text cannot be matched safely; omit match or write "*"',
   });
 
 const presets = ["sandboxed", "ask", "open", "locked"] as const;
 
-/** The permissions of tools. */
+/** Schema of the permissions of tools. */
 export const permissionsSchema = z.strictObject({
   preset: z.enum(presets).default("sandboxed").describe("Verdict where no rule matches."),
   rules: z.array(ruleSchema).max(200).default([]).describe("Rules over the preset."),
@@ -61,11 +61,14 @@ export const permissionsSchema = z.strictObject({
     ),
 });
 
-/** The same block on an agent; omitted fields are the team's. */
+/** Schema of the same block on an agent; omitted fields are the team's. */
 export const agentPermissionsSchema = z.strictObject({
   preset: z.enum(presets).optional().describe("Verdict where no rule matches; omitted: the team's."),
-  rules: z.array(ruleSchema).max(200).default([]).describe("Rules beside the team's."),
-  after_untrusted: z.enum(["off", "ask"]).optional().describe("Omitted: the team's."),
+  rules: z.array(ruleSchema).max(200).default([]).describe("Rules besides the team's."),
+  after_untrusted: z
+    .enum(["off", "ask"])
+    .optional()
+    .describe("As in the team's permissions; omitted: the team's."),
 });
 
 const host = () =>
@@ -73,10 +76,10 @@ const host = () =>
     error: "invalid_value: write a host name like api.example.com or *.example.com, without scheme or path",
   });
 
-/** The hosts that may be reached. */
+/** Schema of the hosts that may be reached. */
 export const egressSchema = z.strictObject({
   allow: z.array(host()).max(200).default([]).describe("Hosts that tools may reach without a question."),
-  deny: z.array(host()).max(200).default([]).describe("Hosts that nothing may reach."),
+  deny: z.array(host()).max(200).default([]).describe("Hosts that no request may reach."),
   ports: z
     .array(count(1, 65_535))
     .min(1)
@@ -86,11 +89,11 @@ export const egressSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe("Allow http besides https."),
 });
 
-/** Secrets that are bound to an origin. */
+/** Schema of secrets that are bound to an origin. */
 export const httpSchema = z.strictObject({
   headers: mapOf(headersOf(["host", "content-length"]))
     .prefault({})
-    .describe("Origin → header → value; sent with http_fetch to that origin only."),
+    .describe("Origin → header → value; sent by http_fetch only to that origin."),
 });
 
 export const browserSchema = z.strictObject({
@@ -106,14 +109,14 @@ export const browserSchema = z.strictObject({
     .describe("Accepted for older files; a browser here is always headless."),
 });
 
-/** A name and an address of mail. */
+/** Matches a name and a mail address. */
 export const authorPattern = /^([^<>\n]*[^<>\s]) <([^<>\s]+)>$/;
 
 export const gitSchema = z.strictObject({
   work_dir: text(500, 1)
     .refine((path) => !path.split("/").includes(".."), "invalid_value: name a folder without ..")
     .default(".")
-    .describe("Folder that git starts in, from the agent's working_dir."),
+    .describe("Folder in which git starts, relative to the agent's working_dir."),
   author: text(200, 1)
     .regex(authorPattern, "invalid_value: write it like Name <name@example.com>")
     .default("Limpet <agent@localhost>")
@@ -124,7 +127,7 @@ export const filesystemSchema = z.strictObject({
   permissions_file: text(500).optional().describe("Accepted for older files; has no effect."),
 });
 
-/** One entry of an agent's `toolboxes`; a bare name becomes `{name}`. `tools` omitted = all, `[]` = none. */
+/** Schema of an entry of an agent's `toolboxes`; a bare name becomes `{name}`. `tools` omitted = all, `[]` = none. */
 export const toolboxEntrySchema = z.union([
   text(64, 1)
     .meta({ "x-names": "toolboxes" })
@@ -138,7 +141,7 @@ export const toolboxEntrySchema = z.union([
   }),
 ]);
 
-/** One MCP server, with exactly one of `url` and `command`. */
+/** Schema of an MCP server, with exactly one of `url` and `command`. */
 export const mcpServerSchema = z
   .strictObject({
     name: z
@@ -159,15 +162,17 @@ export const mcpServerSchema = z
       .enum(["auto", "streamable_http", "sse"])
       .default("auto")
       .describe("How to speak to the address."),
-    allow_literal_secrets: z.boolean().default(false).describe("Let keys of this server stand in the file."),
+    allow_literal_secrets: z.boolean().default(false).describe("Permit keys of this server in the file."),
     protocol: z
       .enum(["auto", "2025", "2026"])
       .default("auto")
-      .describe("Revision of MCP: the newest that the server knows, or one."),
+      .describe("Revision of MCP: a fixed one, or the newest that the server knows."),
     auth: z
       .enum(["none", "oauth", "client_credentials"])
       .default("none")
-      .describe("How to authorise: a person signs in for the tenant, or the team's own client asks."),
+      .describe(
+        "How to authorise: a person signs in for the tenant, or the team's own client requests tokens.",
+      ),
     credentials: z
       .strictObject({
         client_id: text(2_000, 1).describe("Id of the client."),
@@ -179,7 +184,7 @@ export const mcpServerSchema = z
         issuer: text(2_000, 1)
           .optional()
           .describe(
-            "Issuer of the only authorisation server that gets the secret, which needs it; omitted: the one the server names.",
+            "Issuer of the only authorisation server that receives the secret, required with a secret; omitted: the one that the server names.",
           ),
         scope: text(2_000, 1)
           .optional()
@@ -188,13 +193,13 @@ export const mcpServerSchema = z
       .optional()
       .describe("Client that the team registered; omitted with oauth: Limpet registers one."),
     tools: z.array(text(128, 1)).optional().describe("Its tools to offer; omitted: all."),
-    trust: z.boolean().default(false).describe("Believe what the server says about its tools."),
+    trust: z.boolean().default(false).describe("Trust the server's statements about its tools."),
     new_tools: z
       .enum(["quarantine", "allow"])
       .default("quarantine")
-      .describe("What happens to tools that appear later."),
+      .describe("How tools that appear later are treated."),
     timeout: duration({ min: "1ms", max: "10m" }).prefault("60s").describe("Deadline of a call."),
-    required: z.boolean().default(false).describe("A run fails without this server."),
+    required: z.boolean().default(false).describe("Whether a run fails without this server."),
   })
   .refine((server) => (server.url === undefined) !== (server.command === undefined), {
     error: "exclusive_keys: an MCP server needs exactly one of url and command",

@@ -1,8 +1,11 @@
-/** What a tool may ask of its session: it needs nothing outside, so the commit that starts the call does it. */
+/**
+ * Defines a tool's requests to its session, which the commit that starts the call carries out, since they need
+ * nothing outside.
+ */
 
-/** One task for a called agent. */
+/** Task for a called agent. */
 export interface ChildTask {
-  /** The agent as written; "auto" = the best match for the task; null = a nameless agent. */
+  /** Agent as written; "auto" = the best match for the task; null = a nameless agent. */
   readonly agent: string | null;
   readonly task: string;
   readonly context: string;
@@ -13,14 +16,14 @@ export interface ChildTask {
   readonly provider?: string | undefined;
   readonly timeout_seconds?: number | undefined;
   readonly writable_paths?: readonly string[] | undefined;
-  /** What is wrong with the task as written: it is not started, and its item says so. */
+  /** Problem of the task as written: it is not started, and its item states the problem. */
   readonly invalid?: string | undefined;
-  /** The system prompt of a nameless agent. */
+  /** System prompt of a nameless agent. */
   readonly system_prompt?: string | undefined;
   readonly max_turns?: number | undefined;
 }
 
-/** What a called agent says about its own work. */
+/** Called agent's report about its own work. */
 export interface WorkReport {
   readonly status: "completed" | "failed";
   readonly summary: string;
@@ -29,12 +32,12 @@ export interface WorkReport {
   readonly caveats?: readonly string[] | undefined;
 }
 
-/** Children to start, and what the call returns when they have ended. */
+/** Children to start, and the call's result when they have ended. */
 export interface StartChildren {
   readonly tasks: readonly ChildTask[];
   /** Whether one task that fails or cannot start ends the others. */
   readonly on_error: "cancel" | "collect";
-  /** The only child's result text, or a JSON array of items. */
+  /** Result of the call: the only child's result text, or a JSON array of items. */
   readonly answer: "text" | "items";
 }
 

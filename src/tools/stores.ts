@@ -3,39 +3,39 @@ import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { text } from "../schema.ts";
 
-/** The stores that the threads of a session share: values, a task board, notes, and memories. */
+/** Defines the stores that the threads of a session share: values, a task board, notes, and memories. */
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
 export type TaskStatus = (typeof statuses)[number];
 
-/** A task as tools see it. Times are milliseconds since the epoch. */
+/** Task as tools see it. Times are milliseconds since the epoch. */
 export interface Task {
-  /** `task_1`, `task_2`, … */
+  /** Id: `task_1`, `task_2`, … */
   readonly id: string;
   readonly title: string;
   readonly description: string;
   readonly status: TaskStatus;
-  /** The thread that works on it, or last did. */
+  /** Thread that works on it, or last did. */
   readonly assignee: string | null;
   readonly blocked_by: readonly string[];
-  /** True if it is not over and something it depends on is not completed. */
+  /** Whether the task is not over and depends on one that is not completed. */
   readonly blocked: boolean;
   readonly blocked_reason: "dependency_failed" | null;
   readonly metadata: Readonly<Record<string, Json>>;
-  /** The agent that created it. */
+  /** Agent that created it. */
   readonly created_by: string;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
-/** A note without its content. */
+/** Note without its content. */
 export interface NoteHead {
   readonly name: string;
-  /** The first line that is not blank, at most 80 characters. */
+  /** First line that is not blank, at most 80 characters. */
   readonly first_line: string;
 }
 
-/** A remembered text, and how well it fits a query: 0 to 1. */
+/** Remembered text, and how well it matches a query: 0 to 1. */
 export interface MemoryHit {
   /** When it was remembered, in milliseconds since the epoch. */
   readonly at: number;
@@ -45,25 +45,28 @@ export interface MemoryHit {
   readonly score: number;
 }
 
-/** What a tool may read of the stores; each answer is a copy of the newest stored state. */
+/** Stores as a tool reads them; each answer is a copy of the newest stored state. */
 export interface Stores {
   readonly state: {
     readonly get: (key: string) => { readonly value: Json; readonly revision: number } | null;
-    /** The keys, sorted. */
+    /** Returns the keys, sorted. */
     readonly keys: () => readonly string[];
   };
   readonly tasks: {
     readonly get: (id: string) => Task | null;
-    /** The tasks in the order of their creation. */
+    /** Returns the tasks in the order of their creation. */
     readonly list: () => readonly Task[];
   };
   readonly notes: {
     readonly read: (name: string) => Promise<string | null>;
-    /** The notes by name. */
+    /** Returns the notes by name. */
     readonly list: () => Promise<readonly NoteHead[]>;
   };
   readonly memory: {
-    /** The texts that fit a query, best first; null if the agent has no memory. Rejects if it cannot be read now. */
+    /**
+     * Returns texts that match a query, best first; null if the agent has no memory. Rejects if it cannot be read
+     * now.
+     */
     readonly search: (
       query: string,
       options: { readonly limit: number; readonly threshold: number },
@@ -85,7 +88,7 @@ export const storeLimits = {
 
 const jsonBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
 
-/** Any JSON; its schema for models allows any value, since some models reject recursive schemas. */
+/** Schema of any JSON; its declaration for models allows any value, since some models reject recursive schemas. */
 const anyJson = z
   .unknown()
   .refine((value) => value !== undefined, "a value is required")
@@ -118,7 +121,7 @@ export const taskDependencies = z.array(taskId).max(64);
 export const taskMetadata = z
   .record(z.string().max(256), anyJson)
   .refine((metadata) => jsonBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
-/** `canceled` is read as `cancelled`. */
+/** Schema of a task's status; reads `canceled` as `cancelled`. */
 export const taskStatus = z.preprocess(
   (value) => (value === "canceled" ? "cancelled" : value),
   z.enum(statuses),
@@ -128,8 +131,8 @@ const state = z.literal("state");
 const tasks = z.literal("tasks");
 
 /**
- * Changes that a tool returns. They are checked against the newest state in the commit that stores the outcome: all are
- * applied, or the call ends with the error of the first that is refused.
+ * Schema of the changes that a tool returns. They are checked against the newest state in the commit that stores
+ * the outcome: all are applied, or the call ends with the error of the first that is refused.
  */
 export const storeChange = z.union([
   z.strictObject({
@@ -137,7 +140,7 @@ export const storeChange = z.union([
     op: z.literal("set"),
     key: stateKey,
     value: stateValue,
-    /** The revision that the value must have; 0: it must be absent. */
+    /** Revision that the value must have; 0: it must be absent. */
     if_revision: revision.optional(),
   }),
   z.strictObject({ store: state, op: z.literal("delete"), key: stateKey }),
@@ -171,14 +174,14 @@ export const storeChange = z.union([
     title: taskTitle.optional(),
     description: taskDescription.optional(),
     blocked_by: taskDependencies.optional(),
-    /** Merged into the present metadata; null removes. */
+    /** Merged into the existing metadata; null removes a value. */
     metadata: taskMetadata.optional(),
   }),
 ]);
 export type StoreChange = z.input<typeof storeChange>;
 export type CheckedChange = z.output<typeof storeChange>;
 
-/** The first line of a note that is not blank, cut to 80 characters. */
+/** Returns the first line of a note that is not blank, cut to 80 characters. */
 export const firstLine = (content: string): string => {
   const line = content.split("\n").find((each) => /\S/.test(each)) ?? "";
   return Array.from(line.trim()).slice(0, 80).join("");

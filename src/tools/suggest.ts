@@ -1,4 +1,4 @@
-/** This file finds the nearest name, for "did you mean". */
+/** Finds the nearest name, for "did you mean". */
 
 /** Counts insertions, deletions, replacements and swaps of neighbours between two texts. */
 export const editDistance = (a: string, b: string): number => {
@@ -20,7 +20,7 @@ export const editDistance = (a: string, b: string): number => {
   return get(previous, b.length);
 };
 
-/** The known name nearest to `name`, at most two edits or a third of its length away. */
+/** Returns the known name nearest to `name`, at most two edits or a third of its length away. */
 export const findNearestName = (name: string, known: readonly string[]): string | null => {
   if (name.length > 100) return null;
   const limit = Math.max(2, Math.floor(name.length / 3));
@@ -32,7 +32,7 @@ export const findNearestName = (name: string, known: readonly string[]): string 
   return ranked[0]?.candidate ?? null;
 };
 
-/** Says which key of an object is not known, and which is meant; null if all are known. */
+/** Returns the unknown key of an object, with the intended one; null if all keys are known. */
 export const findUnknownKey = (given: object, known: readonly string[]): string | null => {
   const unknown = Object.keys(given).find((key) => !known.includes(key));
   if (unknown === undefined) return null;

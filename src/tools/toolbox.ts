@@ -1,13 +1,13 @@
 import type { Tool, Toolbox } from "./define-tool.ts";
 import { findNearestName } from "./suggest.ts";
 
-/** One entry of an agent's `toolboxes`: no `tools` means all, `[]` none. */
+/** Entry of an agent's `toolboxes`: no `tools` means all, `[]` none. */
 export interface ToolboxEntry {
   readonly name: string;
   readonly tools?: readonly string[] | undefined;
 }
 
-/** A tool with the toolbox that it comes from. */
+/** Tool with the toolbox that it comes from. */
 interface SelectedTool {
   readonly tool: Tool;
   readonly toolbox: string;
@@ -15,7 +15,7 @@ interface SelectedTool {
 
 interface SelectionProblem {
   readonly code: "unknown_toolbox" | "unknown_tool" | "duplicate_name" | "name_conflict";
-  /** The path below `toolboxes`. */
+  /** Path below `toolboxes`. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
@@ -73,7 +73,7 @@ export function selectTools(
     };
     const box = available.find((toolbox) => toolbox.name === entry.name);
     if (listed.has(entry.name))
-      return report("duplicate_name", `the toolbox "${entry.name}" stands here twice`);
+      return report("duplicate_name", `the toolbox "${entry.name}" is listed twice`);
     listed.add(entry.name);
     if (box === undefined) {
       const known = available.map((toolbox) => toolbox.name);
@@ -98,6 +98,6 @@ export function selectTools(
   return { tools, problems };
 }
 
-/** The error text for a call of an unknown tool, with the nearest name. */
+/** Returns the error text for a call of an unknown tool, with the nearest name. */
 export const unknownToolText = (name: string, known: readonly string[]): string =>
   `there is no tool "${name.slice(0, 100)}"${suggestName(name, known) || "; use one of the declared tools"}`;

@@ -101,7 +101,7 @@ test("CF-37: a team that does not exist is a diagnostic", async () => {
   const { code, lines } = await call("validate", "nobody");
   expect(code).toBe(1);
   expect(lines.join("\n")).toMatch(
-    /^config\/nobody\/team\.yaml:1:1 error file_missing: a team folder needs a team\.yaml\n {2}.*known: .*; npx limpet new-team nobody makes one$/,
+    /^config\/nobody\/team\.yaml:1:1 error file_missing: a team folder needs a team\.yaml\n {2}.*known: .*; npx limpet new-team nobody creates one$/,
   );
 });
 
@@ -110,7 +110,7 @@ test("CF-1: a folder whose name no team can have is an error where all teams are
   write("config/Bad_Name/team.yaml", team());
   write("config/.idea/team.yaml", team());
   const said = [
-    'config/Bad_Name:1:1 error invalid_value: "Bad_Name" is no team name: ' +
+    'config/Bad_Name:1:1 error invalid_value: "Bad_Name" is not a team name: ' +
       "up to 31 lower-case letters, digits and -, beginning with a letter",
     "  rename the folder, or move it out of config/",
   ];
@@ -256,7 +256,7 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
   write("config/more/team.yaml", team());
   write("config/more/extensions.ts", "export const wires = [];\n");
   expect((await call("validate", "more")).lines).toEqual([
-    'config/more/extensions.ts:1:22 error extension_invalid wires: "wires" is no list of definitions',
+    'config/more/extensions.ts:1:22 error extension_invalid wires: "wires" is not a list of definitions',
     "  export effects, guards, toolboxes, providers, protocols, middleware, checks, agents",
   ]);
 });
@@ -381,10 +381,7 @@ test("CF-10 CF-37: new-team --import takes over a file of the original with its 
   );
   expect([code, lines.slice(0, 2)]).toEqual([
     0,
-    [
-      "skills/lead-workflow/SKILL.md: taken along",
-      "made config/taken/ and [env.taken] in wrangler.toml. Next:",
-    ],
+    ["skills/lead-workflow/SKILL.md: copied", "made config/taken/ and [env.taken] in wrangler.toml. Next:"],
   ]);
   expect(read("config/taken/team.yaml")).toMatch(/^# yaml-language-server: .*\ntemplate:/);
   expect(read("config/taken/skills/lead-workflow/SKILL.md")).toContain("Ask first.");
@@ -426,7 +423,7 @@ test("TB-5 TB-7: explain and validate show what act rules decide, and which tool
   expect(text).toContain("filesystem.fs_read read, allow [preset sandboxed]");
   const gap =
     "config/acme/team.yaml:9:24 warning rule_gap permissions.rules[0]: guide has other tools that reach what this guards (write drafts/**): exec_run, exec_shell";
-  const way = "  for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }";
+  const way = "  for commands: writable_paths without these files, or a rule { act: exec, action: ask }";
   expect(explained.lines.join("\n").split("\n").slice(-2)).toEqual([gap, way]);
   expect((await call("validate", "acme")).lines.join("\n").split("\n")).toEqual([gap, way, "acme is valid"]);
   expect((await call("validate", "acme", "--strict")).code).toBe(1);
@@ -495,22 +492,22 @@ test("CF-37: the program itself validates the shipped teams, offline and quickly
 test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all of them stand", async () => {
   const { call } = place();
   const all = "limpet --help lists the commands";
-  const own = (command: string): string => `limpet ${command} --help lists what it takes`;
+  const own = (command: string): string => `limpet ${command} --help lists its options`;
   const told: readonly (readonly [readonly string[], readonly string[]])[] = [
     [[], ["no command was given", all]],
     [["caht"], ['unknown command "caht"; did you mean "chat"?', all]],
     [["xyzzyx"], ['unknown command "xyzzyx"', all]],
     [
       ["chat", "--agnet", "x"],
-      ['chat does not take --agnet; did you mean "--agent"?', own("chat")],
+      ['chat does not accept --agnet; did you mean "--agent"?', own("chat")],
     ],
     [
       ["sessions", "--wait"],
-      ["sessions does not take --wait", own("sessions")],
+      ["sessions does not accept --wait", own("sessions")],
     ],
     [
       ["validate", "--strict=yes"],
-      ["--strict takes no value", own("validate")],
+      ["--strict accepts no value", own("validate")],
     ],
     [
       ["chat", "--agent"],

@@ -137,7 +137,7 @@ export const toolboxes = [{ name: "sea", description: "The sea.", tools: [pilot]
   expect(stopped.lines).toContain("  npx wrangler secret put HARBOUR_TOKEN --env acme");
   expect(stopped.lines.slice(0, 2)).toEqual([
     expect.stringMatching(/^wrangler\.toml:\d+:1 warning undeclared_secret: the team needs HARBOUR_TOKEN/),
-    '  write there: secrets = { required = ["LIMPET_ADMIN_KEY", "HARBOUR_TOKEN"] }',
+    '  declare them there: secrets = { required = ["LIMPET_ADMIN_KEY", "HARBOUR_TOKEN"] }',
   ]);
   const toml = place.read("wrangler.toml").split("[env.acme]");
   place.write(
@@ -183,7 +183,7 @@ test("AP-71: what stops it says why, and nothing is deployed after it", async ()
     code: 1,
     lines: [
       "You are not logged in.",
-      "wrangler cannot say which secrets are set; if you are not logged in: npx wrangler login",
+      "wrangler cannot list the secrets; if you are not logged in: npx wrangler login",
     ],
   });
   useWrangler({ secrets: bothSecrets, fails: sandbox });
@@ -213,7 +213,7 @@ test("AP-71 AP-70: an environment without an entry point would serve the team de
   place.write("wrangler.toml", lacking);
   useWrangler({ secrets: bothSecrets });
   const problem =
-    '[env.acme] in wrangler.toml lacks the key main, so wrangler would take team default: add main = ".limpet/acme/worker.js".';
+    '[env.acme] in wrangler.toml lacks the key main, so wrangler would use that of team default: add main = ".limpet/acme/worker.js".';
   expect(await place.call("deploy", "acme")).toEqual({ code: 1, lines: [problem] });
   expect(asked()).toEqual([]);
   const printed: string[] = [];

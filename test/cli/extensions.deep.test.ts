@@ -110,10 +110,10 @@ describe("CF-6: a file that cannot be loaded is one finding, at its place", () =
 
   test("what never comes to an end, and what ends the process", () => {
     expect(validate(["await new Promise(() => {});"])).toEqual([
-      notLoaded("1:1", "it awaits what never comes; await it in a function"),
+      notLoaded("1:1", "it awaits a promise that never settles; await it in a function"),
     ]);
     expect(validate(["while (true) {}"])).toEqual([
-      notLoaded("1:1", "it is not done after 10 s; what takes long belongs in a function"),
+      notLoaded("1:1", "it is not done after 10 s; move slow work into a function"),
     ]);
     expect(validate(["process.exit(0);"])).toEqual([notLoaded("1:1", "it ends the process that loads it")]);
     expect(validate(["void Promise.reject(new Error('no tides'));"])).toEqual([
@@ -155,7 +155,7 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
 
   test("in a list, by way of a constant, and below a call", () => {
     expect(found([box(`{ name: "tide_table" }`)])).toEqual([
-      `4:${box("").indexOf("]") + 1} error extension_invalid toolboxes[0].tools[0]: this is no tool; make it with defineTool`,
+      `4:${box("").indexOf("]") + 1} error extension_invalid toolboxes[0].tools[0]: this is not a tool; create it with defineTool`,
     ]);
     expect(
       found([
@@ -172,7 +172,7 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
     expect(
       found(["export const middleware = [{ kind: 'sign', params: z.strictObject({}), finish: 5 }];"]),
     ).toEqual([
-      "4:28 error extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+      "4:28 error extension_invalid middleware[0]: this is not middleware; create it with defineMiddleware",
     ]);
   });
 
@@ -217,7 +217,7 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
     const yaml = using.replace("    delegation:", "    delegatoin:");
     const lines = validate(["export const effects = [5].map((each) => each);"], { yaml });
     expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
-      "config/acme/extensions.ts:4:24 error extension_invalid effects[0]: this is no effect; make it with defineEffect",
+      "config/acme/extensions.ts:4:24 error extension_invalid effects[0]: this is not an effect; create it with defineEffect",
       expect.stringMatching(/^config\/acme\/team\.yaml:\d+:5 error unknown_key /) as string,
     ]);
   });

@@ -137,19 +137,19 @@ test("★ CF-37: what Shelly's wizard saves is taken over from its folder, and e
   const { code, lines } = await imported(join(shelly, "saved"));
   expect([code, lines.filter((line) => line.includes(" error "))]).toEqual([0, []]);
   for (const line of [
-    "providers[0].context_window: it had no value and is left out",
-    "agents[0].options.question_timeout: it had no value and is left out",
-    "git.work_dir: it had no value and is left out",
-    "providers[0].rate_limit.max_retries: 0 meant the default; it is left out",
-    "agents[0].effects: an empty list meant the usual effects; it is left out",
-    "agents[0].options.max_iterations: 0 meant no limit; without it a run has 100 turns; it is left out",
-    "agents[0].options.context_threshold: 0 meant the default; it is left out",
-    "agents[1].effects[0].params.preserve_recent: it meant the default; it is left out",
-    "agents[0].toolboxes[3]: the toolbox filesystem stood there twice and is listed once",
+    "providers[0].context_window: it had no value and is omitted",
+    "agents[0].options.question_timeout: it had no value and is omitted",
+    "git.work_dir: it had no value and is omitted",
+    "providers[0].rate_limit.max_retries: 0 meant the default; it is omitted",
+    "agents[0].effects: an empty list meant the default effects; it is omitted",
+    "agents[0].options.max_iterations: 0 meant no limit; without it a run has 100 turns; it is omitted",
+    "agents[0].options.context_threshold: 0 meant the default; it is omitted",
+    "agents[1].effects[0].params.preserve_recent: it meant the default; it is omitted",
+    "agents[0].toolboxes[3]: the toolbox filesystem was listed twice and is now listed once",
     "providers[0].api_key: $ANTHROPIC_API_KEY is now ${ANTHROPIC_API_KEY}",
     "providers[1].api_key: the secret is now ${OPENAI_API_KEY}; set it with: npx wrangler secret put OPENAI_API_KEY --env taken",
-    "skills/lead-workflow/: taken along",
-    "context.md: taken along as context/context.md",
+    "skills/lead-workflow/: copied",
+    "context.md: copied to context/context.md",
   ])
     expect(lines).toContain(line);
   expect(lines.join("\n") + read("team.yaml")).not.toContain("sk-a-key");
@@ -244,7 +244,7 @@ test("CF-37: a file that cannot become a team ends with 1 and says what to mend,
   expect(code).toBe(1);
   expect(lines.join("\n")).toContain('there is no skill "b"');
   expect(lines.at(-1)).toBe(
-    "made config/taken/ and [env.taken] in wrangler.toml; mend this, then: npx limpet validate taken",
+    "made config/taken/ and [env.taken] in wrangler.toml; fix this, then: npx limpet validate taken",
   );
   for (const text of ["a: [", "%YAML 1.1\n---\na: 1"]) {
     rmSync(join(root, "config/taken"), { recursive: true });
@@ -273,10 +273,10 @@ test("CF-37: Go's zero durations are left out, and a token budget of 0, which ha
   const { code, lines } = await imported(file);
   expect([code, lines.filter((line) => line.includes(" error "))]).toEqual([0, []]);
   for (const line of [
-    "providers[0].rate_limit.base_delay: 0 meant the default; it is left out",
-    "agents[0].options.question_timeout: 0 meant the default; it is left out",
-    "agents[0].effects[0]: a token_budget without max_tokens limits nothing; it is taken out",
-    "agents[0].effects[2]: a token_budget without max_tokens limits nothing; it is taken out",
+    "providers[0].rate_limit.base_delay: 0 meant the default; it is omitted",
+    "agents[0].options.question_timeout: 0 meant the default; it is omitted",
+    "agents[0].effects[0]: a token_budget without max_tokens limits nothing; it is removed",
+    "agents[0].effects[2]: a token_budget without max_tokens limits nothing; it is removed",
   ])
     expect(lines).toContain(line);
   const team = built();

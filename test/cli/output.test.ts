@@ -187,7 +187,7 @@ test("AP-70: diagnostics are shown as they are, and that a change is built once 
         built,
         "[custom build] config/acme/team.yaml:6:1 error unknown_key x: unknown key",
         "[custom build]   did you mean y?",
-        "[custom build] acme has errors; its last good build goes on serving",
+        "[custom build] acme has errors; its last good build is still served",
         built,
         "[limpet-acme] the old build still answers",
         served,
@@ -198,7 +198,7 @@ test("AP-70: diagnostics are shown as they are, and that a change is built once 
   ).toEqual([
     "config/acme/team.yaml:6:1 error unknown_key x: unknown key",
     "  did you mean y?",
-    "acme has errors; its last good build goes on serving",
+    "acme has errors; its last good build is still served",
     "the old build still answers",
   ]);
   expect(reloads).toEqual(["acme", null]);
@@ -244,7 +244,7 @@ test("AP-70: a request is told by what it asked for: of an unknown address, or o
     ),
   ).toEqual([
     "404 GET of an unknown address not_found",
-    "405 PUT of an address that does not take it method_not_allowed",
+    "405 PUT of an address that does not accept it method_not_allowed",
     "403 GET forbidden",
     "403 OPTIONS origin_not_allowed; src/api/guide.md shows how the page's server passes /v1 on",
   ]);

@@ -76,7 +76,7 @@ test.each([
   [approval, "s", { decision: "approve", remember: "session" }],
   [approval, "n too risky", { decision: "deny", message: "too risky" }],
   [approval, 'e {"command":"ls"}', { decision: "edit", input: { command: "ls" } }],
-  [approval, "e ls", 'after e comes JSON, such as e {"path":"a.md"}'],
+  [approval, "e ls", 'write JSON after e, such as e {"path":"a.md"}'],
   [approval, "", "type y, n, s or e; Ctrl-D leaves, and the session waits"],
   [budget, "20", { decision: "approve", limit: 20 }],
   [budget, "n", { decision: "deny" }],

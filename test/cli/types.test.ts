@@ -105,7 +105,7 @@ process.exitCode = 1;
   await setImmediate();
   await Promise.all([first, report(), report(), report()]);
   const told = (column: number): string =>
-    `config/acme/extensions.ts:1:${column} error extension_invalid: wrong\nacme is served all the same; limpet deploy refuses it.`;
+    `config/acme/extensions.ts:1:${column} error extension_invalid: wrong\nacme is served anyway; limpet deploy refuses it.`;
   expect(printed).toEqual([told(1), told(2)]);
   await report();
   expect(printed).toHaveLength(3);

@@ -5,7 +5,7 @@ test.each(["auto", "Auto"])(
   "AG-7: an agent named %s could never be called by its name, so it is an error",
   async (name) => {
     expect(await complaints(team({ agent: `  - name: ${name}` }))).toEqual([
-      `config/acme/team.yaml:9:11 error invalid_value agents[1].name: "${name}" stands for the agent that fits a task best, so this one could not be called by name\n  choose another name`,
+      `config/acme/team.yaml:9:11 error invalid_value agents[1].name: "${name}" means the agent that fits a task best, so this one could not be called by name\n  choose another name`,
     ]);
   },
 );

@@ -71,23 +71,27 @@ const wrong: readonly (readonly [string, unknown, RegExp])[] = [
   [
     "repeats a built-in",
     [{ ...remindStyle, kind: "compact" }],
-    /name_conflict effects\[0\]: there is an effect "compact" already/,
+    /name_conflict effects\[0\]: there is already an effect "compact"/,
   ],
   [
     "stands there twice",
     [remindStyle, remindStyle],
-    /name_conflict effects\[1\]: there is an effect "remind_style" already/,
+    /name_conflict effects\[1\]: there is already an effect "remind_style"/,
   ],
   [
     "has a kind with capitals",
     [{ ...remindStyle, kind: "Remind" }],
-    /extension_invalid effects\[0\]: this is no effect/,
+    /extension_invalid effects\[0\]: this is not an effect/,
   ],
-  ["does nothing", [{ ...remindStyle, run: undefined }], /extension_invalid effects\[0\]: this is no effect/],
+  [
+    "does nothing",
+    [{ ...remindStyle, run: undefined }],
+    /extension_invalid effects\[0\]: this is not an effect/,
+  ],
   [
     "has an unknown phase",
     [{ ...remindStyle, phase: "sometimes" }],
-    /extension_invalid effects\[0\]: this is no effect/,
+    /extension_invalid effects\[0\]: this is not an effect/,
   ],
   [
     "takes any key",

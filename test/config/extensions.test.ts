@@ -22,7 +22,7 @@ const lagoon = { ...openaiCompatible, kind: "lagoon" };
 
 test("CF-6: a tool that was not made with defineTool is refused, since nothing would check its arguments", async () => {
   const noTool = (index: number): string =>
-    `extension_invalid toolboxes[0].tools[${index}]: this is no tool; make it with defineTool`;
+    `extension_invalid toolboxes[0].tools[${index}]: this is not a tool; create it with defineTool`;
   const plain = { name: "tides", description: "Tides.", run: () => ({ content: "low" }) };
   expect(await said({ toolboxes: [box(plain, { ...tides, params: {} }, tides)] })).toEqual([
     noTool(0),
@@ -34,7 +34,7 @@ test("CF-6: a tool that was not made with defineTool is refused, since nothing w
   const dated = defineTool({ name: "dated", description: "D.", params, run: () => ({ content: "" }) });
   expect(await said({ toolboxes: [box(dated)] })).toEqual([
     expect.stringMatching(
-      /^extension_invalid toolboxes\[0\]\.tools\[0\]: its parameters cannot be told as JSON Schema: ./,
+      /^extension_invalid toolboxes\[0\]\.tools\[0\]: its parameters cannot be expressed as JSON Schema: ./,
     ),
   ]);
 });
@@ -69,7 +69,7 @@ test("CF-6: a provider that says neither protocol nor traits is refused; one of 
     expect([each, (await said({ providers: [each] }, used))[0]?.split("\n")[0]]).toEqual([each, wrong]);
   expect(await said({ providers: [lagoon] }, used)).toEqual([]);
   expect(await said({ providers: [lagoon, lagoon] }, used)).toEqual([
-    'name_conflict providers[1]: there is a provider kind "lagoon" already',
+    'name_conflict providers[1]: there is already a provider kind "lagoon"',
   ]);
 });
 
@@ -86,6 +86,6 @@ test("CF-1 CF-6: a protocol of the team's own is checked, and providers may name
   ])
     expect((await said({ protocols: [each] }))[0]?.split("\n")[0]).toBe(wrong);
   expect(await said({ protocols: [openAiChat] })).toEqual([
-    'name_conflict protocols[0]: there is a protocol "openai-chat" already',
+    'name_conflict protocols[0]: there is already a protocol "openai-chat"',
   ]);
 });

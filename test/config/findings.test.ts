@@ -23,7 +23,7 @@ test("CF-25: keys that are indented like the lines of the instructions are told,
 });
 
 test("CF-25: items of a list that have no blank behind their dash are told so, once", async () => {
-  const hint = "\n  put a space behind the dash of each item: -";
+  const hint = "\n  put a space after the dash of each item: -";
   const shared = 'providers:\n  - { name: p, kind: anthropic, model: m, api_key: "${KEY}" }\n';
   expect(await complaints(`${shared}agents:\n  -name: a\n  -name: b\n`)).toEqual([
     `config/acme/team.yaml:4:3 error wrong_type agents: expected a list, found a map${hint} name`,
@@ -169,7 +169,7 @@ test("TB-19 CF-20: headers are bound to origins, and secrets in them stand in no
   expect((await complaints(team({ top: headers }))).map((line) => line.split("\n")[0])).toEqual([
     'config/acme/team.yaml:9:20 error invalid_url http.headers["https://a.example/v1"]: write an origin like https://api.example.com, without path',
     'config/acme/team.yaml:9:48 error invalid_url http.headers["a.example"]: write an origin like https://api.example.com, without path',
-    'config/acme/team.yaml:9:97 error secret_in_file http.headers["https://b.example"].X-Api-Key: a secret must not stand in a file',
+    'config/acme/team.yaml:9:97 error secret_in_file http.headers["https://b.example"].X-Api-Key: a secret must not be written in a file',
   ]);
 });
 
@@ -184,7 +184,7 @@ test("CF-14: a compaction_threshold that nothing uses is said to be ignored", as
   const threshold = "options: { compaction_threshold: 0.5 }";
   expect(await complaints(team({ agent: `    ${threshold}` }))).toEqual([
     "config/acme/team.yaml:9:16 warning key_ignored agents[0].options.compaction_threshold: " +
-      "it acts only with context_compaction: auto\n  add context_compaction: auto, or remove it",
+      "it has an effect only with context_compaction: auto\n  add context_compaction: auto, or remove it",
   ]);
   expect(
     await complaints(team({ top: `defaults: { ${threshold} }`, agent: "  - name: scout" })),
@@ -348,7 +348,7 @@ test("CF-11: a key in the query of an address is a secret that stands in the fil
 test("CF-25: a base_url that goes on to an endpoint is told which part to leave out", async () => {
   for (const path of ["/chat/completions", "/v1/messages", "/v1/responses/"])
     expect((await said(team({ provider: `    base_url: https://gate.example.com${path}` }))).join()).toMatch(
-      /^invalid_url providers\[0\]\.base_url: leave \/(chat\/completions|messages|responses\/) out: /,
+      /^invalid_url providers\[0\]\.base_url: omit \/(chat\/completions|messages|responses\/): /,
     );
 });
 

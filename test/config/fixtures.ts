@@ -95,7 +95,7 @@ export const fixtures: readonly Fixture[] = [
   {
     code: "yaml_syntax",
     bad: team({ top: "sessions:\n\ton_busy: queue" }),
-    says: ["team.yaml:10:1 error yaml_syntax: a tab stands in the indentation; indent with spaces"],
+    says: ["team.yaml:10:1 error yaml_syntax: there is a tab in the indentation; indent with spaces"],
     good: team({ top: "sessions:\n  on_busy: queue" }),
   },
   {
@@ -154,7 +154,7 @@ export const fixtures: readonly Fixture[] = [
     code: "duplicate_key",
     bad: team({ top: "entry_agent: guide\nentry_agent: guide" }),
     says: [
-      'team.yaml:10:1 error duplicate_key: "entry_agent" stands here twice, first in line 9 and again in line 10',
+      'team.yaml:10:1 error duplicate_key: "entry_agent" is used twice here, first in line 9 and again in line 10',
     ],
     good: team({ top: "entry_agent: guide" }),
   },
@@ -264,7 +264,7 @@ export const fixtures: readonly Fixture[] = [
     code: "name_conflict",
     bad: team(),
     says: [
-      'extensions.ts:1:1 error name_conflict toolboxes[0].tools[0]: "fs_read" is a built-in tool\n  set replaces: true if it is meant to win',
+      'extensions.ts:1:1 error name_conflict toolboxes[0].tools[0]: "fs_read" is a built-in tool\n  set replaces: true if it is meant to replace that one',
     ],
     good: team(),
     badOptions: toolbox("mine", [tool("fs_read")]),
@@ -346,7 +346,7 @@ export const fixtures: readonly Fixture[] = [
     code: "fallback_cycle",
     bad: team({ provider: "    fallbacks: [main]" }),
     says: [
-      "team.yaml:6:17 error fallback_cycle providers[0].fallbacks[0]: main would be asked again for the model that it has just failed to give\n  name another provider, or another model of this one",
+      "team.yaml:6:17 error fallback_cycle providers[0].fallbacks[0]: main would be asked again for the model that has just failed\n  name another provider, or another model of this one",
     ],
     good: team({ provider: "    fallbacks: [{ provider: main, model: claude-haiku-4-5 }]" }),
   },
@@ -356,14 +356,14 @@ export const fixtures: readonly Fixture[] = [
       agent: "    model: claude-haiku-4-5\n    fallbacks: [{ provider: main, model: claude-haiku-4-5 }]",
     }),
     says: [
-      "team.yaml:10:17 error fallback_cycle agents[0].fallbacks[0]: main would be asked again for the model that it has just failed to give\n  name another provider, or another model of this one",
+      "team.yaml:10:17 error fallback_cycle agents[0].fallbacks[0]: main would be asked again for the model that has just failed\n  name another provider, or another model of this one",
     ],
     good: team({ agent: "    model: claude-haiku-4-5\n    fallbacks: [main]" }),
   },
   {
     code: "duplicate_name",
     bad: { "team.yaml": team({ agent: "    skills: [review, review]" }), "skills/review/SKILL.md": "Look." },
-    says: ['team.yaml:9:22 error duplicate_name agents[0].skills[1]: the skill "review" stands here twice'],
+    says: ['team.yaml:9:22 error duplicate_name agents[0].skills[1]: the skill "review" is listed twice'],
     good: { "team.yaml": team({ agent: "    skills: [review]" }), "skills/review/SKILL.md": "Look." },
   },
   {
@@ -421,7 +421,7 @@ export const fixtures: readonly Fixture[] = [
     code: "threshold_unreachable",
     bad: team({ agent: "    guards: { tool_loops: { enabled: true, history_size: 10 } }" }),
     says: [
-      "team.yaml:9:29 error threshold_unreachable agents[0].guards.tool_loops.critical_threshold: 20 calls never stand in a history of 10",
+      "team.yaml:9:29 error threshold_unreachable agents[0].guards.tool_loops.critical_threshold: a history of 10 never holds 20 calls",
     ],
     good: team({ agent: "    guards: { tool_loops: { enabled: false, history_size: 10 } }" }),
   },
@@ -467,7 +467,7 @@ export const fixtures: readonly Fixture[] = [
     code: "extension_invalid",
     bad: team(),
     says: [
-      "extensions.ts:1:1 error extension_invalid toolboxes[0].tools[0]: this is no tool; make it with defineTool",
+      "extensions.ts:1:1 error extension_invalid toolboxes[0].tools[0]: this is not a tool; create it with defineTool",
     ],
     good: team(),
     badOptions: toolbox("mine", [{ name: "mine_read" }]),
@@ -485,7 +485,7 @@ export const fixtures: readonly Fixture[] = [
     code: "secret_in_file",
     bad: team().replace("${KEY}", "sk-123"),
     says: [
-      "team.yaml:4:14 error secret_in_file providers[0].api_key: a secret must not stand in a file\n  write ${ANTHROPIC_API_KEY} and set it: wrangler secret put ANTHROPIC_API_KEY --env acme; a local one may have allow_literal_secrets: true",
+      "team.yaml:4:14 error secret_in_file providers[0].api_key: a secret must not be written in a file\n  write ${ANTHROPIC_API_KEY} and set it: wrangler secret put ANTHROPIC_API_KEY --env acme; a local one may have allow_literal_secrets: true",
     ],
     good: team({ provider: "    allow_literal_secrets: true" }).replace("${KEY}", "sk-123"),
   },

@@ -62,14 +62,17 @@ describe("EF-44: guards of extensions in YAML", () => {
   });
 
   test.each([
-    [{ ...quiet, kind: "tool_loops" }, 'name_conflict guards[0]: there is a guard "tool_loops" already'],
-    [{ ...quiet, kind: "budget" }, 'name_conflict guards[0]: there is a guard "budget" already'],
+    [{ ...quiet, kind: "tool_loops" }, 'name_conflict guards[0]: there is already a guard "tool_loops"'],
+    [{ ...quiet, kind: "budget" }, 'name_conflict guards[0]: there is already a guard "budget"'],
     [
       { ...quiet, kind: "equal_replies" },
-      'name_conflict guards[0]: there is a guard "equal_replies" already',
+      'name_conflict guards[0]: there is already a guard "equal_replies"',
     ],
-    [{ ...quiet, kind: "Quiet" }, "extension_invalid guards[0]: this is no guard; make it with defineGuard"],
-    [{ ...quiet, before: 1 }, "extension_invalid guards[0]: this is no guard; make it with defineGuard"],
+    [
+      { ...quiet, kind: "Quiet" },
+      "extension_invalid guards[0]: this is not a guard; create it with defineGuard",
+    ],
+    [{ ...quiet, before: 1 }, "extension_invalid guards[0]: this is not a guard; create it with defineGuard"],
     [
       { ...quiet, params: z.object({}) },
       "extension_invalid guards[0].params: the guard quiet_hours: params must be a z.strictObject",
@@ -81,7 +84,7 @@ describe("EF-44: guards of extensions in YAML", () => {
 
   test("two of one kind are a conflict", async () => {
     expect(await complaints(team(), { extensions: { exports: { guards: [quiet, quiet] } } })).toEqual([
-      expect.stringContaining('error name_conflict guards[1]: there is a guard "quiet_hours" already'),
+      expect.stringContaining('error name_conflict guards[1]: there is already a guard "quiet_hours"'),
     ]);
   });
 

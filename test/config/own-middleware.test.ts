@@ -59,18 +59,18 @@ describe("AG-37 EF-44: middleware of extensions in YAML", () => {
   });
 
   test.each([
-    [{ ...signed, kind: "timeout" }, 'name_conflict middleware[0]: there is middleware "timeout" already'],
+    [{ ...signed, kind: "timeout" }, 'name_conflict middleware[0]: there is already middleware "timeout"'],
     [
       { ...signed, kind: "Signed" },
-      "extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+      "extension_invalid middleware[0]: this is not middleware; create it with defineMiddleware",
     ],
     [
       { ...signed, start: 5 },
-      "extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+      "extension_invalid middleware[0]: this is not middleware; create it with defineMiddleware",
     ],
     [
       { kind: "signed", params: signed.params },
-      "extension_invalid middleware[0]: this is no middleware; make it with defineMiddleware",
+      "extension_invalid middleware[0]: this is not middleware; create it with defineMiddleware",
     ],
     [
       { ...signed, params: z.object({}) },

@@ -313,10 +313,10 @@ test("CF-4: what is wrong with a skill is said at its own file", async () => {
   });
   expect(said.map((line) => line.replace("config/acme/skills/", ""))).toEqual([
     'a/SKILL.md:3:1 warning key_ignored version: the frontmatter key "version" has no effect',
-    'b/SKILL.md:1:1 error duplicate_name: the skill "same" stands in skills/a/SKILL.md too',
+    'b/SKILL.md:1:1 error duplicate_name: the skill "same" is also in skills/a/SKILL.md',
     "c/SKILL.md:2:7 error skill_invalid: a quote is opened here and never closed",
     "d/SKILL.md:2:1 error skill_invalid: the frontmatter must be a map with name and description",
-    "e/SKILL.md:1:1 warning key_ignored: the frontmatter has no closing ---; all of the file is the skill's text",
+    "e/SKILL.md:1:1 warning key_ignored: the frontmatter has no closing ---; the whole file is the skill's text",
     "f/notes.md:1:1 warning unused_file: skills/f/ has no SKILL.md, so this file is not used",
     "g/big.txt:1:1 error file_too_large: the file has 262145 bytes, at most 262144 are allowed",
     "h/SKILL.md:1:1 error skill_invalid: a skill's name starts with a letter and has letters, digits, - and _",

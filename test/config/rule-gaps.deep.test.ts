@@ -68,7 +68,7 @@ test("TB-7 ★: a rule on one tool names all others of the agent that do the sam
         "fs_copy",
         ...commands,
       ],
-      hint: "name the act: { act: write, … }; for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }",
+      hint: "name the act: { act: write, … }; for commands: writable_paths without these files, or a rule { act: exec, action: ask }",
     },
   ]);
   const [read] = await gaps("{ tool: fs_read, match: 'private/**', action: deny }");

@@ -165,7 +165,7 @@ test("CF-15: the original's camel-case spellings are synonyms, both at once are 
     team({ agent: `    guards: { tool_loops: { enabled: false, ${inner} } }` });
   expect((await agentOf(guards("historySize: 40"))).guards.tool_loops.history_size).toBe(40);
   expect(await complaints(guards("historySize: 40, history_size: 30"))).toEqual([
-    "config/acme/team.yaml:9:62 error duplicate_setting agents[0].guards.tool_loops.history_size: both spellings of history_size are written",
+    "config/acme/team.yaml:9:62 error duplicate_setting agents[0].guards.tool_loops.history_size: history_size is written in both spellings",
   ]);
 });
 
@@ -537,7 +537,7 @@ test("CF-28 TB-32 TB-33: a setting that the sandbox would refuse is refused here
     await complaints(team({ top: 'sandbox: { env: { "A B": x, C_1: y }, limits: { output: 10 } }' })),
   ).toEqual([
     'config/acme/team.yaml:9:26 error invalid_value sandbox.env["A B"]: a name has letters, digits and _, and does not begin with a digit',
-    "config/acme/team.yaml:9:57 error out_of_range sandbox.limits.output: at least 1024 bytes are kept",
+    "config/acme/team.yaml:9:57 error out_of_range sandbox.limits.output: it must be at least 1024 bytes",
   ]);
 });
 

@@ -18,7 +18,7 @@ test("TB-27 CF-28: a deployed team whose people sign in without access.hosts is 
   const found = await complaints(serverOf(`${url}, auth: oauth`, ""));
   expect(found).toEqual([
     [
-      "config/acme/team.yaml:11:54 error missing_key mcp_servers[0].auth: auth: oauth needs access.hosts, whose first host people come back to after they signed in",
+      "config/acme/team.yaml:11:54 error missing_key mcp_servers[0].auth: auth: oauth needs access.hosts, to whose first host people return after signing in",
       "  write access: { hosts: [agents.example.com] } with this deployment's host",
     ].join("\n"),
   ]);
@@ -69,7 +69,7 @@ test("TB-27: a client's secret needs the issuer that gets it, and tokens an http
   const lone = 'credentials: { client_id: team, client_secret: "${SECRET}" }';
   const [found = "", ...more] = await complaints(serverOf(`${url}, auth: oauth, ${lone}`));
   expect(found).toContain(
-    "error missing_key mcp_servers[0].credentials.issuer: a client_secret needs the issuer that alone gets it\n  write the `issuer`",
+    "error missing_key mcp_servers[0].credentials.issuer: a client_secret needs the issuer, which alone receives it\n  write the `issuer`",
   );
   expect(more).toEqual([]);
   const plain = serverOf("url: http://sea.example/mcp, auth: oauth");

@@ -30,24 +30,28 @@ const faults: readonly (readonly [string, string, string])[] = [
     "rules:\n  - { act: delete, reason: Ask: first }\n",
     '2:28 yaml_syntax quote the text: it contains a colon; write "Ask: first"',
   ],
-  ["a colon without a blank", "a: 1\nb:2\n", "2:1 yaml_syntax put a space behind the colon: b: 2"],
-  ["a colon without a blank at the top", "a:1\nb: 2\n", "1:1 yaml_syntax put a space behind the colon: a: 1"],
+  ["a colon without a blank", "a: 1\nb:2\n", "2:1 yaml_syntax put a space after the colon: b: 2"],
+  ["a colon without a blank at the top", "a:1\nb: 2\n", "1:1 yaml_syntax put a space after the colon: a: 1"],
   [
     "a dash without a blank",
     "agents:\n  -name: a\n    instructions: b\n",
-    "2:3 yaml_syntax put a space behind the dash of each item: - name: a",
+    "2:3 yaml_syntax put a space after the dash of each item: - name: a",
   ],
   [
     "a dash without a blank below one with it",
     "agents:\n  - name: a\n  -name: b\n",
-    "3:3 yaml_syntax put a space behind the dash of each item: - name: b",
+    "3:3 yaml_syntax put a space after the dash of each item: - name: b",
   ],
   [
     "a dash without a blank above one with it",
     "agents:\n  -name: a\n  - name: b\n",
-    "2:3 yaml_syntax put a space behind the dash of each item: - name: a",
+    "2:3 yaml_syntax put a space after the dash of each item: - name: a",
   ],
-  ["a tab", "agents:\n\t- name: a\n", "2:1 yaml_syntax a tab stands in the indentation; indent with spaces"],
+  [
+    "a tab",
+    "agents:\n\t- name: a\n",
+    "2:1 yaml_syntax there is a tab in the indentation; indent with spaces",
+  ],
   ["a key too far left", "agents:\n  - name: a\n   instructions: b\n", `3:1 yaml_syntax ${indentation}`],
   ["a key too far right", "agents:\n  - name: a\n      instructions: b\n", `2:11 yaml_syntax ${indentation}`],
   ["a list among keys", "a:\n  c: d\n  - b\n", `3:1 yaml_syntax ${indentation}`],
@@ -57,15 +61,11 @@ const faults: readonly (readonly [string, string, string])[] = [
     "a: 'it's'\nb: 1\n",
     "1:8 yaml_syntax text follows where the value has ended; quote all of it, and write '' for a ' in single quotes",
   ],
-  [
-    "an open brace",
-    "a: { b: 1\nc: 2\n",
-    "2:1 yaml_syntax a bracket that is opened before is not closed; close it with }",
-  ],
+  ["an open brace", "a: { b: 1\nc: 2\n", "2:1 yaml_syntax an earlier bracket is not closed; close it with }"],
   [
     "an open bracket",
     "a: [1, 2\nb: 3\n",
-    "2:1 yaml_syntax a bracket that is opened before is not closed; close it with ]",
+    "2:1 yaml_syntax an earlier bracket is not closed; close it with ]",
   ],
   [
     "a secret in braces",
@@ -83,7 +83,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   [
     "text behind a bar",
     "a: > text here\n",
-    "1:6 yaml_syntax a text that begins with | or > stands in the lines below, indented",
+    "1:6 yaml_syntax a text that begins with | or > continues in the lines below, indented",
   ],
   [
     "a path in double quotes",
@@ -94,7 +94,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   [
     "an item behind its key",
     "a: - b\n",
-    "1:4 yaml_syntax a list begins in the line below its key, not behind it",
+    "1:4 yaml_syntax a list begins in the line below its key, not after it",
   ],
   [
     "a star in brackets",

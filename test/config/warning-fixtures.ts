@@ -66,7 +66,7 @@ export const warnings: readonly Fixture[] = [
     code: "tool_access_typo",
     bad: team({ agent: "    options: { tool_access: nnoe }" }),
     says: [
-      "team.yaml:9:29 warning tool_access_typo agents[0].options.tool_access: any text here disables all tools\n  write none if that is meant, or remove the key",
+      "team.yaml:9:29 warning tool_access_typo agents[0].options.tool_access: any text here disables all tools\n  write none if that is intended, or remove the key",
     ],
     good: team({ agent: "    options: { tool_access: none }" }),
   },
@@ -101,7 +101,7 @@ export const warnings: readonly Fixture[] = [
         "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } } } }",
     }).replace("anthropic", "openai"),
     says: [
-      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not take this schema\n  list every property in required and set additionalProperties: false",
+      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not accept this schema\n  list every property in required and set additionalProperties: false",
     ],
     good: team({
       agent:
@@ -151,7 +151,7 @@ export const warnings: readonly Fixture[] = [
         "    options: { max_iterations: 0, verify_on_breach: true, verify_command: npm test }\n    guards: { budget: { max_tokens: 9000 } }",
     }),
     says: [
-      "team.yaml:9:35 warning verify_inert agents[0].options.verify_on_breach: without a limit of turns they are never used up\n  set max_iterations above 0",
+      "team.yaml:9:35 warning verify_inert agents[0].options.verify_on_breach: without a limit of turns, turns are never used up\n  set max_iterations above 0",
     ],
     good: team({
       agent: "    options: { max_iterations: 5, verify_on_breach: true, verify_command: npm test }",
@@ -164,7 +164,7 @@ export const warnings: readonly Fixture[] = [
         "    options: { max_iterations: 0, checkpoints: [{ fraction: 0.5, message: Half }] }\n    guards: { budget: { max_tokens: 9000 } }",
     }),
     says: [
-      "team.yaml:9:35 warning key_ignored agents[0].options.checkpoints: without a limit of turns there are no shares of it\n  set max_iterations above 0",
+      "team.yaml:9:35 warning key_ignored agents[0].options.checkpoints: without a limit of turns, it has no shares\n  set max_iterations above 0",
     ],
     good: team({ agent: "    options: { checkpoints: [{ fraction: 0.5, message: Half }] }" }),
   },
@@ -176,7 +176,7 @@ export const warnings: readonly Fixture[] = [
     ),
     says: [
       "team.yaml:9:16 warning verify_inert agents[0].options.verify_after_edit: the agent has no tool that edits files, so nothing is checked\n  add filesystem to its toolboxes, or remove this",
-      "team.yaml:9:41 warning key_ignored agents[0].options.localize: the agent has no tool for the files that it would be told of\n  add filesystem to its toolboxes, or remove this",
+      "team.yaml:9:41 warning key_ignored agents[0].options.localize: the agent has no tool for the files that it would be shown\n  add filesystem to its toolboxes, or remove this",
     ],
     good: team({ agent: "    options: { verify_after_edit: true, localize: true }" }),
   },
@@ -191,7 +191,7 @@ export const warnings: readonly Fixture[] = [
     bad: team(),
     badOptions: declares("LIMPET_ADMIN_KEY"),
     says: [
-      'wrangler.toml:8:1 warning undeclared_secret: the team needs KEY, which its environment does not declare, so wrangler does not read it from .dev.vars\n  write there: secrets = { required = ["LIMPET_ADMIN_KEY", "KEY"] }',
+      'wrangler.toml:8:1 warning undeclared_secret: the team needs KEY, which its environment does not declare, so wrangler does not read it from .dev.vars\n  declare them there: secrets = { required = ["LIMPET_ADMIN_KEY", "KEY"] }',
     ],
     good: team(),
     goodOptions: declares("LIMPET_ADMIN_KEY", "KEY"),
@@ -202,7 +202,7 @@ export const warnings: readonly Fixture[] = [
       agent: "    permissions: { rules: [{ tool: fs_delete, action: ask }] }",
     }).replace("[filesystem]", "[filesystem, exec]"),
     says: [
-      "team.yaml:9:28 warning rule_gap agents[0].permissions.rules[0]: guide has other tools that reach what this guards (delete): apply_patch, fs_move, fs_copy, exec_run, exec_shell\n  name the act: { act: delete, … }; for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }",
+      "team.yaml:9:28 warning rule_gap agents[0].permissions.rules[0]: guide has other tools that reach what this guards (delete): apply_patch, fs_move, fs_copy, exec_run, exec_shell\n  name the act: { act: delete, … }; for commands: writable_paths without these files, or a rule { act: exec, action: ask }",
     ],
     good: team({
       agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",

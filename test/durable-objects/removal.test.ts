@@ -330,7 +330,7 @@ test("AP-9: what changes or takes away a session or an input takes If-Match; els
     ).toMatchObject({ status: 412, body: { code: "precondition_failed" } });
   expect(await session.call("POST", "/compact", { ...old, body: {} })).toMatchObject({
     status: 400,
-    body: { code: "invalid_request", detail: expect.stringContaining("takes no If-Match") },
+    body: { code: "invalid_request", detail: expect.stringContaining("does not accept If-Match") },
   });
   const head = (await session.call("GET")).headers.get("ETag") ?? "";
   expect((await session.call("DELETE", "", { headers: { "If-Match": head } })).status).toBe(204);

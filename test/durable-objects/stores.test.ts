@@ -38,7 +38,7 @@ test("AG-47: notes of the tenant's scope reach another session, through crashes,
   await reader.settled();
   expect(await results(reader)).toEqual([
     '"Low at noon."',
-    '"not_found: there is no value k; shared_state_list gives the keys"',
+    '"not_found: there is no value k; shared_state_list shows the keys"',
   ]);
   for (const session of [writer, reader])
     expect(await session.call("GET", "/notes")).toMatchObject({

@@ -180,7 +180,7 @@ test("AP-53: send --wait says beside the result what the run asks, and how it is
 test.each([
   [["approve", "--remember", "sesion"], "--remember takes session or agent, not sesion"],
   [["approve", "--limit", "much"], "--limit takes a number, not much"],
-  [["edit", "no json"], "after edit comes the new input as JSON"],
+  [["edit", "no json"], "write the new input as JSON after edit"],
 ])("AP-53: answer %j is refused by its own words before it is sent", async (given, words) => {
   const answered = await limpet("answer", "s_none", "ask_none", ...given);
   expect(answered.code).toBe(2);
@@ -456,12 +456,12 @@ test.each<readonly [string, readonly string[], number, string]>([
       ] as const,
   ),
   ["no ask", ["answer", missing, "a1", "approve"], 1, `Ask a1 of session ${missing} was not found`],
-  ["no address", ["sessions", "--url", "localhost"], 2, "localhost is no address; write it with http"],
+  ["no address", ["sessions", "--url", "localhost"], 2, "localhost is not an address; write it with http"],
   [
     "a port without a scheme",
     ["sessions", "--url", "localhost:9114"],
     2,
-    "localhost:9114 is no address; write it with http:// or https://",
+    "localhost:9114 is not an address; write it with http:// or https://",
   ],
   [
     "too few words",
@@ -469,10 +469,10 @@ test.each<readonly [string, readonly string[], number, string]>([
     2,
     "limpet answer takes 3 to 4 words after its name:\n  limpet answer <session> <ask> <decision> [text] [--rem",
   ],
-  ["an unknown decision", ["answer", "s", "a", "perhaps"], 2, "perhaps is no decision; take approve, deny"],
-  ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is no mode; take reject, queue"],
+  ["an unknown decision", ["answer", "s", "a", "perhaps"], 2, "perhaps is not a decision; use approve, deny"],
+  ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is not a mode; use reject, queue"],
   ["a limit that no page has", ["sessions", "--limit", "201"], 2, "a number from 1 to 200"],
-  ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not take --wait"],
+  ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not accept --wait"],
 ])("AP-53: %s is told with the way out, and in the exit code", async (_, words, code, text) => {
   const { code: given, warned } = await limpet(...words);
   expect(warned).toContain(text);

@@ -105,15 +105,15 @@ const askTide = async (): Promise<unknown> => {
   return events.find(({ type }) => type === "tool_call_end")?.data.output;
 };
 
-const kept = "acme has errors; its last good build goes on serving";
-const anew = /acme is built anew/;
+const kept = "acme has errors; its last good build is still served";
+const anew = /acme was rebuilt/;
 
 test("CF-30: at the first start a mistake in extensions.ts is told, and waited for", async () => {
-  await group.until("it waits for the fix", () => /Mend it:/.test(group.output()) || null);
+  await group.until("it waits for the fix", () => /Fix it:/.test(group.output()) || null);
   expect(since(0)).toMatch(
     /^Building acme …\nconfig\/acme\/extensions\.ts:\d+:\d+ error extension_invalid: .+\n/,
   );
-  expect(since(0)).toContain("Mend it: the server starts once config/acme is right.");
+  expect(since(0)).toContain("Fix it: the server starts once config/acme is valid.");
   await change("extensions.ts", extensions, /^stop +Ctrl-C$/m);
   expect(await askTide()).toBe("It is in.");
 });
@@ -141,7 +141,7 @@ test("CF-6 CF-30: what the types forbid is told behind the build, which is serve
   const mistaken = extensions.replace("({ hour })", "({ hour, day })");
   const said = await change("extensions.ts", mistaken, /acme is served all the same/);
   expect(said).toMatch(
-    /^acme is built anew.*\nconfig\/acme\/extensions\.ts:11:17 error extension_invalid: Property 'day' does not exist on type .*\nacme is served all the same; limpet deploy refuses it\.\n$/,
+    /^acme was rebuilt.*\nconfig\/acme\/extensions\.ts:11:17 error extension_invalid: Property 'day' does not exist on type .*\nacme is served anyway; limpet deploy refuses it\.\n$/,
   );
   expect(await askTide()).toBe("It is in. Swim.");
 });
@@ -154,7 +154,7 @@ test("AP-70: what a tool throws is told with the first place in the team's own c
     tide.replace("  return", '  throw new Error("no tide");\n  return'),
     anew,
   );
-  expect(said).toBe("acme is built anew; new sessions begin with it\n");
+  expect(said).toBe("acme was rebuilt; new sessions begin with it\n");
   const from = group.output().length;
   await group.until("the new build is served", async () =>
     (await askTide()) === "failed: no tide" ? true : null,
@@ -167,7 +167,7 @@ test("AP-70: what a tool throws is told with the first place in the team's own c
 test("CF-30: what only the runtime refuses ends no more than the server's run until it is mended", async () => {
   write("../common.ts", "export const timer = setTimeout(() => undefined, 1);\n");
   const importing = `import { timer } from "../common.ts";\nvoid timer;\n${extensions}`;
-  const said = await change("extensions.ts", importing, /Mend it: the server starts again/);
+  const said = await change("extensions.ts", importing, /Fix it: the server starts again/);
   expect(said).toContain("Disallowed operation called within global scope");
   write("extensions.ts", extensions);
   await group.until("it serves again", async () =>

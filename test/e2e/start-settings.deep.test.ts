@@ -40,7 +40,7 @@ beforeEach(async () => {
 
 const back = "The server answers again.\n";
 const again = "wrangler.toml has changed: the server starts again.\n";
-const way = "Mend it: the server starts again after the next change of wrangler.toml or below config/.\n";
+const way = "Fix it: the server starts again after the next change of wrangler.toml or below config/.\n";
 
 /** Writes a file as a slow editor does: wrangler reads the empty one, and ends. */
 const writeSlowly = async (text: string): Promise<void> => {
@@ -105,11 +105,11 @@ test("AP-70: a secret that is missing since a change is told after it, once", as
   writeFileSync(file, team.replace("providers:", `providers:\n${real}`));
   const way = "add REAL_KEY to secrets in wrangler.toml, write it into .dev.vars and start again";
   const missing = `secrets       missing: REAL_KEY; ${way}\n`;
-  const built = "default is built anew; what needs REAL_KEY is refused until it is set\n";
+  const built = "default was rebuilt; whatever needs REAL_KEY is refused until it is set\n";
   expect(await awaitWords(from, missing)).toContain(built + missing);
   const after = group.output().length;
   writeFileSync(file, team);
-  expect(await awaitWords(after, "default is built anew; new sessions begin with it")).not.toContain(missing);
+  expect(await awaitWords(after, "default was rebuilt; new sessions begin with it")).not.toContain(missing);
 });
 
 test("AP-70: a port that is no port is one sentence with the way out", async () => {

@@ -138,11 +138,11 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
   const args = ["-s", "start", "--", "--port", String(place), `--persist-to=${storage}-second`];
   const started = startGroup("npm", args, { cwd: other.folder });
   try {
-    await started.until("it waits for the fix", () => /Mend it:/.test(started.output()) || null);
+    await started.until("it waits for the fix", () => /Fix it:/.test(started.output()) || null);
     expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
       "Building default …\n" +
         'config/default/team.yaml:39:19 error yaml_syntax: quote the text: it contains a colon; write "Be kind: always"\n' +
-        "Mend it: the server starts once config/default is right.\n",
+        "Fix it: the server starts once config/default is valid.\n",
     );
     writeFileSync(file, good);
     await started.until("it serves", () => /^stop +Ctrl-C$/m.test(started.output()) || null);
@@ -208,6 +208,6 @@ test("AP-70: a team that does not exist is an error with the way out", async () 
   const started = startGroup("npm", ["-s", "start", "--", "--env", "nobody"], { cwd: project.folder });
   expect(await started.ended).toBe(1);
   expect(started.output()).toMatch(
-    /^There is no team nobody\. There are .*\bassistant\b.*; npx limpet new-team nobody makes it\.$/m,
+    /^There is no team nobody\. There are .*\bassistant\b.*; npx limpet new-team nobody creates it\.$/m,
   );
 });

@@ -149,7 +149,7 @@ test("TB-7: a list or search of a folder leaves out what may not be read, and sa
 test("TB-7: what a pattern closes deep in a folder is found by the sandbox, for the act of the rule alone", async () => {
   const copy = { source: "private", destination: "open/p" };
   const unreadable = await callGuarded("fs_copy", copy, { permissions: rule("deny", "read", "**/note") });
-  expect(unreadable.output).toMatch(/^not_permitted: a permission rule holds for private\/deep\/note/);
+  expect(unreadable.output).toMatch(/^not_permitted: a permission rule applies to private\/deep\/note/);
   const unwritable = await callGuarded("fs_copy", copy, {
     permissions: rule("deny", "write", "private/**/note"),
   });
@@ -308,6 +308,6 @@ test("TB-7: a team's own tool is bound by the acts that it declares, and by tool
   ).toBe("ok");
   const wrong = stamp({ acts: () => [{ act: "burn", subject: "x" }] as never });
   expect((await callGuarded("stamp", { path: "x" }, { permissions: open, ...wrong })).output).toBe(
-    "failed: acts gives back no list of {act, subject}",
+    "failed: acts did not return a list of {act, subject}",
   );
 });

@@ -110,7 +110,7 @@ test("TB-7: a deny on some files of any folder lets a folder without them go, an
     expect([tool, args, output]).toEqual([
       tool,
       args,
-      "not_permitted: a permission rule holds for infra/main.tf, which this call would act on as well; leave it out, or name it in a call of its own",
+      "not_permitted: a permission rule applies to infra/main.tf, which this call would also act on; leave it out, or name it in a separate call",
     ]);
     expect(await left()).toEqual(Object.keys(files).toSorted());
   }

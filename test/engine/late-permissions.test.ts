@@ -69,7 +69,7 @@ test("TB-6, TB-7: approved, then a deny in force on what lies below: refused", a
   const { bench, deny, infra } = await asked(yaml(remove, "{ preset: ask }"));
   await deny("**/*.tf");
   await approve(bench);
-  expect(texts(bench)).toEqual([expect.stringMatching(/^not_permitted: .* holds for infra\/main.tf/)]);
+  expect(texts(bench)).toEqual([expect.stringMatching(/^not_permitted: .* applies to infra\/main.tf/)]);
   expect(await infra()).toBe("old");
 });
 

@@ -210,10 +210,10 @@ test("CF-20: secrets that tools declare are among those that the team needs", as
 });
 
 test.each([
-  [{ secrets: ["LIMPET_ADMIN_KEY"], hosts: ["https://a.example"] }, /no name of a secret/],
-  [{ secrets: ["a-b"], hosts: ["https://a.example"] }, /no name of a secret/],
-  [{ secrets: ["A"], hosts: [] }, /name in hosts the origins/],
-  [{ secrets: ["A"], hosts: ["*"] }, /name in hosts the origins/],
+  [{ secrets: ["LIMPET_ADMIN_KEY"], hosts: ["https://a.example"] }, /not a name of a secret/],
+  [{ secrets: ["a-b"], hosts: ["https://a.example"] }, /not a name of a secret/],
+  [{ secrets: ["A"], hosts: [] }, /list in hosts the origins/],
+  [{ secrets: ["A"], hosts: ["*"] }, /list in hosts the origins/],
   [{ hosts: ["a.example"] }, /write hosts like https/],
   [{ hosts: ["https://a.example/path"] }, /write hosts like https/],
 ])("TB-37: a tool that declares %j is refused when it is defined", (declared, problem) => {

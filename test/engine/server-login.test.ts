@@ -88,9 +88,9 @@ test("TB-27: what is missing is told without the names of secrets", async () => 
 
 test("TB-27: no token is had for a server on plain http, but for one that the operator opened on this machine", async () => {
   const plain = "url: http://127.0.0.1:9/mcp, auth: oauth";
-  await expect(asking(plain)).rejects.toThrow("mcp_servers[0].url: tokens are sent to https addresses alone");
-  await expect(asking(plain, { LIMPET_DEV: "1" })).rejects.toThrow("https addresses alone");
+  await expect(asking(plain)).rejects.toThrow("mcp_servers[0].url: tokens are sent only to https addresses");
+  await expect(asking(plain, { LIMPET_DEV: "1" })).rejects.toThrow("only to https addresses");
   const opened = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: "127.0.0.1:9" };
   expect((await asking(plain, opened)).authorizer.url).toBe("http://127.0.0.1:9/mcp");
-  await expect(asking(plain, { ...opened, LIMPET_DEV: "" })).rejects.toThrow("https addresses alone");
+  await expect(asking(plain, { ...opened, LIMPET_DEV: "" })).rejects.toThrow("only to https addresses");
 });

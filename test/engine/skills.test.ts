@@ -121,7 +121,12 @@ test("AG-38: a sandbox that knows no skills still runs commands", async () => {
   const { fetch } = workspace.env.SANDBOX;
   const old = (request: Request): Promise<Response> =>
     request.url.endsWith("/skills")
-      ? Promise.resolve(Response.json({ error: "no such route", code: "invalid_request" }, { status: 404 }))
+      ? Promise.resolve(
+          Response.json(
+            { error: "there is there is no such route", code: "invalid_request" },
+            { status: 404 },
+          ),
+        )
       : fetch(request);
   const bench = await benchOf(
     team([shell("echo runs"), done]),

@@ -143,9 +143,9 @@ test("MO-4: media that is gone, damaged or empty becomes a sentence", () => {
   const blobs: Readonly<Record<string, string>> = { cut: "aGVsb", odd: "%%%%", blank: "IAo=" };
   const { body } = build({ messages: [message("user", parts)], media: (blob) => blobs[blob] ?? "" });
   expect(body.messages[0]?.content.map(({ text }) => text)).toEqual([
-    "[image omitted: it is not stored any more]",
+    "[image omitted: it is no longer stored]",
     "[image omitted: it is damaged]",
-    "[document omitted: it is not stored any more]",
+    "[document omitted: it is no longer stored]",
     "[document omitted: it is damaged]",
     "[document omitted: it is empty]",
     "[image omitted: its address is not https]",

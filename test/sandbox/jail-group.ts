@@ -206,7 +206,7 @@ export function jailGroup(connect: () => Fetcher): void {
     const { message } = await sandbox
       .closing(["infra/**"])
       .change("copy", { source: "lib", destination: "b" }, key());
-    expect(message).toBe("Left out, since they lead out of the workspace: lib/far");
+    expect(message).toBe("Omitted, since they lead out of the workspace: lib/far");
     expect((await sandbox.list("b")).map(({ name }) => name)).toEqual(["near", "x"]);
   });
 

@@ -70,7 +70,7 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
     /hunk 2 of f fits at line 1, above the end of the hunk before it/,
   );
   expect(() => apply("A\nx\ny\n", "@@ A\n-x\n+X\n@@ A\n-y\n+Y")).toThrow(
-    /hunk 2 of f fits at line 3, but its @@ line stands above the hunk before it/,
+    /hunk 2 of f fits at line 3, but its @@ line is above the hunk before it/,
   );
   expect(() => apply("def f\n  x\n", "@@ def g\n-  x\n+  y")).toThrow(
     /hunk 1 of f fits at line 2, but not below a line that reads "def g"/,

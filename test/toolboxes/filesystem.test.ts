@@ -219,7 +219,7 @@ test("toolboxes §3: fs_copy leaves out links that lead away, and names them", a
   const { text } = toolBench();
   await text("exec_shell", { script: "mkdir d; echo x > d/f; ln -s /etc d/away; ln -s f d/near" });
   expect(await text("fs_copy", { source: "d", destination: "e" })).toBe(
-    "Copied d to e.\nLeft out, since they lead out of the workspace: d/away",
+    "Copied d to e.\nOmitted, since they lead out of the workspace: d/away",
   );
   expect(JSON.parse(await text("fs_list", { path: "e" }))).toHaveLength(2);
 });
@@ -260,7 +260,7 @@ test("a file never replaces a folder, and a glob may count from /workspace", asy
   for (const tool of ["fs_move", "fs_copy"])
     for (const overwrite of [false, true])
       expect(await text(tool, { source: "util.ts", destination: "src/", overwrite })).toMatch(
-        /^ERROR conflict: src is a folder; to put it in there, write its name behind/,
+        /^ERROR conflict: src is a folder; to put it in there, add its name to/,
       );
   expect(JSON.parse(await text("search_files", { pattern: "/workspace/src/*.ts" }))).toHaveLength(2);
   expect(

@@ -191,7 +191,7 @@ test("TB-19: what a model may send is bounded, and every refusal names the field
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{ url: "harbour.example" }, /url: write an absolute address/],
     [{ url: "file:///etc/passwd" }, /url: write an absolute address/],
-    [{ url: `${site}?${"a".repeat(2_049)}` }, /url: the query may have 2048 bytes/],
+    [{ url: `${site}?${"a".repeat(2_049)}` }, /url: the query may have at most 2048 bytes/],
     [{ url: site, method: "TRACE" }, /method/],
     [{ url: site, headers: { authorization: "Bearer x" } }, /only accept, accept-language/],
     [{ url: site, headers: { Cookie: "a=b" } }, /only accept, accept-language/],
@@ -207,7 +207,7 @@ test("TB-19: what a model may send is bounded, and every refusal names the field
   const posted = (length: number) =>
     httpFetch.params.safeParse({ url: site, method: "POST", body: "ü".repeat(length) });
   expect(posted(524_288).success).toBe(true);
-  expect(posted(524_289).error?.message).toContain("a body may have 1048576 bytes");
+  expect(posted(524_289).error?.message).toContain("a body may have at most 1048576 bytes");
   const headers = {
     Accept: "text/plain",
     "If-None-Match": '"7"',

@@ -67,7 +67,7 @@ test("TB-1: definitions get their defaults; bad names and undescribed parameters
     defineTool({ name, description: "d", params, run: () => ({ content: "" }) });
   for (const name of ["1x", "tide at"])
     expect(() => define(name, z.strictObject({}))).toThrow(
-      `"${name}" is no tool name: up to 64 letters, digits, _ and -, beginning with a letter`,
+      `"${name}" is not a tool name: up to 64 letters, digits, _ and -, beginning with a letter`,
     );
   expect(() => define("x", z.strictObject({ a: z.string() }))).toThrow(
     'parameter a has no description; add .describe("…") to it',

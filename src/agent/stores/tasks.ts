@@ -106,7 +106,7 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
     return value;
   }
   if (otherEntries(draft, "notes", name).length >= storeLimits.notes)
-    return refuseStoreChange("limit", `there are ${storeLimits.notes} notes; write over one of them`);
+    return refuseStoreChange("limit", `there are ${storeLimits.notes} notes; overwrite one of them`);
   writeStoreEntry(draft, author, { store: "notes", key: name, value: content });
   return value;
 };

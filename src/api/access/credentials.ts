@@ -8,7 +8,7 @@ import { teamObjectName } from "../../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "../context.ts";
 import { callWithRetry } from "../platform.ts";
 
-/** This file finds out who sends a request, by API key or browser token. */
+/** Identifies the caller of a request by API key or browser token. */
 
 /** Returns a credential's principal. The team's answer, even a refusal, is cached for at most 30 s. */
 export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
@@ -16,7 +16,7 @@ export type Authenticate = (context: RequestContext, credential: string) => Prom
 const maxRemembered = 1000;
 const rememberedMs = 30_000;
 
-/** Caches the newest answers of one kind by the digest of their credential. */
+/** Creates a cache of the newest answers of one kind by the digest of their credential. */
 function createCredentialCache<T>(now: () => number): {
   readonly recall: (digest: string) => T | null;
   readonly remember: (digest: string, answer: T) => void;
@@ -38,7 +38,7 @@ function createCredentialCache<T>(now: () => number): {
 }
 
 export function createAuthenticator(now: () => number): Authenticate {
-  // Two caches keep guesses from pushing out verified credentials.
+  // Two caches keep guessed credentials from evicting verified ones.
   const verified = createCredentialCache<Principal>(now);
   const refused = createCredentialCache<Problem>(now);
   return async (context, credential) => {
@@ -85,7 +85,7 @@ export function readCredential(request: Request): string | null {
 export const isConfigured = (env: RouterEnv): boolean =>
   env.LIMPET_DEV === "1" || isAdminKeyUsable(env.LIMPET_ADMIN_KEY);
 
-/** Answers 503 to every request if there is no admin key. */
+/** Refuses every request with 503 if there is no admin key. */
 export function requireConfigured({ env, router }: RequestContext): void {
   if (isConfigured(env)) return;
   refuse(
@@ -94,7 +94,7 @@ export function requireConfigured({ env, router }: RequestContext): void {
   );
 }
 
-/** Refuses a token outside of the origin it is bound to; requests of the page's own origin may lack the header. */
+/** Refuses a token outside the origin that it is bound to; requests of the page's own origin may lack the header. */
 export function checkTokenOrigin(context: RequestContext, principal: Principal): void {
   const sent = context.request.headers.get("Origin") ?? context.url.origin;
   if (principal.origin !== undefined && principal.origin !== sent) {

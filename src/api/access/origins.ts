@@ -1,12 +1,15 @@
 import { refuse } from "../../session/problems.ts";
 import type { RequestContext } from "../context.ts";
 
-/** This file checks who calls from where. A browser's Origin is ours or configured; the latter gets CORS headers. */
+/** Checks the origin of requests. A browser's Origin is ours or configured; the latter gets CORS headers. */
 
 const exposedHeaders =
   "Content-Range, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
 
-/** Says how a page of another local origin reaches the API without a key; only a development machine needs it. */
+/**
+ * Returns advice on how a page of another local origin reaches the API without a key, on a development machine
+ * only.
+ */
 const adviseInDevelopment = ({ env, url }: RequestContext): string =>
   env.LIMPET_DEV === "1"
     ? ` In development let the page's own server pass the API on; with Vite: server: { proxy: { "/v1": { target: "${url.origin}", ws: true } } }.`
@@ -28,12 +31,12 @@ export function checkOrigin(context: RequestContext): void {
   headers.set("Access-Control-Expose-Headers", exposedHeaders);
 }
 
-/** Refuses requests of any deployment's agents, which could otherwise call each other over the API for ever. */
+/** Refuses requests from agents of any deployment, which could otherwise call each other over the API for ever. */
 export function checkHop({ request }: RequestContext): void {
   if (!request.headers.has("X-Limpet-Hop")) return;
   refuse(
     "origin_not_allowed",
-    "An agent's own requests are not taken here (X-Limpet-Hop); let its client call.",
+    "Requests from an agent are not accepted here (X-Limpet-Hop); let its client call.",
   );
 }
 

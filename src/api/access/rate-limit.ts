@@ -1,4 +1,4 @@
-/** This file counts requests per minute and key in each isolate, which bounds abuse but gives no exact account. */
+/** Counts requests per minute and key in each isolate, which limits abuse but is not an exact count. */
 
 /** Counts one request; `resetMs` is the time to the next window. */
 export type CountRequest = (key: string) => {

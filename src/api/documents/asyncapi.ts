@@ -7,7 +7,7 @@ import { clientFrames } from "./schemas/client-frames.ts";
 import { eventEntries, eventSchemas, eventTypes } from "./schemas/events.ts";
 import { closeCodeSentences, serverFrameSentences, serverFrames } from "./schemas/frames.ts";
 
-/** This file makes `GET /v1/asyncapi.json`: the WebSocket, and the same events over server-sent events. */
+/** Creates `GET /v1/asyncapi.json`: the WebSocket, and the same events over server-sent events. */
 
 const messageOf = (
   name: string,
@@ -59,7 +59,7 @@ const operationMessages = (channel: string, messages: Messages): readonly Schema
 
 const parameters = { session: { description: "The id of the session." } };
 
-/** Each close code, with the `bye` that comes before it, or with the reason of the close. */
+/** Close codes, each with the `bye` frame before it, or with the reason of the close. */
 const closeCodes = Object.entries(closeCodeSentences).map(([code, says]) => ({
   code: Number(code),
   says,
@@ -70,7 +70,7 @@ const protocol = [
   "A WebSocket message is one frame or an array of frames, as JSON.",
   "The client begins with `hello`, after `auth` if the upgrade had no credential.",
   `It acknowledges with \`ack\` at least each 100 frames or 256 KiB; above ${streamLimits.unacked} unacknowledged bytes deltas stop.`,
-  "Close codes stand in `x-close-codes`.",
+  "Close codes are in `x-close-codes`.",
 ].join(" ");
 
 const channelsOf = ({ client, server, events }: ReturnType<typeof messagesOf>): SchemaObject => ({
@@ -95,7 +95,7 @@ const channelsOf = ({ client, server, events }: ReturnType<typeof messagesOf>): 
   },
 });
 
-/** Makes the document, the same for the same code. */
+/** Creates the document, which depends on the code alone. */
 export const createAsyncapi = (): SchemaObject => {
   const schemas = collectSchemas();
   const messages = messagesOf(schemas);
@@ -106,7 +106,7 @@ export const createAsyncapi = (): SchemaObject => {
       title: "Limpet",
       version: "1",
       description:
-        "What a session sends and takes live. Clients ignore types and fields that they do not know.",
+        "What a session sends and receives live. Clients ignore types and fields that they do not know.",
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
     defaultContentType: "application/json",

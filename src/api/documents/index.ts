@@ -1,4 +1,4 @@
-/** This folder describes the API from its code: the build runs it, and the Worker loads none of it. */
+/** Describes the API from its code: the build runs this folder, and the Worker loads none of it. */
 
 export { createAsyncapi } from "./asyncapi.ts";
 export { createOpenapi } from "./openapi.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** This file turns the schemas of the code into JSON Schema 2020-12, as both documents hold them. */
+/** Converts the schemas of the code to JSON Schema 2020-12, as both documents hold them. */
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
@@ -8,20 +8,20 @@ type MutableSchema = Record<string, unknown>;
 
 interface Converted {
   readonly schema: SchemaObject;
-  /** Holds the named schemas that it refers to. */
+  /** Named schemas that the schema refers to. */
   readonly named: Readonly<Record<string, SchemaObject>>;
 }
 
 const refOf = (name: string): string => `#/components/schemas/${name}`;
 
-/** The first part of a pipe that transforms has no schema, and what comes out has. */
+/** Returns whether a pipe transforms its input: then only its output has a schema. */
 const isTransforming = (schema: z.core.$ZodType): schema is z.ZodPipe =>
   schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform;
 
 const isSafeBound = (value: unknown): boolean =>
   value === Number.MAX_SAFE_INTEGER || value === Number.MIN_SAFE_INTEGER;
 
-/** Takes out what says nothing: bounds of every whole number, and that names are texts. */
+/** Removes what carries no information: the bounds of every whole number, and that names are texts. */
 const simplify = (json: MutableSchema): void => {
   for (const key of ["minimum", "maximum"]) if (isSafeBound(json[key])) delete json[key];
   if (JSON.stringify(json["propertyNames"]) === '{"type":"string"}') delete json["propertyNames"];
@@ -43,10 +43,10 @@ const convert = (schema: z.ZodType, io: "input" | "output"): SchemaObject =>
     },
   });
 
-/** The only schemas without a name are those of any JSON value, which refer to themselves. */
+/** Returns whether a schema has no name of ours: only those of any JSON value, which refer to themselves. */
 const isAnyJson = (name: string): boolean => name.startsWith("__");
 
-/** Makes references those of the documents, and lets what takes any JSON be an empty schema. */
+/** Rewrites references for the documents, and lets any JSON value be an empty schema. */
 const moveRefs = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(moveRefs);
   if (typeof value !== "object" || value === null) return value;
@@ -57,7 +57,7 @@ const moveRefs = (value: unknown): unknown => {
   return isAnyJson(name) ? moved : { ...moved, $ref: refOf(name) };
 };
 
-/** Converts a schema; what has a name by `id` comes apart. */
+/** Converts a schema and, separately, those that it contains and that have a name by `id`. */
 const toJsonSchema = (schema: z.ZodType, io: "input" | "output"): Converted => {
   const { $schema: _, $defs: defs = {}, id: __, ...own } = convert(schema, io);
   const named = Object.entries(defs as Readonly<Record<string, SchemaObject>>).flatMap(
@@ -67,9 +67,9 @@ const toJsonSchema = (schema: z.ZodType, io: "input" | "output"): Converted => {
   return { schema: moveRefs(own) as SchemaObject, named: Object.fromEntries(named) };
 };
 
-/** Collects the schemas of a document, each once. */
+/** Schemas of a document, each once. */
 export interface SchemaCollection {
-  /** Returns what stands in the place of a schema: a reference if it has a name. */
+  /** Returns the schema to use in a place: a reference if it has a name. */
   readonly place: (schema: z.ZodType, io: "input" | "output") => SchemaObject;
   /** Returns all named schemas, in the order of their names. */
   readonly all: () => Readonly<Record<string, SchemaObject>>;

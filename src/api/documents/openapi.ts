@@ -10,7 +10,7 @@ import type { DescribedRoute } from "./routes.ts";
 import { problemSchema, problemSentences, scopeEntries } from "./schemas/problems.ts";
 import { tasks } from "./tasks.ts";
 
-/** This file makes `GET /v1/openapi.json`. */
+/** Creates `GET /v1/openapi.json`. */
 
 const parameterSentences: Readonly<Record<string, string>> = {
   session: "The id of the session.",
@@ -24,7 +24,7 @@ const parameterSentences: Readonly<Record<string, string>> = {
   name: "The name of the MCP server.",
   provider: "The name of the provider.",
   run: "The id of the run.",
-  subject: "The person of whom agents remember it.",
+  subject: "The person whom the memories are about.",
   turn: "The number of the turn in its run, from 1.",
   path: "A path in the workspace; it may contain slashes.",
 };
@@ -38,7 +38,7 @@ const pathParameters = ({ route }: DescribedRoute): readonly SchemaObject[] =>
     description: parameterSentences[name],
   }));
 
-/** Lists the headers that a route takes. */
+/** Lists the headers that a route accepts. */
 const headerParameters = ({ route, headers }: DescribedRoute): readonly SchemaObject[] => [
   ...(route.scope === "open" || route.method === "GET"
     ? []
@@ -94,13 +94,13 @@ const requestBody = ({ id, body, bodies }: DescribedRoute, schemas: SchemaCollec
 const statusSentences: Readonly<Record<string, string>> = {
   200: "Done.",
   201: "Created.",
-  202: "Accepted: it is stored and will be carried out.",
+  202: "Accepted: the request is stored and will be carried out.",
   204: "Done; there is no body.",
-  206: "A part of it, which `Content-Range` names.",
+  206: "The part that `Content-Range` names.",
   101: "The connection is a WebSocket now.",
 };
 
-/** The JSON of an answer, which may be another one by its query. */
+/** Returns the JSON of an answer, which may differ by the query. */
 const withOtherJson = (json: SchemaObject, media: DescribedRoute["media"]): SchemaObject => {
   const says = media["application/json"];
   return says === undefined
@@ -138,14 +138,14 @@ const answersOf = (described: DescribedRoute, schemas: SchemaCollection): Schema
   if (id === "connect") return { 101: { description: statusSentences[101] }, ...failures };
   if (Object.keys(answers).length === 0)
     return { 200: { description: statusSentences[200], content: mediaOf(media) }, ...failures };
-  const told = Object.entries(answers).map(([status, schema]) => [
+  const answered = Object.entries(answers).map(([status, schema]) => [
     status,
     answerOf(described, status, schema, schemas),
   ]);
-  return { ...Object.fromEntries(told), ...failures };
+  return { ...Object.fromEntries(answered), ...failures };
 };
 
-/** Says which scopes admit: each alone suffices; open routes need none. */
+/** Returns the scopes that admit a caller: each alone suffices; open routes need none. */
 const securityOf = ({ route: { scope } }: DescribedRoute): readonly SchemaObject[] =>
   scope === "open" ? [] : [scope].flat().map((each) => ({ key: each === "any" ? [] : [each] }));
 
@@ -178,7 +178,7 @@ const pathsOf = (schemas: SchemaCollection): SchemaObject => {
   return paths;
 };
 
-/** Shows what a scope is for: a route that takes no other. */
+/** Returns an example of a scope's use: a route that accepts no other scope. */
 const scopeExample = (scope: Scope): string => {
   const route = describedRoutes
     .map((each) => each.route)
@@ -208,7 +208,7 @@ const idempotencyKey = {
   schema: { type: "string", minLength: 1, maxLength: 128 },
 };
 
-/** Makes the document, the same for the same code. */
+/** Creates the document, which depends on the code alone. */
 export const createOpenapi = (): SchemaObject => {
   const schemas = collectSchemas();
   const paths = pathsOf(schemas);

@@ -15,7 +15,7 @@ import { problemSentences, scopeEntries } from "./schemas/problems.ts";
 import type { ShownCall, TaskGroup } from "./tasks.ts";
 import { tasks } from "./tasks.ts";
 
-/** This file makes `src/api/reference.md`, one page for people. */
+/** Writes `src/api/reference.md`, one page for people. */
 
 const shortPath = (path: string): string => documentPath(path).replace("/v1/sessions/{session}", "S");
 
@@ -33,16 +33,16 @@ const routeRow = (described: DescribedRoute): readonly string[] => {
   ];
 };
 
-/** Lists the fields of a body or a query; those of pages with a cursor are the same everywhere. */
+/** Lists the fields of a body or a query, without those of pages with a cursor, which are the same everywhere. */
 const fieldsLine = (label: string, schema: SchemaObject): readonly string[] => {
   const all = fieldTexts(schema);
   const isPaged = all.some(({ name }) => name === "cursor");
   const fields = isPaged ? all.filter(({ name }) => name !== "limit" && name !== "cursor") : all;
   if (fields.length === 0) return [];
-  const told = fields.map(
+  const texts = fields.map(
     (field) => (field.isRequired ? "**" : "") + fieldText(field) + (field.isRequired ? "**" : ""),
   );
-  return [`  - ${label}: ${told.join("; ")}.`];
+  return [`  - ${label}: ${texts.join("; ")}.`];
 };
 
 const answerText = (schemas: SchemaCollection, { answers, media }: DescribedRoute): string =>
@@ -53,7 +53,7 @@ const answerText = (schemas: SchemaCollection, { answers, media }: DescribedRout
     ...Object.entries(media).map(([type, says]) => `${type} (${says.replace(/\.$/, "")})`),
   ].join(", ");
 
-/** Names what is answered; an object without a name is told by its fields. */
+/** Names the answer; an object without a name is described by its fields. */
 const answerName = (schema: SchemaObject): string => {
   const fields = fieldTexts(schema);
   if (fields.length === 0) return typeText(schema);
@@ -169,11 +169,11 @@ const nounText = (name: string, schema: SchemaObject): string => {
   const fields = fieldTexts(schema);
   const choices = [...((schema["oneOf"] ?? schema["anyOf"] ?? []) as readonly SchemaObject[])];
   const rows = fields.map(({ name: field, type, says }) => [`\`${field}\``, type, says]);
-  const told =
+  const texts =
     rows.length > 0
       ? tableText(["field", "kind", "what it is"], rows)
       : choices.map((choice) => `- ${fieldTexts(choice).map(fieldText).join("; ")}.`).join("\n");
-  return [`### ${name}`, String(description), told].join("\n\n");
+  return [`### ${name}`, String(description), texts].join("\n\n");
 };
 
 const problemRows = Object.entries(problemKinds).map(([code, { status, retryable }]) => [

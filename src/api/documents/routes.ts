@@ -40,7 +40,7 @@ import {
 } from "./schemas/team-answers.ts";
 import { askSchema, runSchema } from "./schemas/values.ts";
 
-/** This file says of each route what it does, takes and answers. */
+/** Describes each route: its purpose, its parameters and its answers. */
 
 export interface Body {
   readonly schema: z.ZodType;
@@ -48,21 +48,21 @@ export interface Body {
 }
 
 export interface RouteEntry {
-  /** Names the route in documents and generated clients. */
+  /** Name of the route in documents and generated clients. */
   readonly id: string;
   readonly says: string;
   readonly query: z.ZodObject | null;
   readonly body: Body | null;
-  /** Maps media types other than JSON that the body may have to what it is then. */
+  /** Maps media types of the body other than JSON to their descriptions. */
   readonly bodies: Readonly<Record<string, string>>;
   readonly answers: Answers;
-  /** Maps media types that the answer may have beside its JSON to what it is then. */
+  /** Maps media types of the answer besides JSON to their descriptions. */
   readonly media: Readonly<Record<string, string>>;
-  /** Maps other statuses whose answers are no JSON to their media types. */
+  /** Maps other statuses, whose answers are not JSON, to their media types. */
   readonly others: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Says what the `ETag` of the answer is; null if it has none. */
+  /** Meaning of the answer's `ETag`; null if it has none. */
   readonly tag: string | null;
-  /** Maps the headers that it takes, beside those of all routes, to what they say. */
+  /** Maps the headers that the route accepts, besides those of all routes, to their descriptions. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -91,16 +91,16 @@ const takes = (schema: z.ZodType, isOptional = false): { readonly body: Body } =
   body: { schema, isOptional },
 });
 
-/** Describes the routes that are no operation of a session, by method and path. */
+/** Routes other than operations of a session, by method and path. */
 const entries: Readonly<Record<string, RouteEntry>> = {
-  "GET /healthz": entry("health", "Says that the Worker runs.", { 200: healthSchema }),
-  "GET /readyz": entry("readiness", "Says whether every secret that the team needs is set; 503 if not.", {
+  "GET /healthz": entry("health", "Reports that the Worker runs.", { 200: healthSchema }),
+  "GET /readyz": entry("readiness", "Reports whether every secret that the team needs is set; 503 if not.", {
     200: readySchema,
     503: readySchema,
   }),
   "GET /llms.txt": entry(
     "llms",
-    "Gives README and the references as one text, for coding agents.",
+    "Returns the README and the references as one text, for coding agents.",
     {},
     {
       media: { "text/plain": "The text." },
@@ -116,7 +116,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
       200: z.looseObject({ asyncapi: z.string() }),
     },
   ),
-  "GET /v1/capabilities": entry("capabilities", "Says what this deployment is, its limits and surfaces.", {
+  "GET /v1/capabilities": entry("capabilities", "Describes this deployment, its limits and surfaces.", {
     200: capabilitiesSchema,
   }),
   "GET /v1/agents": entry(
@@ -138,14 +138,14 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "DELETE /v1/models/cooldowns": entry(
     "reset_cooldowns",
-    "Lets all models be asked again that failed lately.",
+    "Ends the cooldowns of all models that failed recently.",
     {
       204: null,
     },
   ),
   "DELETE /v1/models/cooldowns/:provider": entry(
     "reset_cooldown",
-    "Lets a provider's models be asked again that failed lately.",
+    "Ends the cooldowns of a provider's models that failed recently.",
     { 204: null },
   ),
   "GET /v1/sessions": entry(
@@ -156,7 +156,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "GET /v1/usage": entry(
     "list_usage",
-    "Sums up what the tenant used by day, session, agent, model or metadata.",
+    "Sums up the tenant's usage by day, session, agent, model or metadata.",
     { 200: usagePageSchema },
     { query: listUsageSchema },
   ),
@@ -168,7 +168,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "GET /v1/audit": entry(
     "list_audit",
-    "Lists what was decided about calls, by whom or by which rule, the newest first; where a filter matches little, a page may be short or empty, and its `next_cursor` goes on.",
+    "Lists the decisions about calls, with the person or the rule that made them, the newest first; where a filter matches little, a page may be short or empty, and its `next_cursor` leads on.",
     { 200: pageOf(decisionRowSchema) },
     { query: listAuditSchema },
   ),
@@ -181,7 +181,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   "DELETE /v1/grants/:grant": entry("revoke_grant", "Revokes such a permission.", { 204: null }),
   "POST /v1/permissions/explain": entry(
     "explain_permission",
-    "Says what the permissions would make of a call; nothing runs.",
+    "Explains how the permissions would decide on a call, without running it.",
     { 200: verdictSchema },
     takes(explainSchema),
   ),
@@ -199,27 +199,27 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "POST /v1/mcp/:name/approve": entry(
     "approve_mcp_server",
-    "Approves the tools of an MCP server as they are now.",
+    "Approves the current tools of an MCP server.",
     { 200: approvedSchema },
     takes(approveServerSchema.omit({ name: true }), true),
   ),
   "DELETE /v1/mcp/:name/login": entry(
     "forget_mcp_login",
-    "Forgets the login at an MCP server; the next call asks somebody to sign in again.",
+    "Deletes the login at an MCP server; the next call asks somebody to sign in again.",
     { 204: null },
   ),
   "GET /v1/oauth/callback": entry(
     "oauth_callback",
-    "Ends a login at an MCP server: the person's browser comes back here, and the waiting calls go on.",
+    "Ends a login at an MCP server: the person's browser returns here, and the waiting calls go on.",
     {},
     {
-      media: { "text/html": "A page that says what came of it." },
-      others: { 400: { "text/html": "A page that says why nothing came of it." } },
+      media: { "text/html": "A page with the result of the login." },
+      others: { 400: { "text/html": "A page that says why the login failed." } },
     },
   ),
   "GET /client-metadata.json": entry(
     "oauth_client",
-    "Describes this deployment to authorization servers, as the client that it is there.",
+    "Describes this deployment to authorization servers, whose client it is.",
     { 200: z.looseObject({ client_id: z.string() }) },
   ),
   "POST /v1/keys": entry(
@@ -243,12 +243,12 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   ),
   "DELETE /v1/keys/:key": entry(
     "revoke_key",
-    "Revokes a key and the tokens that it minted; where they were used just before, they may work for 30 s more.",
+    "Revokes a key and the tokens that it minted; if they were used just before, they may work for 30 s more.",
     { 204: null },
   ),
   "POST /v1/sessions/:session": entry(
     "send_and_wait",
-    "Hands the session a message and waits up to 60 s for the run's end.",
+    "Sends the session a message and waits up to 60 s for the run's end.",
     { 200: runSchema, 202: receiptSchema },
     takes(sendOperation.params),
   ),
@@ -278,23 +278,25 @@ const folderMedia = {
 
 const fileTag = "The SHA-256 of the file.";
 
-const unchanged = "The ETag that was read: it is refused if the file has changed since.";
+const unchanged = "The ETag that was read: the change is refused if the file has changed since.";
 
 const matchesSession = {
-  headers: { "If-Match": "The head_seq that was read: it is refused if anything has happened since." },
+  headers: {
+    "If-Match": "The head_seq that was read: the change is refused if anything has happened since.",
+  },
 };
 
 const matchesInput = {
-  headers: { "If-Match": "The version that was read: it is refused if the input has changed since." },
+  headers: { "If-Match": "The version that was read: the change is refused if the input has changed since." },
 };
 
-/** Says where HTTP takes or gives something else than the operation does: bytes, streams, texts. */
+/** Differences between a route and its operation: bytes, streams and texts of HTTP. */
 const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   events: {
     media: {
       "text/event-stream": "The events as they happen, with `Accept: text/event-stream` or `live=sse`.",
     },
-    headers: { "Last-Event-ID": "Of a stream: the last event that was seen, before `after`." },
+    headers: { "Last-Event-ID": "For a stream: the last event seen; it takes precedence over `after`." },
   },
   patch: matchesSession,
   clear: matchesSession,
@@ -304,7 +306,7 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
   withdraw: matchesInput,
   context: {
     media: {
-      "application/json": "The body of the request as its provider got it, with `format=provider`.",
+      "application/json": "The body of the request as its provider received it, with `format=provider`.",
       "text/plain": "The same for people, with `format=text`.",
     },
   },
@@ -314,12 +316,12 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
     media: folderMedia,
     others: { 206: { "application/octet-stream": "The bytes that `Range` names." } },
     tag: fileTag,
-    headers: { Range: "The bytes that are wanted, such as bytes=0-99." },
+    headers: { Range: "The requested bytes, such as bytes=0-99." },
   },
   write_file: {
     body: null,
     bodies: { "application/octet-stream": "The whole file, at most 32 MiB." },
-    headers: { "If-Match": unchanged, "If-None-Match": "With *: it is refused if the file exists." },
+    headers: { "If-Match": unchanged, "If-None-Match": "With *: the write is refused if the file exists." },
   },
   delete_file: { query: deleteQuery, headers: { "If-Match": unchanged } },
   unpack: {
@@ -332,13 +334,13 @@ const overHttp: Partial<Record<OperationName, Partial<RouteEntry>>> = {
     body: null,
     bodies: {
       "multipart/form-data": "A form with one `file`, and `name` and `path` if they are given.",
-      "application/octet-stream": "The bytes; `name` stands in the query then.",
+      "application/octet-stream": "The bytes; `name` is then in the query.",
     },
   },
   read_upload: {
     media: {
       "application/octet-stream": "The bytes, with `format=bytes`.",
-      "*/*": "The bytes of a type that is known, with `format=bytes`.",
+      "*/*": "The bytes of a known type, with `format=bytes`.",
     },
     tag: fileTag,
   },
@@ -368,10 +370,10 @@ const entryOf = (route: Route): RouteEntry | undefined => {
   return operation === undefined ? entries[`${route.method} ${route.path}`] : operationEntry(operation);
 };
 
-/** Pages of the console are for people, not for programs. */
+/** Returns whether a route is a page of the console, which is for people and not for programs. */
 const isPage = ({ path }: Route): boolean => path === "/" || path.startsWith("/console");
 
-/** Describes every route of the API; throws if one is described nowhere. */
+/** Every route of the API; throws if one has no description. */
 export const describedRoutes: readonly DescribedRoute[] = routes
   .filter((route) => !isPage(route))
   .map((route) => {

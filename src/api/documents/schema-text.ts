@@ -1,7 +1,7 @@
 import { allScopes } from "../../session/rpc.ts";
 import type { SchemaObject } from "./json-schema.ts";
 
-/** This file says in words what a JSON Schema accepts, for people who read the reference. */
+/** Describes in words what a JSON Schema accepts, for readers of the reference. */
 
 const asObject = (value: unknown): SchemaObject =>
   typeof value === "object" && value !== null ? (value as SchemaObject) : {};
@@ -32,10 +32,10 @@ const valuesText = (values: readonly unknown[]): string => {
   return values.length > mostValues ? "one of many" : values.map(String).join("/");
 };
 
-/** Lists at most so many values of a choice. */
+/** Number of values of a choice that are listed. */
 const mostValues = 20;
 
-/** Says briefly what kind of value a schema accepts. */
+/** Describes briefly the kind of value that a schema accepts. */
 export function typeText(schema: SchemaObject): string {
   const { $ref: ref, const: value, enum: values, type, items } = schema;
   const name = nameOf(ref);
@@ -50,7 +50,7 @@ export function typeText(schema: SchemaObject): string {
   return type === "object" ? objectText(schema) : (plain[String(type)] ?? "any JSON");
 }
 
-/** Holds a field of an object, in words. */
+/** Field of an object, in words. */
 export interface FieldText {
   readonly name: string;
   readonly type: string;
@@ -70,7 +70,7 @@ export const fieldTexts = (schema: SchemaObject): readonly FieldText[] =>
     };
   });
 
-/** Escapes what Markdown and HTML would take for their own, outside of code. */
+/** Escapes what Markdown and HTML would interpret, except inside code. */
 const escapeCell = (cell: string): string =>
   cell
     .replaceAll("|", String.raw`\|`)
@@ -78,13 +78,13 @@ const escapeCell = (cell: string): string =>
     .map((part, at) => (at % 2 === 0 ? part.replaceAll("<", "&lt;") : part))
     .join("`");
 
-/** Writes cells as a Markdown table. */
+/** Formats cells as a Markdown table. */
 export const tableText = (heads: readonly string[], rows: readonly (readonly string[])[]): string => {
   const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(" | ")} |`;
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 };
 
-/** Writes a field as it stands in a sentence: its name, its kind unless it is a text, what it is. */
+/** Formats a field for a sentence: its name, its kind unless it is a text, and its description. */
 export const fieldText = ({ name, type, says }: FieldText): string => {
   const kind = type === "text" ? "" : ` (${type})`;
   return `\`${name}\`${kind}${says === "" ? "" : `: ${says.replace(/\.$/, "")}`}`;

@@ -1,15 +1,15 @@
-/** This file groups the routes by what people want to do. */
+/** Groups the routes by what people want to do. */
 
 export interface TaskGroup {
   readonly title: string;
   readonly says: string;
-  /** Lists routes by their ids, in the order in which a reader needs them. */
+  /** Routes by their ids, in the order in which a reader needs them. */
   readonly routes: readonly string[];
-  /** Shows how it begins. */
+  /** Example calls. */
   readonly calls: readonly ShownCall[];
 }
 
-/** Describes a request that the reference shows. */
+/** Request that the reference shows. */
 export interface ShownCall {
   readonly route: string;
   readonly query?: string;
@@ -81,7 +81,7 @@ export const tasks: readonly TaskGroup[] = [
   },
   {
     title: "Look into shared stores",
-    says: "What the agents of a session keep for each other, and remember of people.",
+    says: "What the agents of a session store for each other, and remember about people.",
     routes: ["state", "tasks", "notes", "forget_subject"],
     calls: [{ route: "tasks" }],
   },
@@ -99,7 +99,7 @@ export const tasks: readonly TaskGroup[] = [
   },
   {
     title: "Know the deployment",
-    says: "What it is, which agents and models it has, and how it decides.",
+    says: "Its limits, its agents and models, and its decisions.",
     routes: [
       "capabilities",
       "agents",

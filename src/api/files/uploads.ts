@@ -11,11 +11,11 @@ import { readQuery, refuseParameter } from "../query.ts";
 import { answerOperation } from "../route.ts";
 import { hexOf, putFile } from "./workspace.ts";
 
-/** This file takes files that are kept with a session, as forms or as raw bodies, and gives them back. */
+/** Receives files that are kept with a session, as forms or as raw bodies, and returns them. */
 
 export const fieldsSchema = z.strictObject({
-  name: z.string().optional().describe("Of the file; a form's file has one of its own."),
-  path: z.string().optional().describe("Where the file is put in the workspace too."),
+  name: z.string().optional().describe("The name of the file; a form's file has its own."),
+  path: z.string().optional().describe("The path at which the file is also put into the workspace."),
 });
 
 interface SentFile extends z.output<typeof fieldsSchema> {
@@ -23,7 +23,7 @@ interface SentFile extends z.output<typeof fieldsSchema> {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What a form holds beside the bytes of its file. */
+/** Bytes of a form besides those of its file. */
 const formBytes = 64 * 1024;
 
 const refuseForm = (message: string): never => refuseField("invalid_request", "/file", message);
@@ -33,7 +33,7 @@ async function readForm(request: Request, type: string): Promise<SentFile> {
   const body = await readBytes(request, limits.upload_bytes + formBytes);
   const form = await new Response(body, { headers: { "Content-Type": type } })
     .formData()
-    .catch(() => refuse("invalid_request", "The body is no multipart/form-data as its Content-Type says."));
+    .catch(() => refuse("invalid_request", "The body is not multipart/form-data, as its Content-Type says."));
   const files = form.getAll("file");
   const [file] = files;
   if (files.length !== 1 || typeof file !== "object") return refuseForm("a form has one file of this name");
@@ -51,7 +51,7 @@ async function readFile({ request, url }: SessionRequestContext): Promise<SentFi
   const type = request.headers.get("Content-Type") ?? "";
   if (/^multipart\/form-data\s*;/i.test(type)) {
     const [named] = url.searchParams.keys();
-    if (named !== undefined) refuseParameter(named, "is a field of the form, beside its file");
+    if (named !== undefined) refuseParameter(named, "is a field of the form, besides its file");
     return readForm(request, type);
   }
   const fields = parseParams(fieldsSchema, readQuery(url.searchParams, {}));
@@ -69,8 +69,8 @@ const digestOf = async (bytes: BufferSource): Promise<string> =>
 const headSchema = uploadOperation.params.pick({ name: true, media_type: true });
 
 /**
- * Keeps a file; with a path it is put into the workspace first, so that a refused path keeps nothing. What the session
- * would not keep is refused when the change of the workspace begins.
+ * Stores a file; with a path it is put into the workspace first, so that a refused path stores nothing. A file that
+ * the session would not store is refused when the change of the workspace begins.
  */
 export async function uploadFile(context: SessionRequestContext): Promise<Response> {
   refuseIfMatch(context.request);
@@ -83,7 +83,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
   const data = toBase64(bytes);
   const digest = await digestOf(bytes);
   if (path !== undefined) {
-    // What is sent again under a key has to be the same file for the same path.
+    // A repetition under a key has to be the same file for the same path.
     const named = await digestOf(new TextEncoder().encode(`${path}\n${digest}`));
     const keyed = key === undefined ? {} : { key: `upload ${key}`, sha256: named };
     const params = { path, upload: data, ...keyed };
@@ -99,7 +99,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
 
 const bytesSchema = z.object({ data: z.string(), sha256: z.string(), media_type: z.string() });
 
-/** Answers with what is known of a kept file or, with `format=bytes`, with its bytes. */
+/** Answers with the description of a stored file or, with `format=bytes`, with its bytes. */
 export async function readUpload(context: SessionRequestContext): Promise<Response> {
   const query = readQuery(context.url.searchParams, {});
   if (query["format"] !== "bytes") return answerOperation(context, readUploadOperation, query);

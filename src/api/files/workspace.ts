@@ -15,9 +15,9 @@ import { callWithRetry } from "../platform.ts";
 import { readQuery, refuseQuery } from "../query.ts";
 
 /**
- * This file reads and writes the files of workspaces. The session admits the caller and gets the workspace ready; the
- * bytes go between router and sandbox, so that no slow client keeps a session awake. A change begins and ends with the
- * session, which tells it even if nobody is left to report it.
+ * Reads and writes the files of workspaces. The session admits the caller and prepares the workspace; the bytes
+ * flow between router and sandbox, so that no slow client keeps a session awake. A change begins and ends with the
+ * session, which reports it even if its request is lost.
  */
 
 type Files = ReturnType<Router["workspace"]>;
@@ -34,7 +34,7 @@ const refuseProblem = (thrown: unknown): never => {
 const orProblem = <T>(work: Promise<T>): Promise<T | ProblemError> =>
   work.catch((thrown: unknown) => new ProblemError(workspaceProblem(thrown)));
 
-const entered = z.object({ path: z.string(), exists: z.boolean() });
+const readableSchema = z.object({ path: z.string(), exists: z.boolean() });
 
 const refuseMissing = (path: string): never =>
   refuseField("not_found", "/path", `${path} does not exist in the workspace`);
@@ -57,7 +57,7 @@ const folderResponse = (
   return jsonResponse(pageOfList(shown, ({ name }) => name, ["workspace", path], query));
 };
 
-/** Lists a folder; a path that leads through a file is missing. */
+/** Lists a folder; a path that leads through a file counts as missing. */
 async function listFolder(context: SessionRequestContext, path: string, query: ReadQuery): Promise<Response> {
   const entries = await orProblem(filesOf(context).list(path));
   if (entries instanceof ProblemError)
@@ -65,7 +65,7 @@ async function listFolder(context: SessionRequestContext, path: string, query: R
   return folderResponse(entries, path, query);
 }
 
-/** Returns the range that a client asks for; one that has a condition, or that is none of bytes, is ignored. */
+/** Returns the range that a client asks for; ignores one that has a condition, or that is not in bytes. */
 const rangeOf = ({ headers }: Request): string | undefined => {
   const range = headers.get("Range");
   return range !== null && /^bytes=(?:\d+-\d*|-\d+)$/.test(range) && !headers.has("If-Range")
@@ -73,7 +73,7 @@ const rangeOf = ({ headers }: Request): string | undefined => {
     : undefined;
 };
 
-/** Passes a file on as bytes of no type, which no browser shows as a page. */
+/** Passes a file on as bytes without a type, which no browser shows as a page. */
 function fileResponse({ status, body, headers: from }: Response): Response {
   const headers = new Headers({
     "Content-Type": "application/octet-stream",
@@ -95,7 +95,7 @@ const archiveResponse = ({ body }: { readonly body: Response["body"] | Uint8Arra
     },
   });
 
-/** An archive ends with so many empty bytes, and an empty one has no others. */
+/** Number of empty bytes at the end of an archive; an empty archive has no others. */
 const endOfArchive = 1024;
 
 const emptyFolder = (query: ReadQuery): Response =>
@@ -109,7 +109,9 @@ export const readWorkspace =
   async (context: SessionRequestContext): Promise<Response> => {
     const query = parseParams(readQuerySchema, readQuery(context.url.searchParams, {}));
     const { session: _, ...params } = context.path;
-    const { path, exists } = entered.parse(JSON.parse((await callSession(context, { op, params })).json));
+    const { path, exists } = readableSchema.parse(
+      JSON.parse((await callSession(context, { op, params })).json),
+    );
     if (!exists) return path === "." ? emptyFolder(query) : refuseMissing(path);
     if (query.format === "tar")
       return archiveResponse(await filesOf(context).pack(path).catch(refuseProblem));
@@ -119,7 +121,7 @@ export const readWorkspace =
     return file.problem.code === "conflict" ? listFolder(context, path, query) : Promise.reject(file);
   };
 
-/** Holds what a session answers to the beginning of a change. */
+/** Answer of a session to the beginning of a change. */
 const begunSchema = z.union([
   z.object({ change: z.string(), path: z.string(), instance: z.string().optional() }),
   z.object({ digest: z.literal(true) }),
@@ -136,7 +138,7 @@ async function begin(
   return begunSchema.parse(JSON.parse((await callSession(context, { op, params })).json));
 }
 
-/** Answers with what a change did, which is the ETag of a file that was written. */
+/** Answers with the outcome of a change; the ETag is that of a written file. */
 function changeResponse(reply: Extract<SessionReply, { ok: true }>): Response {
   const response = toResponse(reply);
   const { sha256 } = z.object({ sha256: z.string().optional() }).parse(JSON.parse(reply.json));
@@ -144,7 +146,7 @@ function changeResponse(reply: Extract<SessionReply, { ok: true }>): Response {
   return response;
 }
 
-/** Makes a change that the session has begun, and lets the session tell it, or find out what became of it. */
+/** Makes a change that the session has begun, and reports the outcome to the session, or lets it find the outcome. */
 async function finish(
   context: SessionRequestContext,
   begun: Begun,
@@ -152,7 +154,7 @@ async function finish(
   digest: () => Promise<string | undefined> = async () => undefined,
 ): Promise<Response> {
   if ("replay" in begun) return changeResponse({ ok: true, ...begun.replay, seq: 0, replayed: true });
-  if (!("change" in begun)) throw new Error("the session knows no digest for a change that it asked one of");
+  if (!("change" in begun)) throw new Error("the session asked again for the digest of a change");
   const { change, path, instance } = begun;
   const outcome = await orProblem(make(path, { key: change, instance }));
   const sha256 = outcome instanceof ProblemError ? undefined : await digest();
@@ -178,7 +180,7 @@ const changeOf = ({ path: { path }, request }: SessionRequestContext) => {
 
 type FileBody = Parameters<Files["put"]>[1];
 
-/** Returns a body as it comes if it says how long it is, so that a part of it is never taken for the whole. */
+/** Returns a body as it arrives if it states its length, so that a part of it is never taken for the whole. */
 async function fileBodyOf(request: Request, limit: number): Promise<FileBody> {
   const announced = request.headers.get("Content-Length");
   if (announced !== null && Number(announced) <= limit)
@@ -204,14 +206,14 @@ const preconditionsOf = ({ headers }: Request) => ({
 export const hexOf = (bytes: ArrayBuffer): string =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Returns the SHA-256 of a body in hex, of which no more than a piece is held at once. */
+/** Returns the SHA-256 of a body in hex, holding one piece of the body at a time. */
 const digestOf = async (content: FileBody["content"]): Promise<string> => {
   const digested = new crypto.DigestStream("SHA-256");
   await (new Response(content).body ?? new Blob([]).stream()).pipeTo(digested);
   return hexOf(await digested.digest);
 };
 
-/** Writes a file; a write that repeats an earlier one has its body read and compared, and is not made again. */
+/** Writes a file; if a write repeats an earlier one, its body is only read and compared. */
 export async function putFile(
   context: SessionRequestContext,
   params: {
@@ -232,7 +234,7 @@ export async function putFile(
   );
 }
 
-/** Reads a body that nobody has read, or its sender would be cut off before the answer. */
+/** Reads an unread body to its end; otherwise its sender would be cut off before the answer. */
 const drain = async ({ body, bodyUsed }: Request): Promise<void> =>
   bodyUsed ? undefined : body?.pipeTo(new WritableStream());
 
@@ -249,7 +251,7 @@ export async function writeFile(context: SessionRequestContext): Promise<Respons
 }
 
 export const deleteQuery = z.strictObject({
-  recursive: z.enum(["true", "false"]).default("false").describe("Deletes a folder with all that is in it."),
+  recursive: z.enum(["true", "false"]).default("false").describe("Deletes a folder with all its contents."),
 });
 
 /** Deletes a file or folder. */
@@ -264,7 +266,7 @@ export async function deleteFile(context: SessionRequestContext): Promise<Respon
   );
 }
 
-/** Passes a body on and computes its digest meanwhile, for a repetition under its key to be compared with. */
+/** Passes a body on and computes its digest meanwhile, with which a repetition under its key is compared. */
 function digestBody(body: ReadableStream<Uint8Array>): {
   readonly content: ReadableStream<Uint8Array>;
   readonly digest: () => Promise<string>;
@@ -294,7 +296,8 @@ export async function unpackArchive(context: SessionRequestContext): Promise<Res
       return await finish(
         context,
         await begin(context, "unpack", { ...params, sha256: await digestOf(request.body) }),
-        async () => Promise.reject(new Error("a repeated archive was not known")),
+        async () =>
+          Promise.reject(new Error("the session did not know the archive that it asked to compare")),
       );
     const keyed = params.key === undefined || request.body === null ? null : digestBody(request.body);
     const content = keyed === null ? request.body : keyed.content;

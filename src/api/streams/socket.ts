@@ -9,17 +9,16 @@ import { problemOf } from "../problems.ts";
 import { connectSocket } from "./watch.ts";
 
 /**
- * This file upgrades WebSockets. With a credential the socket is the session's own. Without one the tenant,
- * and so the object, is not known yet: the router holds the socket until the `auth` frame and then passes
- * messages both ways.
+ * Upgrades WebSockets. With a credential the socket is the session's own. Without one the tenant, and so the
+ * object, is not known yet: the router holds the socket until the `auth` frame and then passes messages both ways.
  */
 
 const socketProtocol = "limpet.v1";
 
-/** Refuses a request that is no upgrade to this version; a client that names no subprotocol gets none. */
+/** Refuses a request that is not an upgrade to this version; a client that names no subprotocol gets none. */
 function checkUpgrade(request: Request): void {
   if (request.headers.get("Upgrade")?.toLowerCase() !== "websocket") {
-    refuse("invalid_request", "This address takes WebSocket upgrades only.");
+    refuse("invalid_request", "This address accepts only WebSocket upgrades.");
   }
   const offered = request.headers.get("Sec-WebSocket-Protocol");
   if (offered !== null && !offered.split(",").some((name) => name.trim() === socketProtocol)) {
@@ -47,7 +46,7 @@ const closeCodeOf = (problem: Problem): number => {
   return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : closeCodes.overload;
 };
 
-/** Reads the credential in an `auth` frame; any other first frame is refused. */
+/** Reads the credential in an `auth` frame; refuses any other first frame. */
 function readToken(data: unknown): string {
   const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
   if (!isFrame(data)) return bad();
@@ -61,7 +60,7 @@ function readToken(data: unknown): string {
   return type === "auth" && typeof token === "string" && token.length <= 4096 ? token : bad();
 }
 
-/** Replaces close codes that may not be sent, which come from a broken connection. */
+/** Replaces close codes that may not be sent, which report a broken connection. */
 const toSendableCode = (code: number): number =>
   code === 1005 || code === 1006 || code === 1015 ? 1011 : code;
 
@@ -87,7 +86,7 @@ const frameTooLarge = new ProblemError({
 const isFrame = (data: unknown): data is string =>
   typeof data === "string" && data.length <= streamLimits.frame;
 
-/** Holds messages in order until the session's socket is open. */
+/** Messages in order until the session's socket is open. */
 interface WaitingSocket {
   readonly socket: WebSocket;
   readonly waiting: (string | ArrayBuffer)[];

@@ -10,7 +10,7 @@ import { refuseParameter } from "../query.ts";
 import type { ServerFrame, WatchHello, SessionWatch } from "./watch.ts";
 import { eventOfFrame, problemOfFrame, watchSession } from "./watch.ts";
 
-/** This file serves server-sent events: it reads the session's WebSocket and writes `text/event-stream`. */
+/** Serves server-sent events: reads the session's WebSocket and writes `text/event-stream`. */
 
 const utf8 = new TextEncoder();
 
@@ -52,10 +52,10 @@ function cursorOf(request: Request, after: unknown): number | undefined {
 
 const page = eventsOperation.params.shape;
 
-/** Defines the query of a stream. */
+/** Query of a stream. */
 export const streamSchema = z.strictObject({
   after: page.before.describe(
-    "The last event that was seen. Without it a page begins with the first event, a stream with a snapshot.",
+    "The last event seen. Without it a page begins with the first event, a stream with a snapshot.",
   ),
   types: page.types,
   thread: page.thread,
@@ -63,7 +63,7 @@ export const streamSchema = z.strictObject({
   deltas: z
     .enum(["all", "text", "none"])
     .optional()
-    .describe("Of a stream: which pieces of text come live; all without it."),
+    .describe("For a stream: which pieces of text are sent live; all if absent."),
 });
 
 const streamFields = Object.keys(streamSchema.shape).toSorted();
@@ -83,7 +83,7 @@ function helloOf(request: Request, query: RequestFields): WatchHello {
   };
 }
 
-/** Copies frames at the reader's pace, and acknowledges to the session what was written. */
+/** Copies frames at the reader's pace, and acknowledges the written frames to the session. */
 async function copyFrames(
   source: SessionWatch,
   first: readonly ServerFrame[],
@@ -95,10 +95,10 @@ async function copyFrames(
   for await (const frames of source.batches) await write(frames);
 }
 
-/** Sets the milliseconds between writes to a silent reader: behind a proxy only a second failure shows that it left. */
+/** Milliseconds between writes to a silent reader: behind a proxy only a second failure shows that it has left. */
 const probeMs = 3_750;
 
-/** Writes comments to a silent reader, to notice its leaving within 10 s; each fourth time it writes a heartbeat. */
+/** Writes comments to a silent reader, to notice within 10 s that it has left; each fourth time writes a heartbeat. */
 function startHeartbeat(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<typeof setInterval> {
   let count = 0;
   let written = true;
@@ -114,7 +114,7 @@ function startHeartbeat(writer: WritableStreamDefaultWriter<Uint8Array>): Return
   }, probeMs);
 }
 
-/** Streams a session's log. What the session refuses before its first frame is an HTTP problem. */
+/** Streams a session's log. A refusal before the first frame is an HTTP problem. */
 export async function streamEvents(context: SessionRequestContext, query: RequestFields): Promise<Response> {
   const source = await watchSession(context, helloOf(context.request, query));
   const opened = await source.batches.next();

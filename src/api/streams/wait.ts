@@ -8,11 +8,11 @@ import { refuseParameter } from "../query.ts";
 import type { ServerFrame, SessionWatch } from "./watch.ts";
 import { eventOfFrame, watchSession } from "./watch.ts";
 
-/** This file sends an input and waits for the end of the run that answers it. */
+/** Sends an input and waits for the end of the run that answers it. */
 
 interface Receipt {
   readonly input: string;
-  /** Names the run it was applied to; it is null while the input waits for one. */
+  /** Run that the input was applied to; null while the input waits for one. */
   readonly run: string | null;
   /** Is true if that run is over already. */
   readonly ended: boolean;
@@ -44,13 +44,13 @@ function splitWait(
 
 const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
 
-/** Lets the sender follow its own input even if its key may only write; of asks it is told the ids and kinds alone. */
+/** Lets the sender follow its own input even if its key may only write; only the ids and kinds of asks are revealed. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
   ...context,
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read", "asks:answer"] },
 });
 
-/** An open ask, as far as who sent a message has to know of it. */
+/** Open ask, as much of it as the sender of a message has to know. */
 interface AwaitedAsk {
   readonly id: unknown;
   readonly kind: unknown;
@@ -58,7 +58,10 @@ interface AwaitedAsk {
 
 const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
 
-/** Lists the open asks that a run, or else the active one, waits for if only answers can continue the session; otherwise none. */
+/**
+ * Lists the open asks that a run, or else the active one, waits for if only answers can continue the session;
+ * otherwise none.
+ */
 async function readAwaitedAsks(
   context: SessionRequestContext,
   asked: string | null,
@@ -73,11 +76,11 @@ async function readAwaitedAsks(
   return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
 }
 
-/** Holds what the stream has said about an input so far. */
+/** State of an input according to the stream so far. */
 interface InputProgress {
   readonly run: string | null;
   readonly live: boolean;
-  /** Is true if a wait for answers was seen, or may have begun before the receipt. */
+  /** Whether a wait for answers was seen, or may have begun before the receipt. */
   readonly doubtful: boolean;
   readonly over: "ended" | "returned" | null;
 }
@@ -101,13 +104,13 @@ function advanceProgress(progress: InputProgress, frame: ServerFrame, input: str
   }
 }
 
-/** Holds what waiting came to: the run that ended with the input, or the asks without whose answers it cannot go on, or neither. */
+/** Outcome of waiting: the run that ended with the input, or the asks whose answers it needs to go on, or neither. */
 interface WaitOutcome {
   readonly run?: string;
   readonly asks?: readonly AwaitedAsk[];
 }
 
-/** Follows an input to the end of its run, until it goes back, answers are needed or the stream breaks off. */
+/** Follows an input to the end of its run, until it is returned, answers are needed or the stream breaks off. */
 async function followToRunEnd(
   context: SessionRequestContext,
   source: SessionWatch,

@@ -6,9 +6,9 @@ import type { SessionRequestContext } from "../context.ts";
 import { callWithRetry } from "../platform.ts";
 import { readProblem } from "../problems.ts";
 
-/** This file opens the router's own WebSocket for SSE and `wait`, so that the session may hibernate meanwhile. */
+/** Opens the router's own WebSocket for SSE and `wait`, so that the session may hibernate meanwhile. */
 
-/** Describes a frame that a session sends. */
+/** Frame that a session sends. */
 export interface ServerFrame {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -21,15 +21,18 @@ export interface WatchHello {
   readonly threads?: readonly string[];
 }
 
-/** Yields batches of frames until the session or `close` ends them; asking for the next one acknowledges a batch. */
+/**
+ * Batches of frames until the session or `close` ends them; asking for the next batch acknowledges the previous
+ * one.
+ */
 export interface SessionWatch {
   readonly batches: AsyncGenerator<readonly ServerFrame[]>;
-  /** Says why the session ended the watch, once it did. */
+  /** Returns why the session ended the watch, once it has. */
   readonly ending: () => Problem;
   close(): void;
 }
 
-/** Sets the frames and characters after which an `ack` is due. */
+/** Number of frames, and of characters, after which an `ack` is due. */
 const ackFrames = 100;
 
 const ackCharacters = 256 * 1024;
@@ -44,7 +47,7 @@ const upgradeRequestOf = (context: SessionRequestContext): Request =>
     },
   });
 
-/** Translates a close code for a caller without a socket. */
+/** Returns the problem of a close code for a caller without a socket. */
 function closeProblem(code: number): Problem {
   switch (code) {
     case 4400:
@@ -63,7 +66,7 @@ function closeProblem(code: number): Problem {
   }
 }
 
-/** Opens a socket to the session without accepting it; a refused upgrade is thrown as its problem. */
+/** Opens a socket to the session without accepting it; throws the problem of a refused upgrade. */
 export async function connectSocket(context: SessionRequestContext): Promise<WebSocket> {
   const response = await callWithRetry(
     () => openSessionStub(context, context.session).fetch(upgradeRequestOf(context)),
@@ -156,7 +159,7 @@ export async function watchSession(context: SessionRequestContext, hello: WatchH
 export const problemOfFrame = (frame: ServerFrame): ProblemError =>
   new ProblemError(readProblem("problem" in frame ? frame["problem"] : frame));
 
-/** Describes a durable event inside an `event` frame. */
+/** Durable event inside an `event` frame. */
 interface EventInFrame {
   readonly seq: number;
   readonly type: string;

@@ -7,7 +7,7 @@ import type { ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { printOperations } from "./operations.ts";
 
-/** Bundles something into the package's `dist`, with nothing of the machine's own settings. */
+/** Bundles a module into the package's `dist`, without the machine's own settings. */
 const bundle = async (root: string, { build: own, ...rest }: InlineConfig): Promise<void> => {
   const { build } = await import("vite");
   const shared = { root, configFile: false, envDir: false, publicDir: false, logLevel: "warn" } as const;
@@ -24,7 +24,7 @@ const writeBundle = (root: string): Promise<void> =>
     },
   });
 
-/** Bundles the commands that speak with a server, for a package that has no source. */
+/** Bundles the commands for servers, for a package that contains no source. */
 const writeCommands = (root: string): Promise<void> =>
   bundle(root, {
     ssr: { noExternal: true },
@@ -65,7 +65,10 @@ const writeDeclarations = async (root: string): Promise<void> => {
   }
 };
 
-/** `limpet build-client`: writes what of the client follows from the operations, then `dist/client.js` with its types, and `dist/limpet.js`. */
+/**
+ * Runs `limpet build-client`: writes the files of the client that follow from the operations, then `dist/client.js`
+ * with its types, and `dist/limpet.js`.
+ */
 export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> => {
   for (const [name, text] of Object.entries(printOperations())) {
     const file = join(root, "src/client/operations", name);

@@ -4,9 +4,9 @@ import { parseAst } from "vite";
 import { isNode, nodesIn } from "../syntax.ts";
 import type { Node } from "../syntax.ts";
 
-/** This file makes one declaration file of those that the compiler wrote: what an entry exports, and what that needs. */
+/** Joins the compiler's declaration files to one: the exports of an entry, and everything that they need. */
 
-/** A name, and the file that declares or exports it. */
+/** Name, and the file that declares or exports it. */
 interface NamePlace {
   readonly file: string;
   readonly name: string;
@@ -14,7 +14,7 @@ interface NamePlace {
 
 interface Declaration {
   readonly text: string;
-  /** These names stand in it; some are of its file, some are imported, others are the platform's. */
+  /** Names that the declaration uses: of its file, imported, or the platform's. */
   readonly names: readonly string[];
 }
 
@@ -22,7 +22,7 @@ interface DeclarationFile {
   readonly declared: ReadonlyMap<string, Declaration>;
   readonly imported: ReadonlyMap<string, NamePlace>;
   readonly exported: ReadonlyMap<string, NamePlace>;
-  /** Everything that these files export is exported, too. */
+  /** Files whose exports are all exported, too. */
   readonly forwards: readonly string[];
 }
 
@@ -33,10 +33,10 @@ const textField = (node: unknown, field: string): string => {
 
 const identifierOf = (node: unknown): string => textField(node, "name") || textField(node, "value");
 
-/** Names that stand in a declaration, without those of its members. */
+/** Returns the names in a declaration, without those of its members. */
 const namesIn = (node: Node): readonly string[] => {
   if (node.type === "TSImportType")
-    throw new Error("an exported value has no written type: its declaration imports in its middle");
+    throw new Error("an exported value has no explicit type: its declaration contains an import");
   const isMember = node["computed"] !== true;
   const inner = Object.entries(node).flatMap(([field, value]) =>
     field === "key" && isMember ? [] : nodesIn(value).flatMap(namesIn),
@@ -44,7 +44,7 @@ const namesIn = (node: Node): readonly string[] => {
   return node.type === "Identifier" ? [identifierOf(node), ...inner] : inner;
 };
 
-/** The comment that ends where a statement begins; that of a file is not the statement's. */
+/** Returns the comment that ends where a statement begins; that of a file does not belong to the statement. */
 const commentBefore = (code: string, start: number): string => {
   const [found = ""] = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/.exec(code.slice(0, start)) ?? [];
   return /^\/\*\*\s*\*?\s*This file/.test(found) ? "" : found;
@@ -104,7 +104,7 @@ const createReader = (): ((file: string) => DeclarationFile) => {
   };
 };
 
-/** Finds the file that declares a name, which others only pass on. */
+/** Finds the file that declares a name, through files that only re-export it. */
 const findDeclaration = (read: ReturnType<typeof createReader>, place: NamePlace): NamePlace | null => {
   const { declared, imported, exported } = read(place.file);
   if (declared.has(place.name)) return place;
@@ -112,7 +112,7 @@ const findDeclaration = (read: ReturnType<typeof createReader>, place: NamePlace
   return next === undefined ? null : findDeclaration(read, next);
 };
 
-/** Writes a declaration as it stands in a file of declarations. */
+/** Formats a declaration for a declaration file. */
 const printDeclaration = (text: string, isExported: boolean): string => {
   const [comment = ""] = /^\/\*\*[\s\S]*?\*\/\s*/.exec(text) ?? [];
   const rest = text.slice(comment.length);
@@ -120,7 +120,7 @@ const printDeclaration = (text: string, isExported: boolean): string => {
   return `${comment}${isExported ? "export " : ""}${lead}${rest}`;
 };
 
-/** Joins declarations into one file without imports; two declarations of one name are a mistake. */
+/** Joins declarations into one file without imports; two declarations of one name are an error. */
 export const joinDeclarations = (entry: string): string => {
   const read = createReader();
   const exportsOf = (file: string): readonly (readonly [string, NamePlace])[] => [

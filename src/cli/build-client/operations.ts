@@ -28,17 +28,17 @@ import { describedRoutes } from "../../api/documents/routes.ts";
 import { eventSchemas } from "../../api/documents/schemas/events.ts";
 import { acceptedType, answeredType } from "./schema-type.ts";
 
-/** This file writes the operations as the client knows them: their routes, and the types of their parameters and answers. */
+/** Writes the operations for the client: their routes, and the types of their parameters and answers. */
 
 interface ClientOperation {
   readonly name: string;
   readonly summary: string;
-  /** Holds the method and the path. */
+  /** Method and path. */
   readonly route: string;
   readonly params: z.ZodObject;
 }
 
-/** These answer with bytes or take them, so that they are requests of their own. */
+/** Operations that send or receive bytes, so that they are separate requests. */
 const rawOperations: ReadonlySet<string> = new Set([
   "read_file",
   "write_file",
@@ -47,7 +47,7 @@ const rawOperations: ReadonlySet<string> = new Set([
   "read_upload",
 ]);
 
-/** The router fills in these fields. */
+/** Fields that the router fills in. */
 const ownFields: ReadonlySet<string> = new Set(["key", "sha256", "source"]);
 
 const withoutOwnFields = (params: z.ZodObject): z.ZodObject =>
@@ -65,7 +65,7 @@ const sessionOperations: readonly ClientOperation[] = operations
     name,
     summary,
     route: `${method} ${plainPath(path)}`,
-    // The router makes pages of a folder.
+    // The router adds the pages of a folder.
     params: withoutOwnFields(name === "workspace" ? params.extend(pageFields) : params),
   }));
 
@@ -78,32 +78,27 @@ const teamOperations: readonly ClientOperation[] = (
     ["agents", "GET /v1/agents", page, "Lists the agents of the team."],
     ["agent", "GET /v1/agents/:agent", nothing, "Shows an agent."],
     ["models", "GET /v1/models", page, "Lists the models, and which of them are available."],
-    ["reset_cooldowns", "DELETE /v1/models/cooldowns", nothing, "Lets every provider be tried again."],
-    ["reset_cooldown", "DELETE /v1/models/cooldowns/:provider", nothing, "Lets a provider be tried again."],
+    ["reset_cooldowns", "DELETE /v1/models/cooldowns", nothing, "Ends the cooldowns of all providers."],
+    ["reset_cooldown", "DELETE /v1/models/cooldowns/:provider", nothing, "Ends the cooldowns of a provider."],
     ["list_sessions", "GET /v1/sessions", listSessionsSchema, "Lists the sessions of the tenant."],
     [
       "mint_token",
       "POST /v1/sessions/:session/tokens",
       mintTokenSchema.omit({ session: true, made: true }).partial({ ttl: true }),
-      "Makes a token with which a browser opens this session only.",
+      "Creates a token with which a browser opens only this session.",
     ],
-    ["list_usage", "GET /v1/usage", listUsageSchema, "Sums up what the tenant used."],
+    ["list_usage", "GET /v1/usage", listUsageSchema, "Sums up the tenant's usage."],
     ["list_asks", "GET /v1/asks", listAsksSchema, "Lists the open asks of the tenant."],
-    ["list_audit", "GET /v1/audit", listAuditSchema, "Lists what was decided about calls, and by whom."],
-    ["list_grants", "GET /v1/grants", listGrantsSchema, "Lists the approvals that are remembered."],
-    ["revoke_grant", "DELETE /v1/grants/:grant", grantReferenceSchema, "Forgets an approval."],
+    ["list_audit", "GET /v1/audit", listAuditSchema, "Lists the decisions about calls, and who made them."],
+    ["list_grants", "GET /v1/grants", listGrantsSchema, "Lists the remembered approvals."],
+    ["revoke_grant", "DELETE /v1/grants/:grant", grantReferenceSchema, "Revokes a remembered approval."],
     [
       "explain_permission",
       "POST /v1/permissions/explain",
       explainSchema,
-      "Says what would become of a call.",
+      "Explains how a call would be decided.",
     ],
-    [
-      "forget_subject",
-      "DELETE /v1/memory/:subject",
-      subjectSchema,
-      "Forgets what is remembered of a person.",
-    ],
+    ["forget_subject", "DELETE /v1/memory/:subject", subjectSchema, "Deletes the memories about a person."],
     ["list_mcp_servers", "GET /v1/mcp", listServersSchema, "Lists the states of the MCP servers."],
     ["connect_mcp_server", "POST /v1/mcp/:name/connect", nothing, "Begins the login at an MCP server."],
     [
@@ -116,9 +111,9 @@ const teamOperations: readonly ClientOperation[] = (
       "forget_mcp_login",
       "DELETE /v1/mcp/:name/login",
       serverReferenceSchema,
-      "Forgets the login at an MCP server.",
+      "Deletes the login at an MCP server.",
     ],
-    ["create_key", "POST /v1/keys", createKeySchema, "Makes an API key, which is shown once."],
+    ["create_key", "POST /v1/keys", createKeySchema, "Creates an API key, which is shown once."],
     ["list_keys", "GET /v1/keys", listKeysSchema, "Lists the API keys."],
     ["get_key", "GET /v1/keys/:key", keyReferenceSchema, "Shows an API key without its secret."],
     ["edit_key", "PATCH /v1/keys/:key", editKeySchema, "Changes name, scopes or expiry of an API key."],
@@ -134,22 +129,22 @@ const paramsOf = ({ route, params }: ClientOperation): z.ZodObject => {
 
 const clientOperations: readonly ClientOperation[] = [...sessionOperations, ...teamOperations];
 
-/** Writes what an operation answers, whatever its status; null is an answer without a body. */
+/** Formats the type of an operation's answer, whatever its status; null is an answer without a body. */
 const answerOf = ({ route }: ClientOperation, schemas: SchemaCollection): string => {
   const described = describedRoutes.find(
     ({ route: { method, path } }) => `${method} ${plainPath(path)}` === route,
   );
-  if (described === undefined) throw new Error(`${route} is described nowhere`);
+  if (described === undefined) throw new Error(`${route} has no description`);
   const types = Object.values(described.answers).map((schema) =>
     schema === null ? "null" : answeredType(schemas.place(schema, "output")),
   );
   return [...new Set(types)].join(" | ");
 };
 
-/** Event schemas differ in these fields alone. */
+/** Fields in which event schemas differ. */
 const ownEventFields: readonly string[] = ["type", "data"];
 
-/** Returns an event's schema with the fields that it has or has not in common with all events. */
+/** Returns the part of an event's schema with the fields of its own, or with those common to all events. */
 const partOfEvent = ({ properties, required, ...schema }: SchemaObject, isOwn: boolean): SchemaObject => {
   const isWanted = (name: unknown): boolean => ownEventFields.includes(String(name)) === isOwn;
   const fields = Object.entries(properties ?? {}).filter(([name]) => isWanted(name));
@@ -157,7 +152,7 @@ const partOfEvent = ({ properties, required, ...schema }: SchemaObject, isOwn: b
   return { ...schema, properties: Object.fromEntries(fields), required: needed };
 };
 
-/** Writes the type of what has a name in the documents; events have their common fields from one place. */
+/** Formats the type of a named schema; events have their common fields from one place. */
 const printNoun = ([name, { description, ...schema }]: readonly [string, SchemaObject]): string => {
   const isEvent = eventNames.has(name);
   const type = isEvent ? `EventEnvelope & ${answeredType(partOfEvent(schema, true))}` : answeredType(schema);
@@ -168,7 +163,7 @@ const eventNames: ReadonlySet<string> = new Set(
   [...eventSchemas.values()].map((schema) => String(schema.meta()?.id)),
 );
 
-/** Writes the types of all answers: of each operation, and of what has a name in the documents. */
+/** Formats the types of all answers: of each operation, and of each named schema. */
 const printAnswers = (): readonly string[] => {
   const schemas = collectSchemas();
   const answers = clientOperations.map(
@@ -181,10 +176,10 @@ const printAnswers = (): readonly string[] => {
     "",
     notice,
     "",
-    "/** What all events have. */",
+    "/** Fields of all events. */",
     `interface EventEnvelope ${answeredType(partOfEvent(anyEvent, false))}`,
     "",
-    "/** What answers are made of, by its name in `GET /v1/openapi.json`. */",
+    "/** Parts of answers, by their names in `GET /v1/openapi.json`. */",
     "export interface AnswerSchemas {",
     ...nouns.map(printNoun),
     "}",
@@ -237,7 +232,7 @@ export const printOperations = (): Readonly<Record<"routes.ts" | "params.ts" | "
     "",
     notice,
     "",
-    "/** What a person says: a text, or parts. */",
+    "/** Input of a person: a text, or parts. */",
     `export type InputContent = ${content};`,
     "",
     "/** The parameters of each operation: those of its path, query and body together. */",

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** This file writes the TypeScript type of what a schema describes. */
+/** Formats the TypeScript type that a schema describes. */
 
 interface JsonSchema {
   readonly [key: string]: unknown;
@@ -15,7 +15,7 @@ const schemasIn = (value: unknown): readonly JsonSchema[] =>
 const propertyName = (name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 
-/** Writes the comment of a property, if its schema describes it. */
+/** Formats the comment of a property, if its schema describes it. */
 const commentOf = ({ description }: JsonSchema): string =>
   typeof description === "string" ? `/** ${description} */\n` : "";
 
@@ -46,7 +46,7 @@ const inParentheses = (type: string): string => (type.includes("|") ? `(${type})
 
 const namedSchemas = "#/components/schemas/";
 
-/** Of the schemas without a name, only that of any JSON value refers to itself. */
+/** Returns the type of a reference; of the schemas without a name, only that of any JSON value refers to itself. */
 const referredType = (reference: string): string =>
   reference.startsWith(namedSchemas)
     ? `AnswerSchemas[${JSON.stringify(reference.slice(namedSchemas.length))}]`

@@ -2,12 +2,15 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { buildOnce, filesIn } from "./source-mark.ts";
 
-/** This file writes the console as files that the Worker serves and does not load: `console.html` and `console/` in `.limpet/public`. */
+/**
+ * Writes the console as files that the Worker serves and does not load: `console.html` and `console/` in
+ * `.limpet/public`.
+ */
 
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet/public");
 
-/** What the console is made of. */
+/** Lists the sources of the console. */
 const listSources = (): readonly string[] => [
   "src/cli/build/console.ts",
   ...["src/console", "src/client"].flatMap((room) => filesIn(room, /\.(?:tsx?|css|html)$/)),
@@ -20,7 +23,7 @@ interface BuiltFile {
 
 /** Builds the page, its program and its style sheet. */
 const buildFiles = async (): Promise<readonly BuiltFile[]> => {
-  // The bundler is loaded only where there is something to build.
+  // The bundler is loaded only if there is something to build.
   const { build } = await import("vite");
   const result = await build({
     root: join(root, "src/console"),
@@ -29,12 +32,12 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
     envDir: false,
     publicDir: false,
     logLevel: "warn",
-    // Elements do not name their places in the source, whatever NODE_ENV says of the process that builds.
+    // Elements do not contain their places in the source, whatever NODE_ENV is in the building process.
     oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
     build: {
       write: false,
       target: "es2024",
-      // The page names what its program imports at once; what is loaded later is asked for when it is wanted, with its style.
+      // The page preloads its program's direct imports; later modules are requested when needed, with their styles.
       modulePreload: {
         polyfill: false,
         resolveDependencies: (_, files, { hostType }) =>
@@ -61,7 +64,7 @@ const buildFiles = async (): Promise<readonly BuiltFile[]> => {
   );
 };
 
-/** Writes the console unless it is of these sources already, since `wrangler dev` reloads for each file that changes. */
+/** Writes the console unless it is up to date, since `wrangler dev` reloads for each file that changes. */
 export const writeConsole = (): Promise<void> =>
   buildOnce("console", listSources(), async () => {
     const files = await buildFiles();

@@ -2,17 +2,17 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { dirname, join, resolve } from "node:path";
 import { buildOnce, filesIn } from "./source-mark.ts";
 
-/** This file writes what the Worker serves and does not load: `.limpet/public`, by address. */
+/** Writes the files that the Worker serves and does not load: `.limpet/public`, by address. */
 
 const root = resolve(import.meta.dirname, "../../..");
 
-/** Holds the pages that coding agents read as one text. */
+/** Pages that coding agents read as one text. */
 const pages = ["README.md", "src/api/reference.md", "config/reference.md"];
 
 const readPages = (): string =>
   pages.map((page) => `<!-- ${page} -->\n\n${readFileSync(join(root, page), "utf8").trim()}\n`).join("\n");
 
-/** Writes a file unless it is the same already, since `wrangler dev` reloads for each that changes. */
+/** Writes a file unless it is unchanged, since `wrangler dev` reloads for each file that changes. */
 const writeChanged = (path: string, text: string): void => {
   const target = join(root, ".limpet/public", path);
   if (existsSync(target) && readFileSync(target, "utf8") === text) return;
@@ -22,10 +22,10 @@ const writeChanged = (path: string, text: string): void => {
   renameSync(draft, target);
 };
 
-/** The rooms of which no description is made. */
+/** Matches rooms that do not affect the descriptions. */
 const others = /^src\/(?:console|cli|client)\//;
 
-/** Writes the descriptions of the API unless they are of these sources; they are the same for every team. */
+/** Writes the descriptions of the API unless they are up to date; they are the same for every team. */
 export const writeDocuments = (): Promise<void> =>
   buildOnce(
     "documents",

@@ -29,7 +29,10 @@ const findPlainFunctions = (program: Node, { bound, uses }: SyntaxIndex): Map<No
   return new Map(unique.map(([node, name]) => [node, uses.get(name) ?? []]));
 };
 
-/** Functions that become async: they loop, or call one that does, and every use is a call where the caller can wait. */
+/**
+ * Returns the functions that become async: they loop, or call one that does, and every use is a call whose caller
+ * can wait.
+ */
 const findAsyncable = (program: Node, found: SyntaxIndex): Map<Node, Use[]> => {
   const able = findPlainFunctions(program, found);
   const canWait = ({ call, within }: Use): boolean =>
@@ -45,7 +48,7 @@ const findAsyncable = (program: Node, found: SyntaxIndex): Map<Node, Use[]> => {
   return new Map([...able].filter(([node]) => wanted.has(node)));
 };
 
-/** Units that a round costs, without what stands in loops and functions inside; reading a character is nearly free. */
+/** Returns the units that a round costs, without loops and functions inside it; reading a character is nearly free. */
 const costOf = (node: Node): number => {
   const isCall = /^(Call|New)Expression$/.test(node.type);
   const isRead = isCall && isNode(node["callee"]) && nameOf(node["callee"]["property"]) === "charCodeAt";
@@ -56,7 +59,7 @@ const costOf = (node: Node): number => {
 const methodsOf = (node: Node): Map<string, Node> =>
   new Map(nodesIn((node["body"] as Node)["body"]).map((member) => [nameOf(member["key"]), member]));
 
-/** The constructor of a compiled pattern, and the function that holds the whole regex engine. */
+/** Constructor of a compiled pattern, and the function that holds the whole regex engine. */
 interface Engine {
   readonly constructor: Node;
   readonly room: Node;
@@ -69,7 +72,7 @@ const findEngine = ({ classes }: SyntaxIndex): Engine | null => {
   return { constructor, room: engine.within };
 };
 
-/** A value, and the code of the state that the meter counts it in. */
+/** Value with the code of the state in which the meter counts it. */
 interface Stored {
   readonly value: Node;
   readonly state: string;
@@ -78,7 +81,10 @@ interface Stored {
 const codeOf = (code: string, node: unknown): string =>
   isNode(node) ? code.slice(node.start, node.end) : "";
 
-/** Values that are stored in variables: `….state.env.set(name, value)` of the shell, `….vars[name] = value` of awk. */
+/**
+ * Finds values that are stored in variables: `….state.env.set(name, value)` of the shell, `….vars[name] = value` of
+ * awk.
+ */
 const findStores = (code: string, { calls, assignments }: SyntaxIndex): Stored[] => [
   ...calls.flatMap((call) => {
     const callee = codeOf(code, call["callee"]);
@@ -94,7 +100,10 @@ const findStores = (code: string, { calls, assignments }: SyntaxIndex): Stored[]
   }),
 ];
 
-/** Maps into which a function of the shell puts variables until it returns: `saved.set(name, ….state.env.get(name))`. */
+/**
+ * Finds maps in which a function of the shell saves variables until it returns: `saved.set(name,
+ * ….state.env.get(name))`.
+ */
 const findAsides = (code: string, { calls }: SyntaxIndex): Stored[] =>
   calls.flatMap((call) => {
     const saved = /^([\w$]+)\.set$/.test(codeOf(code, call["callee"]));
@@ -130,7 +139,7 @@ const passings = (code: string, { catches }: SyntaxIndex): Insertion[] =>
     return [...named, { at: body.start + 1, text: `$meter.passOn(${name});` }];
   });
 
-/** The first node of a type below a node, itself included. */
+/** Returns the first node of a type below a node, itself included. */
 const firstOf = (node: Node, type: string): Node | undefined =>
   node.type === type
     ? node
@@ -138,7 +147,7 @@ const firstOf = (node: Node, type: string): Node | undefined =>
         .map((child) => firstOf(child, type))
         .find((each) => each !== undefined);
 
-/** The error without its POSIX name, system call and path: `permission denied`. */
+/** Returns the error without its POSIX name, system call and path: `permission denied`. */
 const reasonOf = (error: string): string =>
   `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"")}`;
 
@@ -160,7 +169,7 @@ const findRefusals = (code: string, { catches }: SyntaxIndex): Insertion[] =>
     return [{ at: body.start + 1, text: `return{error:${codeOf(code, failure)}("",${message},1)};` }];
   });
 
-/** Inserts texts at positions; those for one place keep their order. */
+/** Inserts texts at positions; texts for the same place keep their order. */
 const insertAll = (code: string, insertions: Insertion[]): string => {
   let from = 0;
   const parts = insertions
@@ -169,7 +178,7 @@ const insertAll = (code: string, insertions: Insertion[]): string => {
   return parts.join("") + code.slice(from);
 };
 
-/** What is written into, and where. */
+/** Finds what is inserted, and where. */
 const survey = (code: string) => {
   const program = parseAst(code) as unknown as Node;
   const found = findIn(program);
@@ -188,7 +197,7 @@ const writeMeter = (
   const calls = [...asyncable.values()].flat().flatMap(({ call }) => (call === null ? [] : [call]));
   const admit = ";$meter.admit(this.numberOfInstructions(),this.expr);";
   const natives = findNatives(found);
-  // What closes at one place stands before what opens there, and that from the outer to the inner.
+  // At one place closing texts precede opening ones, and those are ordered from the outer to the inner.
   return insertAll(code, [
     ...natives.map(({ closing }) => closing),
     ...[...calls, ...[...stores, ...asides].map(({ value }) => value)].map(({ end }) => ({
@@ -209,18 +218,18 @@ const writeMeter = (
   ]);
 };
 
-/** The code of a module with the meter in it, which is there as `$meter`. */
+/** Returns the code of a module with the meter inserted, available as `$meter`. */
 export const instrument = (code: string): string => writeMeter(code, survey(code));
 
-/** The same for the module of the shell itself, which must have the expected shape. */
+/** Returns the code of the shell's own module with the meter, which must have the expected shape. */
 export const instrumentShell = (code: string): string => {
   const surveyed = survey(code);
   const { found, asyncable, stores, asides, engine, refusals } = surveyed;
-  if (engine === null) throw new Error("the code of the shell has no regex engine where one is expected");
+  if (engine === null) throw new Error("the code of the shell has no regex engine in the expected place");
   const shape = [found.loops.length, asyncable.size, found.catches.length, stores.length, asides.length];
   if ([1500, 200, 100, 100, 3].some((least, index) => (shape[index] ?? 0) < least))
-    throw new Error(`the code of the shell has not the expected shape: ${shape.join(", ")}`);
+    throw new Error(`the code of the shell does not have the expected shape: ${shape.join(", ")}`);
   if (refusals.length !== 1)
-    throw new Error("the code of the shell opens the files of redirections where that is not expected");
+    throw new Error("the code of the shell opens the files of redirections in an unexpected place");
   return writeMeter(code, surveyed);
 };

@@ -2,8 +2,8 @@ import { isFunction, isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { SyntaxIndex, Node } from "../syntax.ts";
 
 /**
- * Calls of the platform's functions that walk a whole text or list, which no loop of the code pays for: what they walk or
- * make goes through a function of the meter that charges by length and hands it on.
+ * Finds calls of the platform's functions that walk a whole text or list, which no loop of the code pays for: their
+ * inputs or results pass through a function of the meter that charges by length.
  */
 
 interface Wrap {
@@ -11,9 +11,9 @@ interface Wrap {
   readonly by: "make" | "spread" | "walk" | "note" | "found";
 }
 
-/** Functions that look for something and stop where they find it. */
+/** Functions that search for something and stop where they find it. */
 const finders = ["indexOf", "lastIndexOf", "includes"];
-/** Functions that make something as long as what they walk. */
+/** Functions whose result is as long as their input. */
 const makers = [
   "split",
   "replace",
@@ -32,19 +32,19 @@ const makers = [
 ];
 /** Functions that call another one for each item. */
 const walkers = ["map", "flatMap", "filter", "forEach", "reduce", "sort"];
-/** Functions whose result is what costs. */
+/** Functions that cost as much as their result is long. */
 const results = ["repeat", "padStart", "padEnd", "join", "stringify"];
 /** Functions that walk their first argument. */
 const readers = ["encode", "decode", "parse"];
 
-/** Whether an expression may end before its end because something in its chain is missing. */
+/** Returns whether an expression may stop early because a part of its chain is missing. */
 const isOptional = (node: Node): boolean => {
   if (node["optional"] === true) return true;
   const before = node.type === "MemberExpression" ? node["object"] : node["callee"];
   return /^(Member|Call)Expression$/.test(node.type) && isNode(before) && isOptional(before);
 };
 
-/** The text of a regex literal that has to walk all of a text: not one that is bound to a place. */
+/** Returns whether a regex literal has to walk a whole text, which an anchored one has not. */
 const isWalkingRegex = (node: Node | undefined): boolean => {
   const regex = node?.["regex"] as { pattern: string; flags: string } | null | undefined;
   return regex != null && !regex.pattern.startsWith("^") && !/[gy]/.test(regex.flags);
@@ -55,7 +55,7 @@ const isBoundRegex = (node: Node | undefined): boolean => {
   return regex != null && regex.pattern.startsWith("^");
 };
 
-/** What walks its first argument. */
+/** Returns the wrappers of a function's first argument, which it walks. */
 const wrapsOfArgument = (object: Node, name: string, first: Node | undefined): Wrap[] => {
   if (first === undefined || first.type === "SpreadElement") return [];
   if (name === "from") return [{ node: first, by: "spread" }];
@@ -86,10 +86,10 @@ const wrapsOf = (call: Node): Wrap[] => {
   return wrapsOfMethod(call, object, nameOf(callee["property"]), nodesIn(call["arguments"]));
 };
 
-/** What opens and what closes around each of them. */
+/** Returns the opening and closing texts around each call. */
 export const findNatives = ({ calls, spreads }: SyntaxIndex) => {
   const spread = spreads.map((node): Wrap => ({ node: node["argument"] as Node, by: "spread" }));
-  // Parentheses keep a sequence one argument, and the space stands between it and a word before.
+  // Parentheses keep a sequence as one argument, and the space separates it from a word before it.
   return [...calls.flatMap(wrapsOf), ...spread].map(({ node, by }) => ({
     opening: { at: node.start, text: ` $meter.${by}((` },
     closing: { at: node.end, text: "))" },

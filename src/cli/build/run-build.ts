@@ -20,7 +20,10 @@ const compileLocked = async (terminal: Terminal, name: string, locks: boolean) =
   return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked };
 };
 
-/** The files of a team's build, its bundled extensions included; null if there are errors, which are printed. */
+/**
+ * Returns the files of a team's build, its bundled extensions included; null if there are errors, which are
+ * printed.
+ */
 const collectFiles = async (
   terminal: Terminal,
   name: string,
@@ -37,8 +40,8 @@ const collectFiles = async (
 };
 
 /**
- * Runs `limpet build`: it checks teams and writes `.limpet/<team>/`, and what all of them share: the shell, the documents
- * and the console. A team with errors keeps its last build, which `wrangler dev` goes on serving.
+ * Runs `limpet build`: checks teams and writes `.limpet/<team>/`, and the files that all share: the shell, the
+ * documents and the console. A team with errors keeps its last build, which `wrangler dev` continues to serve.
  */
 export const runBuild = async (terminal: Terminal, { names, flags }: CommandArguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
@@ -52,7 +55,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
     const files = await collectFiles(terminal, name, compiled, flags.json === true);
     if (files === null) {
       const kept = terminal.serving === true && existsSync(join(terminal.root, ".limpet", name, "worker.js"));
-      if (kept) terminal.print(`${name} has errors; its last good build goes on serving`);
+      if (kept) terminal.print(`${name} has errors; its last good build is still served`);
       failed ||= !kept;
       continue;
     }

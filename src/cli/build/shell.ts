@@ -8,16 +8,16 @@ import { exitCodes } from "../usage.ts";
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet");
 
-/** What the sandbox Worker imports as `#shell` and `#git`, with a meter in it. */
+/** Modules that the sandbox Worker imports as `#shell` and `#git`, with the meter inserted. */
 const pieces = [
   { file: "shell.js", package: "just-bash/browser", isShell: true },
   { file: "git.js", package: "just-git", isShell: false },
 ] as const;
 type Piece = (typeof pieces)[number];
 
-/** The code of a package and of those that it imports, in one piece; the platform's modules stay outside. */
+/** Bundles a package and its imports into one module; the platform's modules stay outside. */
 const bundle = async (piece: Piece): Promise<string> => {
-  // The bundler and the parser are loaded only where there is something to build.
+  // The bundler and the parser are loaded only if there is something to build.
   const { build } = await import("vite");
   const { instrument, instrumentShell } = await import("./instrument.ts");
   const input = fileURLToPath(import.meta.resolve(piece.package));
@@ -76,7 +76,7 @@ export const writeShell = async (): Promise<void> => {
   for (const piece of pieces) await writePiece(piece, mark);
 };
 
-/** `limpet build-shell`. */
+/** Runs `limpet build-shell`. */
 export const buildShell = async ({ print }: Terminal): Promise<ExitCode> => {
   await writeShell();
   print("built the shell into .limpet/shell.js and its git into .limpet/git.js");

@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** This file remembers of which sources something was built, so that it is built again only for others. */
+/** Records the sources of a build, so that it is repeated only if they change. */
 
 const root = resolve(import.meta.dirname, "../../..");
 
-/** Lists the files below a folder of the project whose names fit, sorted. */
+/** Lists the files below a folder of the project whose names match, sorted. */
 export const filesIn = (folder: string, pattern: RegExp): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => pattern.test(name))
     .toSorted()
     .map((name) => join(folder, name));
 
-/** Builds what `.limpet/<name>.sha256` says is of other files of the project. */
+/** Builds unless `.limpet/<name>.sha256` matches these files of the project. */
 export const buildOnce = async (
   name: string,
   files: readonly string[],

@@ -1,8 +1,8 @@
 import { toPlainText } from "./plain.ts";
 
-/** This file shows in a terminal what an approval will run: a command as one types it, a change by its signs. */
+/** Shows in a terminal what an approval will run: a command as it is typed, a change with signs before its lines. */
 
-/** Lines of these fields stand behind a sign. */
+/** Signs before the lines of these fields. */
 const signs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   exec_shell: { script: "$" },
   fs_write: { content: "+" },
@@ -19,7 +19,7 @@ const quoteArgument = (given: unknown): string => {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 };
 
-/** Writes a value as it is: a text of several lines stands below its name, anything but text as JSON. */
+/** Formats a value unchanged: a text of several lines below its name, anything but text as JSON. */
 const fieldLines = (name: string, value: unknown, sign: string | undefined): readonly string[] => {
   const label = `  ${toPlainText(/^\w+$/.test(name) ? name : JSON.stringify(name))}:`;
   if (typeof value !== "string") return linesOf(JSON.stringify(value), `${label} `);
@@ -27,7 +27,7 @@ const fieldLines = (name: string, value: unknown, sign: string | undefined): rea
   return value.includes("\n") ? [label, ...linesOf(value, "    ")] : linesOf(value, `${label} `);
 };
 
-/** Writes all of an input; nothing of it is left out. */
+/** Formats a whole input, without omissions. */
 export const inputLines = (tool: string, input: unknown): readonly string[] => {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return linesOf(JSON.stringify(input), "  ");

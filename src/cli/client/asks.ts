@@ -2,16 +2,16 @@ import type { ParamsOf, TranscriptAsk } from "../../client/index.ts";
 import { inputLines } from "./approval.ts";
 import { oneLine, toPlainText, shortInput } from "./plain.ts";
 
-/** This file asks a person in a terminal, and reads the answer. */
+/** Asks a person in a terminal, and reads the answer. */
 
 type AskAnswer = Omit<ParamsOf<"answer">, "session" | "ask">;
 
-/** An ask as the API has it; that of a transcript is one, too. */
+/** Ask in the form of the API or of a transcript. */
 type OpenAsk = Omit<TranscriptAsk, "closed_at">;
 
 type Question = NonNullable<OpenAsk["question"]>;
 
-/** The answer to a question: options of it, or own words. */
+/** Answer to a question: some of its options, or other words. */
 type ChoiceAnswer = { readonly decision: "answer" } & Pick<AskAnswer, "selections" | "text">;
 
 const optionLines = (options: readonly string[]): readonly string[] =>
@@ -25,7 +25,7 @@ const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): str
 const rememberLine = ({ tool, pattern }: { readonly tool: string; readonly pattern: string }): string =>
   `  remembered, it allows ${pattern === "*" ? `every ${toPlainText(tool)}` : `${toPlainText(tool)} ${toPlainText(pattern)}`}`;
 
-/** Says what is asked. */
+/** Returns the lines about the subject of an ask. */
 const subjectLines = ({
   kind,
   label,
@@ -52,7 +52,7 @@ const subjectLines = ({
   ];
 };
 
-/** Says what a person types in `chat`. */
+/** Returns what a person can type in `chat`. */
 const keyLine = ({ question, approval, budget, authorization }: OpenAsk): string => {
   if (question?.multi_select === true)
     return `  Type the numbers of up to ${question.max_selections ?? question.options.length} options, such as 1,2${question.strict ? "." : ", or the answer."}`;
@@ -64,16 +64,16 @@ const keyLine = ({ question, approval, budget, authorization }: OpenAsk): string
   return authorization === undefined ? "  Type the result, or n to cancel." : "  n cancels.";
 };
 
-/** Says in `chat` what is asked, and what is typed to answer it; what is here in part is shown elsewhere. */
+/** Returns the lines of an ask in `chat`, and what to type to answer it; an incomplete ask is shown elsewhere. */
 export const askLines = (session: string, ask: OpenAsk): readonly string[] =>
   ask.truncated === true
     ? [
         "? A decision is needed about something that is too long to be shown here.",
-        `  npx limpet asks ${session} shows all of it, and how it is answered; n [reason] denies it here.`,
+        `  npx limpet asks ${session} shows all of it, and how to answer it; n [reason] denies it here.`,
       ]
     : [...subjectLines(ask), keyLine(ask)];
 
-/** Lists the decisions that `limpet answer` takes on an ask, each with what follows it. */
+/** Lists the decisions that `limpet answer` accepts for an ask, each with its arguments. */
 const decisionsOn = ({ question, approval, budget, authorization }: OpenAsk): readonly string[] => {
   if (question !== undefined) return [question.strict ? "answer <number>" : "answer <text or number>"];
   if (approval !== undefined)
@@ -87,13 +87,13 @@ const decisionsOn = ({ question, approval, budget, authorization }: OpenAsk): re
   return authorization === undefined ? ["result <json>", "cancel"] : ["cancel"];
 };
 
-/** Says outside a conversation what is asked, and by which commands it is answered. */
+/** Returns the lines of an ask outside a conversation, with the commands that answer it. */
 export const commandLines = (session: string, ask: OpenAsk): readonly string[] => [
   ...subjectLines(ask),
   ...decisionsOn(ask).map((decision) => `  npx limpet answer ${session} ${ask.id} ${decision}`),
 ];
 
-/** Says that an ask is open, and by which command it is answered. */
+/** Returns the line about an open ask, with the command that answers it. */
 export const waitingLine = (session: string, { id }: Pick<OpenAsk, "id">): string =>
   `the session waits for an answer: npx limpet answer ${session} ${id} …`;
 
@@ -105,7 +105,7 @@ const parseInput = (text: string): AskAnswer["input"] | undefined => {
   }
 };
 
-/** Words that say the same as the letters, those of the command `answer` among them. */
+/** Words with the same meaning as the letters, including those of the command `answer`. */
 const lettersOf: ReadonlyMap<string, string> = new Map([
   ["yes", "y"],
   ["approve", "y"],
@@ -130,7 +130,7 @@ const readApproval = (line: string, canRemember: boolean): AskAnswer | string =>
     case "e": {
       const input = parseInput(more);
       return input === undefined
-        ? 'after e comes JSON, such as e {"path":"a.md"}'
+        ? 'write JSON after e, such as e {"path":"a.md"}'
         : { decision: "edit", input };
     }
     default:
@@ -138,7 +138,7 @@ const readApproval = (line: string, canRemember: boolean): AskAnswer | string =>
   }
 };
 
-/** Reads what answers a question: an option or its number, several where that is allowed, else own words. */
+/** Reads the answer to a question: an option or its number, several if that is allowed, else other words. */
 export const readChoice = (
   { options, strict, multi_select: many, max_selections: most = options.length }: Question,
   line: string,
@@ -157,7 +157,7 @@ export const readChoice = (
   return `there are ${options.length} options; type ${many ? "numbers" : "a number"} from 1 to ${options.length}`;
 };
 
-/** Reads the line with which a person answers; a text says what is wrong with it. */
+/** Reads the line with which a person answers; returns a text about what is wrong with it. */
 export const readAnswer = (ask: OpenAsk, given: string): AskAnswer | string => {
   const { question, approval, budget, truncated } = ask;
   const line = given.trim();

@@ -9,9 +9,9 @@ import { toPlainText } from "./plain.ts";
 import type { ScreenState } from "./screen.ts";
 import { emptyScreen, writeTranscript } from "./screen.ts";
 
-/** This file is a conversation in a terminal: it shows a session as it goes on, and sends what is typed. */
+/** Runs a conversation in a terminal: shows a session as it progresses, and sends what is typed. */
 
-/** Resolves with the first transcript of which something holds. */
+/** Resolves with the first transcript that fulfils a condition. */
 const waitFor = (open: OpenSession, holds: (transcript: Transcript) => boolean): Promise<Transcript> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -29,20 +29,20 @@ const isResting = ({ status, session, inputs }: Transcript): boolean =>
 
 interface ChatState {
   screen: ScreenState;
-  /** Events up to this one were printed, where events are asked for. */
+  /** Number of the last printed event, if events are printed. */
   seq: number;
-  /** The ask that was put to the person. */
+  /** Ask that was shown to the person. */
   asked: string | null;
   isLost: boolean;
 }
 
-/** Writes the events that are new, one a line. */
+/** Writes the new events, one per line. */
 const writeEvents = (state: ChatState, open: OpenSession, person: Person): void => {
   for (const event of open.getEvents()) if (event.seq > state.seq) person.write(`${JSON.stringify(event)}\n`);
   state.seq = Math.max(state.seq, open.getSnapshot().seq);
 };
 
-/** Writes what is new for people, and puts the ask that comes first. */
+/** Writes new content for people, and shows the first ask. */
 const writeText = (state: ChatState, open: OpenSession, person: Person): void => {
   const now = open.getSnapshot();
   const { text, screen } = writeTranscript(now, state.screen);
@@ -54,7 +54,7 @@ const writeText = (state: ChatState, open: OpenSession, person: Person): void =>
   state.asked = ask?.id ?? null;
 };
 
-/** Says once that the connection is lost, and once that it is back. */
+/** Reports once that the connection is lost, and once that it is back. */
 const writeConnection = (state: ChatState, { status, problem }: Transcript, person: Person): void => {
   if (status === "offline" && !state.isLost)
     person.warn(`(${problem?.detail ?? "the connection is lost"}; trying again)`);
@@ -63,7 +63,7 @@ const writeConnection = (state: ChatState, { status, problem }: Transcript, pers
   if (status === "live") state.isLost = false;
 };
 
-/** Writes what has changed. */
+/** Writes the changes of a transcript. */
 const writeChanges = (state: ChatState, open: OpenSession, person: Person, json: boolean): void => {
   if (json) writeEvents(state, open, person);
   else writeText(state, open, person);
@@ -73,7 +73,7 @@ const writeChanges = (state: ChatState, open: OpenSession, person: Person, json:
 const tell = (person: Person, fault: unknown): void =>
   person.warn(fault instanceof LimpetError ? toPlainText(fault.problem.detail) : String(fault));
 
-/** Answers the open ask with what was typed, or sends it. */
+/** Answers the open ask with the typed line, or sends it. */
 const takeLine = async (
   session: SessionClient,
   open: OpenSession,
@@ -88,7 +88,7 @@ const takeLine = async (
     if (ask === undefined || answer === null) {
       const { status, seq } = await session.send({ content: line, on_busy: "queue" });
       if (status === "accepted") person.warn("(it waits for the end of the run)");
-      // A transcript is published once a frame: an answer that comes sooner is ahead of it.
+      // A transcript is published once per frame: an earlier answer is ahead of it.
       await waitFor(open, (now) => now.status === "closed" || now.seq >= seq);
     } else {
       await session.answer(ask.id, answer);
@@ -99,7 +99,10 @@ const takeLine = async (
   }
 };
 
-/** The first Ctrl-C cancels the run, the next one leaves; without a run the first one leaves. */
+/**
+ * Creates the handler of Ctrl-C: the first one cancels the run, the next one leaves; without a run the first one
+ * leaves.
+ */
 const createInterrupt = (session: SessionClient, open: OpenSession, person: Person): (() => void) => {
   let cancelled: string | null = null;
   return () => {
@@ -116,8 +119,8 @@ const waitForTurn = (open: OpenSession): Promise<Transcript> =>
   waitFor(open, (now) => isResting(now) || now.asks.length > 0);
 
 /**
- * Reads lines until there are no more or the session is closed. A person types when they like; lines of a pipe are all
- * there at once, so each waits until what came before it has ended, or asks for it.
+ * Reads lines until there are no more or the session is closed. A person types at any time; lines of a pipe are all
+ * available at once, so each waits until the run before it has ended, or asks for it.
  */
 const readLines = async (session: SessionClient, open: OpenSession, person: Person): Promise<void> => {
   const lines = person.lines()[Symbol.asyncIterator]();
@@ -131,7 +134,7 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
   }
 };
 
-/** Talks with a session until its person leaves; where lines end, until the last run has ended. */
+/** Talks with a session until its person leaves; at the end of a pipe, until the last run has ended. */
 export const chat = async (session: SessionClient, person: Person, json: boolean): Promise<ExitCode> => {
   const open = session.open();
   const state: ChatState = { screen: emptyScreen, seq: 0, asked: null, isLost: false };
@@ -167,7 +170,7 @@ const endOf = (
   if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
   if (ask !== undefined) person.warn(waitingLine(id, ask));
   const state = runs.findLast(({ thread }) => thread === "main")?.state;
-  // Who sits at a terminal has seen that a run was cancelled.
+  // A person at a terminal has seen that a run was cancelled.
   const isLost = state === "failed" || (state === "cancelled" && !person.isTerminal);
   if (isLost || problem !== undefined) return exitCodes.diagnostics;
   return ask === undefined ? exitCodes.fine : exitCodes.unfinished;

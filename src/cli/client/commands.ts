@@ -12,9 +12,9 @@ import { pageLimit, readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
 import { sessionLines, tableLines } from "./session-rows.ts";
 
-/** This file holds the commands that speak with a running deployment. */
+/** Commands for a running deployment. */
 
-/** A command line that makes no sense; it says what would. */
+/** Error of an invalid command line; its message says what is valid. */
 export class UsageError extends Error {}
 
 type Flags = CommandArguments["flags"];
@@ -24,12 +24,12 @@ export interface RemoteContext {
   readonly person: Person;
   readonly names: readonly string[];
   readonly flags: Flags;
-  /** Prints a value as JSON where that is asked for, otherwise the lines for people. */
+  /** Prints a value as JSON if requested, otherwise the lines for people. */
   readonly show: (value: unknown, lines: () => readonly string[]) => void;
 }
 
 interface RemoteCommand {
-  /** How many names it takes, at least and at most. */
+  /** Least and greatest number of names. */
   readonly names: readonly [number, number];
   readonly run: (context: RemoteContext) => Promise<ExitCode>;
 }
@@ -40,7 +40,7 @@ const rowsOf = ({ limit = "50" }: Flags): number => {
   throw new UsageError(`--limit is how many sessions are shown: a number from 1 to ${pageLimit}`);
 };
 
-/** Says that a list goes on, and how the rest is shown. */
+/** Returns the line about the rest of a list, and how to show it. */
 const moreLine = ({ agent, limit }: Flags, cursor: string): string => {
   const flags = Object.entries({ agent, limit, cursor }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${value}`],
@@ -64,7 +64,7 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
   return exitCodes.fine;
 };
 
-/** Lists the sessions that wait, for whatever it is; none for a key that may not list sessions. */
+/** Lists the sessions that wait for anything; none for a key that may not list sessions. */
 const waitingSessions = async (client: LimpetClient): Promise<readonly string[]> => {
   try {
     const { data } = await client.sessions.list({ status: "waiting", limit: pageLimit });
@@ -75,7 +75,7 @@ const waitingSessions = async (client: LimpetClient): Promise<readonly string[]>
   }
 };
 
-/** Says that a key is asked nothing, and where to see what sessions wait for all the same. */
+/** Returns the lines for a key without asks, and how to see what sessions wait for. */
 const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   const [one] = waiting;
   const nobody = "Nobody is asked anything that this key may answer.";
@@ -87,7 +87,7 @@ const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   ];
 };
 
-/** Reads what people are asked in a session. */
+/** Reads the asks of a session. */
 const openAsks = (client: LimpetClient, session: string) =>
   readToEnd((page) => client.call("asks", { session, status: "open", ...page }));
 
@@ -97,7 +97,7 @@ const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<
     session === undefined
       ? await readToEnd((page) => client.call("list_asks", page))
       : await openAsks(client, session);
-  // The list over all sessions leaves out what the key may not answer; that of one session does not.
+  // The list over all sessions omits what the key may not answer; that of one session does not.
   const isForAll = session === undefined && data.length === 0 && flags.json !== true;
   const nothing = isForAll
     ? nothingAskedLines(await waitingSessions(client))
@@ -114,7 +114,7 @@ const decisions = ["approve", "deny", "edit", "answer", "result", "cancel"] as c
 
 type JsonValue = Exclude<ParamsOf<"answer">["input"], undefined>;
 
-/** A text that is JSON is taken as JSON where a value is needed. */
+/** Returns the value of a text, which is parsed if it is JSON. */
 const valueOf = (text: string): JsonValue => {
   try {
     return JSON.parse(text) as JsonValue;
@@ -123,16 +123,16 @@ const valueOf = (text: string): JsonValue => {
   }
 };
 
-/** Reads the arguments that are to take the place of a call's own. */
+/** Reads the arguments that replace those of a call. */
 const inputOf = (text: string): JsonValue => {
   const input = valueOf(text);
   if (typeof input === "object" && input !== null) return input;
-  throw new UsageError('after edit comes the new input as JSON, such as {"path":"a.md"}');
+  throw new UsageError('write the new input as JSON after edit, such as {"path":"a.md"}');
 };
 
 type Decision = (typeof decisions)[number];
 
-/** Reads an answer as the question takes it: numbers stand for options. */
+/** Reads an answer to a question, in which numbers stand for options. */
 const choiceOf = async ({ client, names }: RemoteContext, text: string) => {
   const [session = "", ask = ""] = names;
   const asks = await openAsks(client, session);
@@ -142,14 +142,14 @@ const choiceOf = async ({ client, names }: RemoteContext, text: string) => {
   return choice;
 };
 
-/** Reads the number that an option has. */
+/** Reads the number of an option. */
 const numberOf = (option: string, given: string): number => {
   const number = given.trim() === "" ? Number.NaN : Number(given);
   if (Number.isFinite(number)) return number;
   throw new UsageError(`${option} takes a number, not ${given}`);
 };
 
-/** Puts what was written after the decision into its field. */
+/** Puts the text after the decision into its field. */
 const saidFields = async (
   context: RemoteContext,
   decision: Decision,
@@ -183,7 +183,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
   const [session = "", ask = "", given, text] = names;
   const decision = decisions.find((each) => each === given);
   if (decision === undefined)
-    throw new UsageError(`${String(given)} is no decision; take ${decisions.join(", ")}`);
+    throw new UsageError(`${String(given)} is not a decision; use ${decisions.join(", ")}`);
   const answered = await client.call("answer", {
     session,
     ask,
@@ -201,7 +201,7 @@ const modes = ["reject", "queue", "steer", "interrupt", "rollback"] as const;
 const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined => {
   const mode = modes.find((each) => each === given);
   if (given !== undefined && mode === undefined)
-    throw new UsageError(`${given} is no mode; take ${modes.join(", ")}`);
+    throw new UsageError(`${given} is not a mode; use ${modes.join(", ")}`);
   return mode;
 };
 
@@ -211,13 +211,13 @@ const endText = (result: { readonly text: string; readonly error: string | null 
 
 type OpenAsks = Awaited<ReturnType<typeof openAsks>>;
 
-/** What a run that has not ended in time waits for, and how it goes on. */
+/** Returns the lines about a run that has not ended in time: what it waits for, and how to continue. */
 const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
   asks.length === 0
     ? [`it goes on: limpet chat ${session}`]
     : ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
 
-/** Returns the session that is named; `new` makes one, which is told. */
+/** Returns the named session; `new` creates one and reports it. */
 const sessionFor = async ({ client, flags, person }: RemoteContext, given: string): Promise<string> => {
   if (given !== "new") return given;
   const { id } = await client.sessions.create(agentOf(flags));
@@ -225,20 +225,23 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
   return id;
 };
 
-/** The exit code of a command that waited for a run: where it has not ended, the answer is a receipt without a state. */
+/**
+ * Returns the exit code of a command that waited for a run: if the run has not ended, the answer is a receipt
+ * without a state.
+ */
 const codeOf = (answer: object): ExitCode => {
   const state = "state" in answer ? answer.state : null;
   if (state === "completed") return exitCodes.fine;
   return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
 };
 
-/** Sends an input and prints the answer of its run; where the run goes on, what it waits for is told beside it. */
+/** Sends an input and prints the answer of its run; if the run goes on, also reports what it waits for. */
 const awaitAnswer = async (
   { client, flags, show, person }: RemoteContext,
   input: ParamsOf<"send">,
 ): Promise<ExitCode> => {
   const { session } = input;
-  // The answer to who waits is the run where it has ended in time, otherwise the receipt.
+  // A caller that waits gets the run if it has ended in time, otherwise the receipt.
   const answer = await client.call("send", { ...input, wait: 300 });
   const said = "result" in answer ? endText(answer.result) : undefined;
   const asks = said === undefined ? await openAsks(client, session) : [];
@@ -265,9 +268,9 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
 
 const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
 
-/** Waits for the message that begins a session, since one without a message would say nothing; null if there comes none. */
+/** Waits for the message that begins a session, since a session without one is empty; returns null if there is none. */
 const awaitBeginning = async (client: LimpetClient, caller: Person): Promise<Person | null> => {
-  // That there is no server is told at once, and not after a message was typed.
+  // A missing server is reported at once, and not after a message was typed.
   await client.call("agents", {});
   if (caller.isTerminal) caller.warn("Type a message, which begins a session; Ctrl-D leaves.");
   const person = await awaitFirstLine(caller);
@@ -339,7 +342,7 @@ const createKey = async ({ client, flags, show }: RemoteContext): Promise<ExitCo
     ...(tenant === undefined ? {} : { tenant }),
     ...(name === undefined ? {} : { name }),
   });
-  show(made, () => [made.key ?? `${made.id} was made before, and its secret was shown then`]);
+  show(made, () => [made.key ?? `${made.id} was created before, and its secret was shown then`]);
   return exitCodes.fine;
 };
 
@@ -374,7 +377,7 @@ const manageKeys = async (context: RemoteContext): Promise<ExitCode> => {
   return run(context);
 };
 
-/** The commands by their names. */
+/** Commands by their names. */
 export const remoteCommands: Readonly<Record<string, RemoteCommand>> = {
   chat: { names: [0, 1], run: talk },
   send: { names: [2, 2], run: sendInput },

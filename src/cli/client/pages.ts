@@ -1,9 +1,9 @@
-/** This file reads lists of the API, which come in pages. */
+/** Reads lists of the API, which are divided into pages. */
 
-/** A page has so many rows at most. */
+/** Most rows of a page. */
 export const pageLimit = 200;
 
-/** What is asked for: a page, or the one behind it. */
+/** Query of a page, with the cursor of a later one. */
 interface PageQuery {
   readonly limit: number;
   readonly cursor?: string;

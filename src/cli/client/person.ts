@@ -1,17 +1,17 @@
 import { createInterface } from "node:readline";
 import type { Interface } from "node:readline";
 
-/** Somebody at a terminal, or a script in their place: what they type, and where text for them goes. */
+/** Somebody at a terminal, or a script in their place: their input, and the output of text for them. */
 export interface Person {
   /** Writes a piece of text as it is. */
   readonly write: (text: string) => void;
-  /** Writes a line beside the result, such as a state of the connection. */
+  /** Writes a line apart from the result, such as a state of the connection. */
   readonly warn: (line: string) => void;
-  /** Gives what is typed line by line, until there is no more. */
+  /** Yields the input line by line, until there is no more. */
   readonly lines: () => AsyncIterable<string>;
-  /** Reads no more: an input that stays open, as a terminal's does, would keep the process. */
+  /** Stops reading: an input that stays open, as a terminal's does, would keep the process alive. */
   readonly stopReading: () => void;
-  /** Calls back at each Ctrl-C, which then ends nothing by itself; returns how to stop that. */
+  /** Calls back at each Ctrl-C, which then ends nothing by itself; returns a function that stops this. */
   readonly onInterrupt: (listener: () => void) => () => void;
   readonly isTerminal: boolean;
   /** Variables of the environment. */
@@ -23,14 +23,14 @@ async function* startWith(first: string, rest: AsyncIterator<string>): AsyncGene
   yield* { [Symbol.asyncIterator]: () => rest };
 }
 
-/** What is typed in a conversation to leave it, or to learn what else there is. */
+/** Returns whether a line leaves a conversation. */
 export const isLeaving = (line: string): boolean => line.trim() === "/quit";
 export const isAskingHelp = (line: string): boolean => line.trim() === "/help";
 
 export const helpLine =
   "Type a message, or the answer to what is asked. Ctrl-C cancels a run; /quit and Ctrl-D leave once it has ended.";
 
-/** Waits for a line that says something; returns the person who still says it, or null if there is none. */
+/** Waits for a line that is not blank; returns the person with this line still to read, or null if there is none. */
 export const awaitFirstLine = async (person: Person): Promise<Person | null> => {
   const lines = person.lines()[Symbol.asyncIterator]();
   for (;;) {
@@ -46,7 +46,7 @@ export const awaitFirstLine = async (person: Person): Promise<Person | null> => 
 
 let reader: Interface | null = null;
 
-/** The one who called this process. */
+/** Caller of this process. */
 export const processPerson: Person = {
   write: (text) => void process.stdout.write(text),
   warn: (line) => void process.stderr.write(`${line}\n`),

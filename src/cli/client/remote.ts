@@ -6,7 +6,7 @@ import { remoteCommands, UsageError } from "./commands.ts";
 import { processPerson } from "./person.ts";
 import { toPlainText } from "./plain.ts";
 
-/** This file runs a command against a running deployment, and says what to do where that fails. */
+/** Runs a command against a running deployment, and explains how to fix a failure. */
 
 const localServer = "http://localhost:8787";
 
@@ -20,7 +20,7 @@ interface Explanation {
   readonly code: ExitCode;
 }
 
-/** Says what of a command line the server does not have, or null if the line names nothing there. */
+/** Returns the line about a name that the server does not have, or null if the command line has no such name. */
 const missingLine = ({ command, names }: CommandArguments): string | null => {
   const [first = "new", second] = names.map(toPlainText);
   if (command === "keys")
@@ -34,7 +34,7 @@ const missingLine = ({ command, names }: CommandArguments): string | null => {
     : `Session ${first} was not found; limpet sessions lists those that you can reach.`;
 };
 
-/** The server says no more than that something is missing; otherwise it names a field or an address. */
+/** Returns whether a problem reports only that something is missing, without a field or an address. */
 const isPlainlyMissing = ({ code, errors, meta }: LimpetError["problem"]): boolean =>
   code === "not_found" && errors === undefined && meta === undefined;
 
@@ -59,7 +59,7 @@ const explainProblem = (
   return { line: missing ?? toPlainText(problem.detail), code: exitCodes.diagnostics };
 };
 
-/** Says what is wrong and what to do; what is nobody's mistake is thrown again. */
+/** Returns the line about a fault and its remedy; rethrows a fault that is not the caller's mistake. */
 const explainFault = (fault: unknown, deployment: Deployment, given: CommandArguments): Explanation => {
   if (fault instanceof LimpetError) return explainProblem(fault, deployment, given);
   if (fault instanceof UsageError || fault instanceof TypeError)
@@ -76,7 +76,7 @@ const countProblem = (command: string, count: number): string | null => {
 
 const namesProblem = (command: string, names: readonly string[]): string | null => {
   const [form = ""] = helpOf(command).split(/ {2,}|\n/);
-  // A variable of a script that is not set becomes an empty word.
+  // An unset variable of a script becomes an empty word.
   const empty = names.indexOf("");
   const argument = form.match(/<[^>]+>|\[\w+\]/g)?.[empty] ?? "word";
   const problem =
@@ -87,7 +87,9 @@ const namesProblem = (command: string, names: readonly string[]): string | null 
 };
 
 const addressProblem = (url: string): string | null =>
-  /^https?:\/\//.test(url) ? null : `${toPlainText(url)} is no address; write it with http:// or https://`;
+  /^https?:\/\//.test(url)
+    ? null
+    : `${toPlainText(url)} is not an address; write it with http:// or https://`;
 
 /** Runs a command against the deployment that the flags or the environment name, otherwise the local server. */
 export const runRemote = async (terminal: Terminal, given: CommandArguments): Promise<ExitCode> => {

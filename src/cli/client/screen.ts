@@ -7,13 +7,13 @@ import type {
 } from "../../client/index.ts";
 import { callLine, money, oneLine, outputText, toPlainText } from "./plain.ts";
 
-/** This file writes a transcript to a terminal as it grows: what was written stays, and only what is new follows. */
+/** Writes a growing transcript to a terminal: written text stays, and only new text follows. */
 
-/** What a terminal shows already. */
+/** Content that a terminal already shows. */
 export interface ScreenState {
-  /** Entries that are written to their end, by thread and id. */
+  /** Entries that are completely written, by thread and id. */
   readonly written: ReadonlySet<string>;
-  /** The reply that is being written, and what of it stands there. */
+  /** Reply that is being written, and its text so far. */
   readonly open: { readonly key: string; readonly text: string } | null;
 }
 
@@ -24,7 +24,7 @@ interface ScreenDraft {
   readonly written: Set<string>;
   open: ScreenState["open"];
   text: string;
-  /** Messages of the person are written, too. */
+  /** Whether messages of the person are written, too. */
   readonly echo: boolean;
 }
 
@@ -34,7 +34,7 @@ type RunEnd = Extract<NoteEvent, { readonly type: "run_end" }>["data"];
 
 const keyOf = (thread: TranscriptThread, entry: TranscriptEntry): string => `${thread.id} ${entry.id}`;
 
-/** Begins a line of its own; a reply that was being written is left there. */
+/** Begins a new line; a reply that was being written ends there. */
 const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
   if (draft.open !== null && draft.open.text !== "") draft.text += "\n";
   draft.open = null;
@@ -45,14 +45,17 @@ const writeLine = (draft: ScreenDraft, depth: number, text: string): void => {
     .join("\n")}\n`;
 };
 
-/** Writes what a thread did; agents that work at the same time are told apart by the marks before their names. */
+/**
+ * Writes the entry of a thread; agents that work at the same time are distinguished by the marks before their
+ * names.
+ */
 const writeOf = (draft: ScreenDraft, { depth, prefix }: TranscriptThread, text: string): void =>
   writeLine(draft, depth, depth === 0 ? text : `${toPlainText(prefix)} ${text}`.trimStart());
 
 const textOf = ({ parts }: MessageEntry): string =>
   toPlainText(parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(""));
 
-/** Returns whether an entry goes on with the reply that is open: a reply that is cancelled is stored as another message. */
+/** Returns whether an entry continues the open reply: a cancelled reply is stored as another message. */
 const isSameReply = (
   open: NonNullable<ScreenState["open"]>,
   key: string,
@@ -62,7 +65,7 @@ const isSameReply = (
   open.key === key ||
   (marks?.includes("partial") === true && (text.startsWith(open.text) || open.text.startsWith(text)));
 
-/** Writes what is new of a reply of `main`, which may still grow. */
+/** Writes the new part of a reply of `main`, which may still grow. */
 const writeReply = (draft: ScreenDraft, key: string, entry: MessageEntry): void => {
   const text = textOf(entry);
   const { open } = draft;
@@ -100,13 +103,13 @@ const nameOf = ({ prefix, agent, label }: TranscriptThread): string =>
 const endLine = (thread: TranscriptThread): string =>
   [nameOf(thread), thread.state, money(thread.usage.cost_usd)].filter((part) => part !== "").join("  ");
 
-/** Writes a line for what happens once to a called agent. */
+/** Writes a line for a single event of a called agent. */
 const writeOnce = (draft: ScreenDraft, key: string, depth: number, line: string): void => {
   if (!draft.written.has(key)) writeLine(draft, depth, line);
   draft.written.add(key);
 };
 
-/** Writes a call when it has ended; one that called agents when the first of them begins, with their lines under it. */
+/** Writes a call when it has ended; one that called agents when the first of them begins, with their lines below it. */
 const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, entry: CallEntry): boolean => {
   const isDone = entry.state === "done";
   if (entry.children.length === 0) {
@@ -128,7 +131,7 @@ const writeCall = (draft: ScreenDraft, thread: TranscriptThread, key: string, en
 const endWords = ({ state, reason, error }: RunEnd): string =>
   state === "cancelled" ? "stopped" : `run ${state}: ${oneLine(error?.detail ?? reason, 400)}`;
 
-/** Says what else a person has to know of a thread; null if it is nothing. */
+/** Returns the note about a thread that a person needs to know; null if there is none. */
 const noteLine = ({ id }: TranscriptThread, event: NoteEvent): string | null => {
   if (event.type === "run_end" && id === "main" && event.data.state !== "completed")
     return endWords(event.data);
@@ -152,7 +155,7 @@ const writeEntry = (
   return true;
 };
 
-/** Writes what is new in a thread, in its order: nothing stands before a reply that is still growing. */
+/** Writes the new entries of a thread in their order: none precedes a reply that is still growing. */
 const writeThread = (draft: ScreenDraft, thread: TranscriptThread): void => {
   for (const entry of thread.entries) {
     const key = keyOf(thread, entry);
@@ -162,7 +165,7 @@ const writeThread = (draft: ScreenDraft, thread: TranscriptThread): void => {
   }
 };
 
-/** Returns the text that brings a terminal up to a transcript, and what it shows then. */
+/** Returns the text that updates a terminal to a transcript, and its content then. */
 export const writeTranscript = (
   { threads }: Pick<Transcript, "threads">,
   before: ScreenState,

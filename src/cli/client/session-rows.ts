@@ -1,11 +1,11 @@
 import type { LimpetClient } from "../../client/index.ts";
 import { money, oneLine } from "./plain.ts";
 
-/** This file writes sessions as rows of a list, by what tells them apart. */
+/** Formats sessions as distinguishable rows of a list. */
 
 type SessionSummary = Awaited<ReturnType<LimpetClient["sessions"]["list"]>>["data"][number];
 
-/** A row has so many characters at most. */
+/** Most characters of a row. */
 const longestRow = 100;
 
 /** Lines with columns of the same width. */
@@ -23,7 +23,7 @@ export const tableLines = (rows: readonly (readonly string[])[]): readonly strin
 
 const twoDigits = (number: number): string => String(number).padStart(2, "0");
 
-/** Writes a time of today to the second, one of this year to the minute, an older one as its date. */
+/** Formats a time of today to the second, one of this year to the minute, an older one as its date. */
 export const localTime = (at: number, now: number): string => {
   const [time, today] = [new Date(at), new Date(now)];
   const date = `${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`;
@@ -41,7 +41,7 @@ const cut = (line: string): string => {
   return characters.length <= longestRow ? line : `${characters.slice(0, longestRow - 1).join("")}…`;
 };
 
-/** Writes a row for each session. The title comes last, since it is what a narrow row can do without. */
+/** Formats a row for each session. The title comes last, since a narrow row can do without it. */
 export const sessionLines = (sessions: readonly SessionSummary[], now: number): readonly string[] =>
   tableLines(
     sessions.map(({ id, status, last_end: end, agent, updated_at, usage, title }) => [

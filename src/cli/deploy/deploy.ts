@@ -16,12 +16,15 @@ import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { deployWorker, runWrangler } from "./wrangler.ts";
 
-/** This file implements `limpet deploy`: a team's sandbox and then its Worker, once its secrets are set. */
+/** Implements `limpet deploy`: deploys a team's sandbox and then its Worker, once its secrets are set. */
 
-/** The flag by which wrangler knows a team; `default` is no environment. */
+/** Returns the flag by which wrangler knows a team; `default` is no environment. */
 const environmentFlag = (team: string): string => `--env=${team === "default" ? "" : team}`;
 
-/** Lists the secrets that are set at the team's Worker; null, with wrangler's words printed, if nobody knows. */
+/**
+ * Lists the secrets that are set at the team's Worker; returns null, with wrangler's output printed, if they are
+ * unknown.
+ */
 const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySet<string> | null> => {
   const args = ["secret", "list", environmentFlag(team), "--format=json"];
   const { code, output } = await runWrangler(args, { root: terminal.root, captures: true });
@@ -32,11 +35,11 @@ const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySe
   // A Worker that was never deployed has no secrets yet.
   if (/Worker "[^"]*".* not found/.test(output)) return new Set();
   terminal.print(output.trim());
-  terminal.print("wrangler cannot say which secrets are set; if you are not logged in: npx wrangler login");
+  terminal.print("wrangler cannot list the secrets; if you are not logged in: npx wrangler login");
   return null;
 };
 
-/** Asks wrangler for the secrets and prints how to set those that are missing; true if none is. */
+/** Asks wrangler for the secrets and prints how to set the missing ones; returns true if none is missing. */
 const checkSecrets = async (
   terminal: Terminal,
   team: string,
@@ -52,7 +55,7 @@ const checkSecrets = async (
   return false;
 };
 
-/** A key with which a customer's server does all that its people do. */
+/** Key for a customer's server, which does everything that its users do. */
 const firstKey: CreateKey = {
   tenant: "first-customer",
   scopes: [
@@ -78,7 +81,7 @@ const printNextCall = (terminal: Terminal, team: string, targets: readonly strin
   );
 };
 
-/** Deploys a team that is valid: its sandbox first, because its Worker is bound to it. */
+/** Deploys a valid team: its sandbox first, because its Worker is bound to it. */
 const deployTeam = async (
   terminal: Terminal,
   team: string,
@@ -103,7 +106,7 @@ const deployTeam = async (
   return exitCodes.fine;
 };
 
-/** Runs `limpet deploy`, which stops before anything is deployed if the team or a secret is not in order. */
+/** Runs `limpet deploy`; stops before anything is deployed if the team or a secret is invalid. */
 export const runDeploy = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,

@@ -4,18 +4,18 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
-/** This file runs wrangler: the one on the path, else the project's own. */
+/** Runs wrangler: the one on the path, else the project's own. */
 
 interface WranglerResult {
   readonly code: number;
-  /** What it printed; empty if it wrote to the terminal itself. */
+  /** Printed output; empty if wrangler wrote to the terminal itself. */
   readonly output: string;
 }
 
 interface WranglerOptions {
   /** The project's folder. */
   readonly root: string;
-  /** Keeps what it prints from the terminal and returns it. */
+  /** Whether the output is returned instead of printed. */
   readonly captures?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -28,10 +28,10 @@ export const runWrangler = async (
   const path = [process.env["PATH"], join(root, "node_modules/.bin")].join(delimiter);
   const child = spawn("wrangler", args, {
     cwd: root,
-    // Its banner tells of newer versions, and the project has the one that its tests ran with.
+    // Its banner announces newer versions, and the project has the version that its tests ran with.
     env: { ...process.env, WRANGLER_HIDE_BANNER: "true", ...env, PATH: path },
     stdio: captures ? ["ignore", "pipe", "pipe"] : "inherit",
-    // Only a shell finds the scripts that packages bring to Windows.
+    // On Windows only a shell finds the scripts of packages.
     shell: process.platform === "win32",
   });
   let output = "";
@@ -42,7 +42,7 @@ export const runWrangler = async (
   return { code: code ?? 1, output };
 };
 
-/** Deploys with wrangler, which writes to the terminal; gives the addresses of the Worker, null if it failed. */
+/** Deploys with wrangler, which writes to the terminal; returns the addresses of the Worker, or null if it failed. */
 export const deployWorker = async (
   args: readonly string[],
   root: string,

@@ -4,22 +4,22 @@ import { teamFolder } from "../../config/build/files.ts";
 import type { ModulePlace } from "../../config/extensions.ts";
 
 /**
- * This file writes a team's extensions as one module beside the compiled team, so that what is served changes only when a
- * build succeeds. It holds the modules and data of the team's folder; packages and the product's own modules are imported,
- * because a second copy of them would be other classes.
+ * Writes a team's extensions as one module beside the compiled team, so that what is served changes only when a
+ * build succeeds. It holds the modules and data of the team's folder; packages and the product's own modules are
+ * imported, because a second copy of them would be other classes.
  */
 
 type BundledExtensions =
   | { readonly files: ReadonlyMap<string, string> }
   | { readonly diagnostics: readonly Diagnostic[] };
 
-/** Writes a path as an import of a file in `folder`. */
+/** Returns the import path of a file for a module in `folder`. */
 const importPath = (folder: string, path: string): string => {
   const way = relative(folder, path).split(sep).join("/");
   return way.startsWith(".") ? way : `./${way}`;
 };
 
-/** Leaves every import outside that leads out of the team's folder. */
+/** Keeps every import external that leads out of the team's folder. */
 const keepOutside = (folder: string, out: string) => ({
   name: "outside",
   enforce: "pre" as const,
@@ -31,7 +31,7 @@ const keepOutside = (folder: string, out: string) => ({
   },
 });
 
-/** One mistake as the bundler tells it. */
+/** Mistake as the bundler reports it. */
 interface BundlerError {
   readonly message: string;
   readonly loc?: ModulePlace & { readonly file?: string };
@@ -40,7 +40,7 @@ interface BundlerError {
 const isBundlerError = (value: unknown): value is BundlerError =>
   typeof value === "object" && value !== null && "message" in value && typeof value.message === "string";
 
-/** The sentence of a bundler's message, which stands before its picture of the code. */
+/** Returns the sentence of a bundler's message, which precedes its excerpt of the code. */
 const sentenceOf = ({ message }: BundlerError): string =>
   message
     .replace(/^(\[[\w-]+\] )+/, "")
@@ -60,7 +60,7 @@ export const bundleExtensions = async (
   team: string,
   out: string,
 ): Promise<BundledExtensions> => {
-  // The bundler is loaded only where there is something to bundle.
+  // The bundler is loaded only if there is something to bundle.
   const { build } = await import("vite");
   const folder = teamFolder(root, team);
   const input = join(folder, "extensions.ts");

@@ -4,21 +4,21 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { createPlacer } from "../../config/document/place.ts";
 import type { ModulePlace } from "../../config/extensions.ts";
 
-/** This file says why a team's `extensions.ts` could not be loaded, and where in it. */
+/** Explains why a team's `extensions.ts` could not be loaded, and where in it. */
 
-/** The reason, and its place in `extensions.ts` if that is known. */
+/** Reason, and its place in `extensions.ts` if that is known. */
 export interface LoadFault {
   readonly error: string;
   readonly place?: ModulePlace | undefined;
 }
 
-/** A place in any file. */
+/** Place in any file. */
 interface FilePlace {
   readonly file: string;
   readonly place: ModulePlace;
 }
 
-/** An import that a Worker could not follow. */
+/** Error of an import that a Worker could not load. */
 export class RefusedImport extends Error {
   readonly file: string;
   readonly specifier: string;
@@ -30,7 +30,10 @@ export class RefusedImport extends Error {
   }
 }
 
-/** The place in the head of a syntax error's stack: `FILE:LINE`, the code, and a line of carets below the mistake. */
+/**
+ * Returns the place in the head of a syntax error's stack: `FILE:LINE`, the code, and a line of carets below the
+ * mistake.
+ */
 const placeInHead = (stack: string): FilePlace | null => {
   const [, file, line, blanks = ""] = /^(.+):(\d+)\n(?:.*\n)*?( *)\^+\n/.exec(stack) ?? [];
   if (file === undefined) return null;
@@ -44,7 +47,7 @@ const placeInHead = (stack: string): FilePlace | null => {
 export const isWithin = (folder: string, url: string): boolean =>
   url.startsWith(`${pathToFileURL(folder).href}/`);
 
-/** The newest call in a stack that stands in a file of the folder. */
+/** Returns the newest call in a stack that is in a file of the folder. */
 export const placeOfCall = (stack: string, folder: string): FilePlace | null => {
   const calls = stack.matchAll(/(file:\/\/[^\s()]+):(\d+):(\d+)/g);
   const [, url, line, column] = calls.find(([, file = ""]) => isWithin(folder, file)) ?? [];
@@ -53,7 +56,10 @@ export const placeOfCall = (stack: string, folder: string): FilePlace | null => 
     : { file: fileURLToPath(url), place: { line: Number(line), column: Number(column) } };
 };
 
-/** Where a file imports another; its text is searched for a literal that ends with the other's name. */
+/**
+ * Returns the place at which a file imports another; searches its text for a literal that ends with the other's
+ * name.
+ */
 const placeOfImport = (path: string, imported: string): ModulePlace | undefined => {
   const text = readFileSync(path, "utf8");
   const end = ['"', "'"].map((quote) => text.indexOf(`${basename(imported)}${quote}`)).find((at) => at >= 0);
@@ -70,7 +76,10 @@ const placeOfRefusal = ({ file, specifier }: RefusedImport): FilePlace => {
   return { file, place: { line, column } };
 };
 
-/** Says why the file at `path` could not be loaded, and where in it; another file's place stands in the sentence. */
+/**
+ * Returns why the file at `path` could not be loaded, and where in it; the place in another file is part of the
+ * sentence.
+ */
 export const explainFault = (error: Error, path: string, root: string): LoadFault => {
   const { message, stack = "" } = error;
   const [why = ""] = message.split("\n");

@@ -8,22 +8,22 @@ import type { LoadFault } from "./fault.ts";
 import { explainFault } from "./fault.ts";
 import type { TrialOptions } from "./trial.ts";
 
-/** This file loads a team's `extensions.ts`: in a thread that can be ended, and here once it is known to load. */
+/** Loads a team's `extensions.ts`: first in a thread that can be ended, then here once it is known to load. */
 
-/** How long extensions may take to load; a machine that is busy needs a second or two. */
+/** Seconds that extensions may take to load; a busy machine needs a second or two. */
 const limitSeconds = 10;
 
-/** Node's exit code where a module awaits what nothing will settle. */
+/** Node's exit code if a module awaits a promise that never settles. */
 const unsettled = 13;
 
-/** Loads extensions in a thread, whose copy is thrown away; what is wrong with them, or null. */
+/** Loads extensions in a thread, whose copy is discarded; returns their fault, or null. */
 const tryLoading = async (options: TrialOptions): Promise<LoadFault | null> => {
   const { promise, resolve } = Promise.withResolvers<LoadFault | null>();
   const thread = new Worker(join(import.meta.dirname, "trial.ts"), {
     workerData: options,
     // Options of this process may be meant for its own first module.
     execArgv: [],
-    // What they print is printed when they are loaded for good.
+    // Their output is printed when they are finally loaded.
     stdout: true,
     stderr: true,
   });
@@ -37,12 +37,12 @@ const tryLoading = async (options: TrialOptions): Promise<LoadFault | null> => {
     resolve({
       error:
         code === unsettled
-          ? "it awaits what never comes; await it in a function"
+          ? "it awaits a promise that never settles; await it in a function"
           : "it ends the process that loads it",
     }),
   );
   const timer = setTimeout(
-    () => resolve({ error: `it is not done after ${limitSeconds} s; what takes long belongs in a function` }),
+    () => resolve({ error: `it is not done after ${limitSeconds} s; move slow work into a function` }),
     limitSeconds * 1_000,
   );
   const fault = await promise;

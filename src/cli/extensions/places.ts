@@ -5,9 +5,9 @@ import { createPlacer } from "../../config/document/place.ts";
 import type { Node } from "../syntax.ts";
 import { findIn, isNode, nameOf, nodesIn } from "../syntax.ts";
 
-/** This file finds where in `extensions.ts` the definition stands that a diagnostic is about. */
+/** Finds the definition in `extensions.ts` that a diagnostic is about. */
 
-/** Nodes by a name: what the constants of a module are, or what it exports. */
+/** Nodes by name: the constants of a module, or its exports. */
 type Named = ReadonlyMap<string, Node>;
 
 const variablesOf = (statement: Node): (readonly [string, Node])[] =>
@@ -36,24 +36,24 @@ const exportsIn = (statements: readonly Node[]): Named =>
       ]),
   );
 
-/** What stands behind a name or a type. */
+/** Returns the value behind a name or a type. */
 const valueOf = (node: Node, constants: Named): Node => {
   const typed = /^(TS\w+|Parenthesized)Expression$/.test(node.type) ? node["expression"] : undefined;
   const value = node.type === "Identifier" ? constants.get(nameOf(node)) : typed;
   return isNode(value) && value !== node ? valueOf(value, constants) : node;
 };
 
-/** What a call is given, such as the definition in `defineTool({ … })`; anything else is itself. */
+/** Returns the argument of a call, such as the definition in `defineTool({ … })`; any other node itself. */
 const givenTo = (node: Node, constants: Named): Node => {
   const [given] = node.type === "CallExpression" ? nodesIn(node["arguments"]) : [];
   return given === undefined ? node : givenTo(valueOf(given, constants), constants);
 };
 
-/** The field of an object, its name and its value. */
+/** Returns the field of an object, its name and its value. */
 const fieldOf = (node: Node, name: string, constants: Named): Node | null =>
   nodesIn(givenTo(node, constants)["properties"]).find((each) => nameOf(each["key"]) === name) ?? null;
 
-/** The entry of a list, or the value of a field. */
+/** Returns the entry of a list, or the value of a field. */
 const memberOf = (node: Node, key: string | number, constants: Named): Node | null => {
   if (typeof key === "string") return nodesIn(fieldOf(node, key, constants)?.["value"])[0] ?? null;
   const list = givenTo(node, constants);
@@ -64,7 +64,7 @@ const memberOf = (node: Node, key: string | number, constants: Named): Node | nu
 const keysOf = (path: string): (string | number)[] =>
   path.match(/[^.[\]]+/g)?.map((key) => (/^\d+$/.test(key) ? Number(key) : key)) ?? [];
 
-/** What a path like `effects[0].params` leads to, or the nearest around it. */
+/** Returns the node at a path like `effects[0].params`, or the nearest one around it. */
 const nodeAt = (statements: readonly Node[], path: string, constants: Named): Node | null => {
   const [name, ...keys] = keysOf(path);
   const start = exportsIn(statements).get(String(name));
@@ -78,13 +78,16 @@ const nodeAt = (statements: readonly Node[], path: string, constants: Named): No
   return found;
 };
 
-/** A path of the merged agents counts those of the team file, which stand before those of the extensions. */
+/**
+ * Returns a path in the file; a path of the merged agents counts those of the team file, which precede those of the
+ * extensions.
+ */
 const pathInFile = ({ code, path }: Diagnostic, agentsBefore: number): string =>
   code === "extension_invalid"
     ? path
     : path.replace(/^(?:config\.)?agents\[(\d+)\]/, (_, index) => `agents[${Number(index) - agentsBefore}]`);
 
-/** Finds the place of a diagnostic in the source; an unknown key has a place of its own. */
+/** Creates the finder of a diagnostic's place in the source; an unknown key has its own place. */
 const createFinder = (text: string, program: Node, agentsBefore: number) => {
   const statements = nodesIn(program["body"]);
   const constants = constantsIn(statements);
@@ -104,7 +107,7 @@ const createFinder = (text: string, program: Node, agentsBefore: number) => {
   };
 };
 
-/** Gives the diagnostics of a team's `extensions.ts` their places; the call that threw is one of those already. */
+/** Adds the places of a team's diagnostics in `extensions.ts`; the place of the call that threw is already known. */
 export const placeInExtensions = async (
   diagnostics: readonly Diagnostic[],
   file: string,
@@ -113,7 +116,7 @@ export const placeInExtensions = async (
   const isHere = ({ file: name, path, message }: Diagnostic): boolean =>
     name.endsWith("/extensions.ts") && (path !== "" || message.includes("unknown key"));
   if (!diagnostics.some(isHere)) return diagnostics;
-  // The parser is loaded only where there is something to find.
+  // The parser is loaded only if there is something to find.
   const { parseAst } = await import("vite");
   const text = readFileSync(file, "utf8");
   const program = parseAst(text, { lang: "ts" }) as unknown as Node;

@@ -7,21 +7,24 @@ import type { LoadFault } from "./fault.ts";
 import { explainFault, isWithin, placeOfCall, RefusedImport } from "./fault.ts";
 
 /**
- * This file runs in a thread of its own and loads a team's extensions there as a Worker would: their own code is refused
- * what a Worker does not have. It reports what is wrong, or null.
+ * Runs in a thread of its own and loads a team's extensions there as a Worker would: their own code is refused what
+ * a Worker does not have. It reports what is wrong, or null.
  */
 
-/** What the thread is given. */
+/** Parameters of the thread. */
 export interface TrialOptions {
   readonly root: string;
-  /** Names the `extensions.ts`. */
+  /** `extensions.ts`. */
   readonly path: string;
 }
 
 const { root, path } = workerData as TrialOptions;
 const folder = dirname(path);
 
-/** What a Worker may not use while its modules are loaded, only when it is called: time, network and chance. */
+/**
+ * Functions that a Worker may use only when it is called, not while its modules are loaded: time, network and
+ * randomness.
+ */
 const forbidden = [
   [globalThis, "fetch"],
   [globalThis, "setTimeout"],
@@ -41,8 +44,8 @@ for (const [owner, name] of forbidden) {
 }
 
 /**
- * Modules of Node that need this machine: its files, its processes, its threads. A Worker's runtime offers empty shells of
- * them, which fail when they are used.
+ * Matches modules of Node that need this machine: its files, processes or threads. A Worker's runtime offers empty
+ * stubs of them, which fail when they are used.
  */
 const nodeOnly =
   /^(node:)?(child_process|cluster|fs|fs\/promises|http2|inspector|inspector\/promises|repl|vm|wasi|worker_threads)$|^node:(sea|sqlite|test|test\/reporters)$/;
@@ -66,6 +69,6 @@ const findFault = async (): Promise<LoadFault | null> => {
 };
 
 const fault = await findFault();
-// Promises that were rejected meanwhile, and that nobody awaits, end the thread here.
+// Promises that were rejected meanwhile without a handler end the thread here.
 await setImmediate();
 parentPort?.postMessage(fault, []);

@@ -5,9 +5,9 @@ import { basename, join } from "node:path";
 import type { Diagnostic } from "../../config/document/diagnostics.ts";
 import { teamFolder } from "../../config/build/files.ts";
 
-/** This file says what the types forbid in a team's extensions, which Node strips of them before they are loaded. */
+/** Checks the types of a team's extensions, which Node strips before they are loaded. */
 
-/** A name that nothing uses is no mistake while its file is written, and the compiler leaves no files behind. */
+/** Compiler options: an unused name is not an error while its file is being written, and no files are emitted. */
 const options = {
   noUnusedLocals: false,
   noUnusedParameters: false,
@@ -16,7 +16,7 @@ const options = {
   incremental: false,
 };
 
-/** Returns the project's settings for one team's extensions alone, for a folder in `.limpet/`. */
+/** Returns the project's settings for one team's extensions, for a folder in `.limpet/`. */
 const settingsFor = (team: string): string =>
   JSON.stringify({
     extends: "../../tsconfig.json",
@@ -44,7 +44,7 @@ const runCompiler = async (root: string, folder: string): Promise<CompilerOutput
   return { isFine: code === 0, output };
 };
 
-/** Compiles a team's extensions by settings of their own, in a folder that neither git nor a watcher sees. */
+/** Compiles a team's extensions with separate settings, in a folder that neither git nor a watcher sees. */
 const compileExtensions = async (root: string, team: string): Promise<CompilerOutput> => {
   const builds = join(root, ".limpet");
   mkdirSync(builds, { recursive: true });
@@ -59,7 +59,7 @@ const compileExtensions = async (root: string, team: string): Promise<CompilerOu
 
 const about = { severity: "error", code: "extension_invalid", path: "" } as const;
 
-/** What a tool returns is told in a sentence: the compiler tells how two functions differ. */
+/** Explains in a sentence what a tool returns wrongly; the compiler explains how two functions differ. */
 const resultProblem = (reasons: readonly string[]): string | null => {
   const found = reasons
     .map((line) => /^Type '(.+)' is not assignable to type '.*\bToolOutput\b.*'\.$/.exec(line)?.[1])
@@ -67,7 +67,7 @@ const resultProblem = (reasons: readonly string[]): string | null => {
   return found === undefined ? null : `run has to return { content: "…" }, and returns ${found}`;
 };
 
-/** Reads `FILE(LINE,COLUMN): error CODE: MESSAGE`, below which indented lines lead to what is wrong in particular. */
+/** Reads `FILE(LINE,COLUMN): error CODE: MESSAGE`, below which indented lines lead to the specific mistake. */
 const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   const [, file, line, column, message, more = ""] =
     /^(config\/.+?)\((\d+),(\d+)\): error TS\d+: (.+)((?:\n +.+)*)/.exec(entry) ?? [];
@@ -75,13 +75,13 @@ const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   const reasons = more.split(/\n +/).filter((reason) => reason !== "");
   const result = resultProblem(reasons);
   const hint = reasons.at(-1);
-  // The type that is returned stands in the sentence already, unless one of its values is wrong.
+  // The returned type is already in the sentence, unless one of its values is wrong.
   const isTold = hint === undefined || (result !== null && hint.includes("ToolOutput"));
   const place = { file, line: Number(line), column: Number(column) };
   return [{ ...place, ...about, message: result ?? message, ...(isTold ? {} : { hint }) }];
 };
 
-/** Says that the compiler failed for another reason than a mistake in the team's own files. */
+/** Reports that the compiler failed for another reason than a mistake in the team's own files. */
 const failureOf = (team: string, output: string): Diagnostic => ({
   ...about,
   file: `config/${team}/extensions.ts`,
@@ -91,7 +91,10 @@ const failureOf = (team: string, output: string): Diagnostic => ({
   hint: output.trim().replaceAll("\n", "\n  "),
 });
 
-/** Checks the types of a team's `extensions.ts` and of what it imports below `config/`; a place without types has none. */
+/**
+ * Checks the types of a team's `extensions.ts` and of its imports below `config/`; without installed types, reports
+ * nothing.
+ */
 export const checkTypes = async (root: string, team: string): Promise<readonly Diagnostic[]> => {
   const file = join(teamFolder(root, team), "extensions.ts");
   if (!existsSync(file) || !existsSync(join(root, "tsconfig.json"))) return [];

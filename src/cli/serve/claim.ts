@@ -6,15 +6,15 @@ import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** This file sees to it that one server alone uses a folder of sessions: the databases of a second one would be locked. */
+/** Ensures that only one server uses a folder of sessions: the databases would be locked for a second one. */
 
-/** Names the socket that the user of a folder listens on: it falls silent with its process, however that ends. */
+/** Returns the socket on which the user of a folder listens: it closes with its process, however that ends. */
 const socketOf = (folder: string): string => {
   const name = `limpet-${createHash("sha256").update(folder).digest("hex").slice(0, 32)}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
 };
 
-/** Asks the server behind a socket for its address; null if there is none. */
+/** Asks the server behind a socket for its address; returns null if there is none. */
 const askUser = async (path: string): Promise<string | null> => {
   let said = "";
   try {
@@ -28,7 +28,7 @@ const askUser = async (path: string): Promise<string | null> => {
 const isTaken = (fault: unknown): boolean =>
   fault instanceof Error && "code" in fault && fault.code === "EADDRINUSE";
 
-/** Listens unless another does; where no socket can be made, nobody is kept off. */
+/** Listens unless another process does; if no socket can be created, no process is kept off. */
 const listen = async (server: Server, path: string): Promise<boolean> => {
   try {
     server.listen(path);
@@ -40,8 +40,8 @@ const listen = async (server: Server, path: string): Promise<boolean> => {
 };
 
 /**
- * Claims a folder, named by its whole path, for a server at `url` until this process ends. Returns the address of the
- * server that has it already, or null.
+ * Claims a folder, by its full path, for a server at `url` until this process ends. Returns the address of the
+ * server that already has it, or null.
  */
 export const claimFolder = async (folder: string, url: string): Promise<string | null> => {
   const path = socketOf(folder);
@@ -50,7 +50,7 @@ export const claimFolder = async (folder: string, url: string): Promise<string |
     if (await listen(server, path)) return null;
     const user = await askUser(path);
     if (user !== null) return user;
-    // A server that was killed left its socket behind.
+    // A server that was killed has left its socket behind.
     rmSync(path, { force: true });
   }
 };

@@ -6,12 +6,12 @@ import { setTimeout } from "node:timers/promises";
 import { listTeams, teamFolder } from "../../config/build/files.ts";
 import { findEntryProblem, findEnvironment, readWranglerFile } from "../bindings.ts";
 
-/** This file sees to it that wrangler begins with a team that is built: it ends at once if its first build fails. */
+/** Ensures that wrangler begins with a built team: it ends at once if its first build fails. */
 
-/** Editors write a file in several steps; a build waits for the last. */
+/** Milliseconds that a build waits for the last write, since editors write a file in several steps. */
 const settleMs = 100;
 
-/** Builds a team in a process of its own, which loads changed extensions anew; what it printed if it failed. */
+/** Builds a team in a separate process, which loads changed extensions again; returns its output if it failed. */
 const buildTeam = async (root: string, team: string): Promise<string | null> => {
   const child = spawn(process.execPath, [join(root, "src/cli/main.ts"), "build", team], { cwd: root });
   let output = "";
@@ -21,11 +21,11 @@ const buildTeam = async (root: string, team: string): Promise<string | null> => 
   return code === 0 ? null : output.trim();
 };
 
-/** Says why a team cannot be served; null if it can. */
+/** Returns why a team cannot be served; null if it can. */
 const findTeamProblem = (root: string, team: string): string | null => {
   const teams = listTeams(root);
   if (!teams.includes(team))
-    return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} makes it.`;
+    return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} creates it.`;
   const toml = readWranglerFile(root);
   if (team === "default" || findEnvironment(toml, team) !== null) return findEntryProblem(toml, team);
   return `wrangler.toml has no environment ${team}; npx limpet deploy ${team} --dry-run prints one to add.`;
@@ -52,7 +52,7 @@ export const awaitFirstBuild = async (
     const changed = once(watcher, "change");
     const fault = await buildTeam(root, team);
     if (fault === null) break;
-    print(`${fault}\nMend it: the server starts once config/${team} is right.`);
+    print(`${fault}\nFix it: the server starts once config/${team} is valid.`);
     await changed;
     await setTimeout(settleMs);
   }

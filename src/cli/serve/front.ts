@@ -16,10 +16,10 @@ export interface FrontOptions {
   readonly voucher: string;
 }
 
-/** Lists headers in which a client could describe itself, and those that hold for its own connection only. */
+/** Headers in which a client could describe itself, and those that apply only to its own connection. */
 const strippedHeaders =
   /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
-/** Names a client's offer to compress its socket, which would cost workerd 200 KB and save a near network little. */
+/** Header that offers to compress a client's socket, which would cost workerd 200 KB and save a near network little. */
 const compression = "sec-websocket-extensions";
 const hopByHop = /^(connection|keep-alive|transfer-encoding)$/i;
 
@@ -52,7 +52,7 @@ const isWranglers = (path: string): boolean =>
 
 const noAnswer = [503, "Wrangler does not answer: try again in a moment."] as const;
 
-/** Returns the port that a request goes to, or the status and the sentence with which it is refused. */
+/** Returns the port for a request, or the status and the sentence with which it is refused. */
 const findTarget = (
   { url = "", headers, socket }: IncomingMessage,
   target: FrontOptions["target"],
@@ -60,12 +60,12 @@ const findTarget = (
   if (!url.startsWith("/") || headers.host === undefined)
     return [400, "Write the address as a path, with a Host."];
   return isWranglers(url) && !isLoopback(socket.remoteAddress)
-    ? [403, "Wrangler's own pages are for those who sit here: only this machine reaches them."]
+    ? [403, "Wrangler's own pages are reachable only from this machine."]
     : (target() ?? noAnswer);
 };
 
 const refuse = (to: ServerResponse, status: number, sentence: string): void => {
-  // An answer that has begun ends as the one behind it does.
+  // A started answer ends as the one behind it does.
   if (to.headersSent) return;
   to.writeHead(status, { "Content-Type": "text/plain; charset=utf-8" }).end(`${sentence}\n`);
 };
@@ -89,13 +89,13 @@ const relayRequest = (
   const on = forwardRequest(from, port, voucher);
   on.on("response", (answer) => returnAnswer(answer, to));
   on.on("error", () => refuse(to, ...noAnswer));
-  // The rest of a body that nobody reads any more would hold up its sender.
+  // The unread rest of a body would hold up its sender.
   on.on("close", () => void from.unpipe(on).resume());
   to.on("close", () => on.destroy());
   return on;
 };
 
-/** Returns the head of an upgrade's answer as its client reads it. */
+/** Formats the head of an upgrade's answer for its client. */
 const headOf = ({ statusMessage = "", rawHeaders }: IncomingMessage): string => {
   const lines = rawHeaders.flatMap((name, at) =>
     at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1] ?? ""}`] : [],

@@ -6,38 +6,38 @@ import { setTimeout } from "node:timers/promises";
 import { explainSettingsFault, isSettingsFault } from "./output.ts";
 
 /**
- * This file keeps wrangler running. It ends when it cannot use its settings, which may be a file that was read while it
- * was written, or when the runtime refuses the team's code; both are mended without a restart of `npm start`.
+ * Keeps wrangler running. It ends when it cannot use its settings, which may be a file that was read while it was
+ * written, or when the runtime refuses the team's code; both are mended without a restart of `npm start`.
  */
 
-/** Files must rest this long before they are read: editors and copies write them in several steps. */
+/** Milliseconds that files must be unchanged before they are read: editors and copies write them in several steps. */
 const settleMs = 500;
 const pollMs = 50;
 
 export interface RunningWrangler {
   readonly child: ChildProcess;
-  /** Returns its last lines as they came. */
+  /** Returns the last lines of its output, unfiltered. */
   readonly lastLines: () => readonly string[];
 }
 
 export interface KeepOptions {
   readonly root: string;
-  /** Lists the settings files that wrangler reads, relative to the root. */
+  /** Settings files that wrangler reads, relative to the root. */
   readonly settings: readonly string[];
   readonly start: (show: (line: string) => void) => RunningWrangler;
-  /** Waits until the server answers; false if it ends before. */
+  /** Waits until the server answers; returns false if it ends before. */
   readonly awaitAnswer: (isRunning: () => boolean) => Promise<boolean>;
   readonly print: (line: string) => void;
 }
 
-/** Returns a text that differs once a settings file was written. */
+/** Returns a text that changes whenever a settings file is written. */
 const stampSettings = ({ root, settings }: KeepOptions): string =>
   settings
     .map((file) => statSync(join(root, file), { throwIfNoEntry: false }))
     .map((found) => (found === undefined ? "" : `${found.ino} ${found.size} ${found.mtimeMs}`))
     .join();
 
-/** Waits until the settings files have rested. */
+/** Waits until the settings files are unchanged for a while. */
 const awaitSettled = async (options: KeepOptions): Promise<void> => {
   let seen: string | null = null;
   for (let now = stampSettings(options); now !== seen; now = stampSettings(options)) {
@@ -46,7 +46,7 @@ const awaitSettled = async (options: KeepOptions): Promise<void> => {
   }
 };
 
-/** Waits until the settings differ from those that were tried, or something below `config/` changes. */
+/** Waits until the settings differ from those that were tried, or a file below `config/` changes. */
 const awaitMending = async (options: KeepOptions, tried: string): Promise<void> => {
   const watcher = watch(join(options.root, "config"), { recursive: true });
   const changed = once(watcher, "change").then(() => true);
@@ -55,7 +55,10 @@ const awaitMending = async (options: KeepOptions, tried: string): Promise<void> 
   watcher.close();
 };
 
-/** Waits until all that an ended process printed has been read; a process that it left behind does not hold this up. */
+/**
+ * Waits until the whole output of an ended process has been read; a process that it left behind does not delay
+ * this.
+ */
 const awaitLastWords = async (child: ChildProcess): Promise<void> => {
   await Promise.race([once(child, "close"), setTimeout(settleMs)]);
 };
@@ -63,10 +66,10 @@ const awaitLastWords = async (child: ChildProcess): Promise<void> => {
 const printFault = ({ print }: KeepOptions, lastLines: readonly string[]): void => {
   const cause = explainSettingsFault(lastLines);
   if (cause !== null) print(cause);
-  print("Mend it: the server starts again after the next change of wrangler.toml or below config/.");
+  print("Fix it: the server starts again after the next change of wrangler.toml or below config/.");
 };
 
-/** Shows why a server ended that never served, in its own words if there are no better ones. */
+/** Shows why a server that never served ended, in its own words if there is no better explanation. */
 const showLastWords = (lastLines: readonly string[], show: (line: string) => void): void => {
   const cause = explainSettingsFault(lastLines);
   for (const line of cause === null ? lastLines : [cause]) show(line);
@@ -75,14 +78,17 @@ const showLastWords = (lastLines: readonly string[], show: (line: string) => voi
 /** Returns whether a process ended by itself with an error; the code is null after a signal. */
 const isFailure = (code: number | null): boolean => code !== null && code !== 0;
 
-/** Starts wrangler, and starts it again where a change ended it. Call what it returns once the server is reachable. */
+/**
+ * Starts wrangler, and restarts it when a change has ended it. Call the returned function once the server is
+ * reachable.
+ */
 export const keepRunning = (options: KeepOptions): (() => void) => {
   const { start, awaitAnswer, print } = options;
   let hasServed = false;
   let isServing = false;
   let isStopping = false;
   let running: ChildProcess | null = null;
-  // Who stopped it knows why it ends.
+  // A person who stopped the server knows why it ends.
   const show = (line: string): void => (isStopping ? undefined : print(line));
   const announce = async (child: ChildProcess): Promise<void> => {
     if (!(await awaitAnswer(() => running === child)) || running !== child) return;
@@ -100,7 +106,7 @@ export const keepRunning = (options: KeepOptions): (() => void) => {
     if (!hasServed) showLastWords(lastLines(), show);
     if (!hasServed || isStopping || !isFailure(code)) process.exit(code ?? 1);
     await awaitLastWords(child);
-    // What was read while it was written is no mistake: it is read once more before anything is said.
+    // A file that was read while it was written is not a mistake: it is read once more before anything is reported.
     const isStale = isServing || stampSettings(options) !== tried;
     if (isSettingsFault(lastLines()) && isStale) print("wrangler.toml has changed: the server starts again.");
     else {

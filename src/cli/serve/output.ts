@@ -4,27 +4,27 @@ import { stripVTControlCharacters } from "node:util";
 import { createNearestFinder } from "../../config/document/suggest.ts";
 
 /**
- * This file makes wrangler's output calm: what the Worker and the build say is shown, what wrangler says of itself is not,
- * unless it is an error.
+ * Filters wrangler's output: output of the Worker and the build is shown, wrangler's own is not, unless it is an
+ * error.
  */
 
 type LineMode = "hide" | "show" | "log" | "build" | "fail" | "lookup";
 
-/** Lists how what follows a line's beginning is treated, up to the next line that is in this list. */
+/** Beginnings of lines with the treatment of the lines that follow, up to the next beginning. */
 const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^\[custom build\] ?/, "build"],
   [/^\[wrangler:(info|warn|debug|inf|wrn|dbg)\]/, "hide"],
   [/^\[wrangler:err(or)?\] ?/, "show"],
-  // A line that the code of a Worker wrote has the Worker's name in front.
+  // A line that the code of a Worker wrote begins with the Worker's name.
   [/^\[[\w-]+\] /, "log"],
   [
     /^▲ \[WARNING\] (Missing required secrets|Processing .* configuration|NOSENTRY|Multiple environments)/,
     "hide",
   ],
   [/^▲ (\[WARNING\] ?)?/, "show"],
-  // Of a build that fails wrangler prints the process as an object.
+  // For a failed build wrangler prints the process as an object.
   [/^✘ \[ERROR\] .*Process exited with non-zero status/, "hide"],
-  // These end wrangler, and what was wrong is told when it is certain (explainSettingsFault).
+  // These errors end wrangler; the cause is reported when it is certain (explainSettingsFault).
   [/^✘ \[ERROR\] (Missing entry-point|Processing wrangler\.toml configuration|Unknown arguments?:)/, "hide"],
   [/^✘ \[ERROR\] Cannot (set run_worker_first without|use assets with a binding in)/, "hide"],
   [/^✘ \[ERROR\] .*failed to lookup address information/, "lookup"],
@@ -35,19 +35,19 @@ const beginnings: readonly (readonly [RegExp, LineMode])[] = [
   [/^(⎔| ⛅|─|Using |Service bindings,|Your Worker |.* has access to the following bindings)/, "hide"],
 ];
 
-/** What wrangler says once changed code or variables are in use. */
+/** Wrangler's line once changed code or variables are in use. */
 const reloaded = "⎔ Local server updated and ready";
 
-/** Matches what the build says of itself while the server starts, and what is news after a change. */
+/** Matches output of the build that is noise while the server starts, but news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
 
-/** What it means that the runtime does not find a host. */
+/** Explanation of the runtime's error about an unknown host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
 
 const ownTraceId = "11".repeat(16);
 
-/** The header by which the log of the Worker tells what the start itself asks. */
+/** Header by which the Worker's log identifies requests of the start itself. */
 export const ownTrace = { traceparent: `00-${ownTraceId}-${"11".repeat(8)}-00` };
 
 interface LogFields {
@@ -72,15 +72,15 @@ const parseLog = (text: string): LogFields | null => {
   }
 };
 
-/** What a failed build means: wrangler holds every request until one succeeds. */
+/** Explanation of a failed build: wrangler holds every request until a build succeeds. */
 const buildFailed = "The build itself failed: the server answers again after the next change that builds.";
 
 const askedFor = (method: string, status: number): string => {
   if (status === 404) return `${method} of an unknown address`;
-  return status === 405 ? `${method} of an address that does not take it` : method;
+  return status === 405 ? `${method} of an address that does not accept it` : method;
 };
 
-/** What a page cannot see of a refusal that its browser hides from it, and the way out. */
+/** Returns the remedy for a refusal that a browser hides from its page. */
 const wayOut = (code: string): string =>
   code === "origin_not_allowed" ? "; src/api/guide.md shows how the page's server passes /v1 on" : "";
 
@@ -90,19 +90,19 @@ const toolThrew = "tool_threw";
 const placeInTeam = (frame: string): string | null =>
   /^\s+at .*\bfile:.*\/(config\/.+?:\d+:\d+)\)?$/.exec(frame)?.[1] ?? null;
 
-/** Says that the tools of an MCP server are missing, and why. */
+/** Explains that the tools of an MCP server are missing, and why. */
 const describeServer = ({ step = "", code, message = "" }: LogFields): string => {
   const state = code === "quarantined" ? "offers tools that nobody approved" : "cannot be used";
   return `The MCP server ${step} ${state}: ${message === "" ? "its session's events say why" : message}`;
 };
 
-/** Describes, by their name, what no request tells of. */
+/** Descriptions, by name, of warnings outside requests. */
 const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> = {
   [toolThrew]: ({ tool, message }) => `${tool} threw: ${message}`,
   mcp_server: describeServer,
 };
 
-/** Describes a request that failed; one that succeeded is not news, nor what the start itself asks. */
+/** Describes a failed request; omits successful ones, and those of the start itself. */
 const formatRequest = ({
   method = "",
   route,
@@ -115,14 +115,17 @@ const formatRequest = ({
   return `${status} ${route ?? askedFor(method, status)} ${cause}`.trimEnd() + wayOut(cause);
 };
 
-/** Shows of the Worker's log what went wrong. */
+/** Formats the errors of the Worker's log. */
 const formatLine = (line: LogFields, text: string): string | null => {
   if (line.msg === "request") return formatRequest(line);
   if (line.level === "info" || line.level === "debug") return null;
   return warnings[line.msg]?.(line) ?? text;
 };
 
-/** Shows lines of the log, and below what a tool threw only the first place of its stack in the team's own code. */
+/**
+ * Creates a filter of log lines; below the error of a tool it shows only the first place of its stack in the team's
+ * own code.
+ */
 const createLogFormat = (): ((text: string) => string | null) => {
   let stack: "none" | "open" | "placed" = "none";
   return (text) => {
@@ -138,18 +141,21 @@ const createLogFormat = (): ((text: string) => string | null) => {
   };
 };
 
-/** What the output tells beside what is shown of it. */
+/** Callbacks for news in the output. */
 export interface OutputNews {
-  /** Is called when the server goes on with changed code or variables; `rebuilt` is the team whose new build it serves. */
+  /**
+   * Called when the server continues with changed code or variables; `rebuilt` is the team whose new build it
+   * serves.
+   */
   readonly onReload: (rebuilt: string | null) => void;
 }
 
-/** Creates a filter of one stream's lines: what to show of a line, or null for nothing. */
+/** Creates a filter of one stream's lines, which returns the text to show for a line, or null for nothing. */
 export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   let hasDiagnostics = false;
-  /** The team whose new build is not served yet; the first build is no news. */
+  /** Team whose new build is not served yet; the first build is not news. */
   let rebuilt: string | null = null;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
@@ -195,10 +201,10 @@ export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) =>
   };
 };
 
-/** How many of the last lines are kept, to be shown when the server ends before it was ready. */
+/** Number of the last lines that are kept, to be shown when the server ends before it was ready. */
 const keptLines = 40;
 
-/** Shows the filtered lines of a stream; returns its last lines as they came. */
+/** Shows the filtered lines of a stream; returns its last lines, unfiltered. */
 export const relayOutput = (
   from: Readable,
   show: (line: string) => void,
@@ -230,7 +236,7 @@ export const isSettingsFault = (lines: readonly string[]): boolean =>
     lastErrorOf(lines)[0] ?? "",
   );
 
-/** The options that `npm start` describes; any other is wrangler's. */
+/** Options that `npm start` describes; any other is wrangler's. */
 export const startOptions: readonly string[] = ["env", "port", "ip", "persist-to"];
 
 const describeUnknownOption = (name: string): string => {
@@ -241,8 +247,8 @@ const describeUnknownOption = (name: string): string => {
 };
 
 /**
- * Says what of wrangler.toml, or which of its options, ended wrangler; null if that was shown when it was printed, or is
- * something else.
+ * Returns the fault of wrangler.toml, or of an option, that ended wrangler; null if it has already been shown, or
+ * is something else.
  */
 export const explainSettingsFault = (lines: readonly string[]): string | null => {
   const [first = "", ...more] = lastErrorOf(lines);

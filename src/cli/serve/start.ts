@@ -18,7 +18,7 @@ import { ownTrace, relayOutput, startOptions } from "./output.ts";
 import type { OutputNews } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
 
-/** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
+/** Implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
 const root = resolve(import.meta.dirname, "../../..");
 
@@ -33,9 +33,9 @@ const helpText = `npm start [-- options]    serve a team on this machine; a chan
 Ctrl-C stops it. Other options go to wrangler as they are; npx wrangler dev --help lists them.`;
 
 interface Option {
-  /** Holds the last value given, or null if there is none. */
+  /** Last value given, or null if there is none. */
   readonly value: string | null;
-  /** Holds the arguments without it. */
+  /** Arguments without it. */
   readonly rest: readonly string[];
 }
 
@@ -51,7 +51,10 @@ const takeOption = (args: readonly string[], name: string): Option => {
   return { value, rest };
 };
 
-/** npm keeps options before a `--` for itself: their names stand in the environment, and only their values come here. */
+/**
+ * Describes options before a `--`, which npm keeps for itself: their names are in the environment, and only their
+ * values arrive here.
+ */
 const describeKeptOptions = (args: readonly string[]): string | null => {
   const kept = startOptions.flatMap((name) => {
     const value = process.env[`npm_config_${name.replaceAll("-", "_")}`];
@@ -107,19 +110,19 @@ const openFronts = async (host: string, wanted: number, options: FrontOptions): 
 };
 
 /**
- * These settings keep workerd's memory small. Its allocator hardly returns memory, so what 1,000 sockets need at once
- * stays with the process. Wrangler's trace collector runs in that process and adds about 60 KB to each socket; V8 lets
- * the garbage of an isolate grow to many times its live data.
+ * Settings that keep workerd's memory small. Its allocator hardly returns memory, so the peak need of 1,000 sockets
+ * stays with the process. Wrangler's trace collector runs in that process and adds about 60 KB to each socket; V8
+ * lets the garbage of an isolate grow to many times its live data.
  */
 const memory = {
   X_LOCAL_OBSERVABILITY: "false",
   MINIFLARE_WORKERD_V8_FLAGS: "--max-semi-space-size=1 --initial-old-space-size=4",
 };
 
-/** Where Node keeps wrangler's compiled code: compiling it takes a second of each start. */
+/** Variable for Node's cache of wrangler's compiled code: compiling it takes a second of each start. */
 const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") };
 
-/** Reads the port from what wrangler sends its parent once it serves; null if it says something else. */
+/** Reads the port from wrangler's message to its parent once it serves; returns null for any other message. */
 const readReadyPort = (message: unknown): number | null => {
   const [, port] = /"event":"DEV_SERVER_READY".*"port":(\d+)/.exec(String(message)) ?? [];
   return port === undefined ? null : Number(port);
@@ -168,7 +171,7 @@ const isListening = async (port: number): Promise<boolean> => {
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Asks wrangler's server as the front does for a request from this machine; null if it does not answer. */
+/** Asks wrangler's server as the front does for a request from this machine; returns null if it does not answer. */
 const askServer = async (path: string, { target, voucher }: FrontOptions): Promise<unknown> => {
   const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher, ...ownTrace };
   const port = target();
@@ -186,7 +189,7 @@ interface Readiness {
   readonly sandbox: string;
 }
 
-/** Waits until the Worker answers, which it may do a while after wrangler is ready; null if it runs no more. */
+/** Waits until the Worker answers, which may be a while after wrangler is ready; returns null if it has ended. */
 const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): Promise<Readiness | null> => {
   while (isRunning()) {
     const answer = await askServer("/readyz", options);
@@ -196,7 +199,10 @@ const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): 
   return null;
 };
 
-/** Says where secrets have to be written: wrangler gives a Worker no value whose name its environment does not declare. */
+/**
+ * Returns where secrets have to be written: wrangler gives a Worker no value whose name its environment does not
+ * declare.
+ */
 const explainMissing = (team: string, missing: readonly string[]): string => {
   const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
   const { secrets } = readDeclaredNames(readWranglerFile(root), team);
@@ -206,7 +212,7 @@ const explainMissing = (team: string, missing: readonly string[]): string => {
   return `missing: ${missing.join(", ")}; ${first}write ${them} into ${variables} and start again`;
 };
 
-/** Creates a report of the secrets that are missing; it is silent while they are those that it told last. */
+/** Creates a report of missing secrets, which is silent while they are the same as in the last report. */
 const createSecretReport = (team: string): ((readiness: Readiness | null) => void) => {
   let told = "";
   return (readiness) => {
@@ -218,14 +224,14 @@ const createSecretReport = (team: string): ((readiness: Readiness | null) => voi
   };
 };
 
-/** Says that a new build is served, and what does not work yet: sessions of agents, or calls of tools. */
+/** Reports that a new build is served, and what does not work yet: sessions of agents, or calls of tools. */
 const describeRebuild = (team: string, readiness: Readiness | null): string => {
   const missing = readiness?.missing_secrets ?? [];
-  if (missing.length === 0) return `${team} is built anew; new sessions begin with it`;
-  return `${team} is built anew; what needs ${missing.join(", ")} is refused until it is set`;
+  if (missing.length === 0) return `${team} was rebuilt; new sessions begin with it`;
+  return `${team} was rebuilt; whatever needs ${missing.join(", ")} is refused until it is set`;
 };
 
-/** Prints where the server is, and how it ends. */
+/** Prints where the server is, and how to stop it. */
 const printReady = (
   team: string,
   port: number,
@@ -240,7 +246,7 @@ const printReady = (
   print("stop          Ctrl-C");
 };
 
-/** Reads the port to serve at; null, with a sentence printed, if it is none. */
+/** Reads the port to serve at; returns null, with a sentence printed, if it is invalid. */
 const readPort = (wanted: string): number | null => {
   const port = /^\d{1,5}$/.test(wanted) ? Number(wanted) : 0;
   if (port >= 1 && port <= 65_535) return port;
@@ -250,13 +256,13 @@ const readPort = (wanted: string): number | null => {
   return null;
 };
 
-/** Writes the command that serves a team at a port that is free now. */
+/** Returns the command that serves a team at a port that is free now. */
 const commandFor = async (team: string): Promise<string> => {
   const environment = team === "default" ? "" : ` --env ${team}`;
   return `npm start --${environment} --port ${await freePort()}`;
 };
 
-/** Claims the folder of sessions and returns whether it and the port are free; a sentence says what is not. */
+/** Claims the folder of sessions and returns whether it and the port are free; prints a sentence about what is not. */
 const isFree = async (team: string, sessions: string, port: number): Promise<boolean> => {
   const user = await claimFolder(resolve(root, sessions), `http://localhost:${port}`);
   if (user !== null)

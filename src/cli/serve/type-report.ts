@@ -1,7 +1,7 @@
 import { formatDiagnostics } from "../../config/document/diagnostics.ts";
 import { checkTypes } from "../extensions/types.ts";
 
-/** This file tells what the types forbid in the extensions of a team that is served. */
+/** Reports the type errors in the extensions of a served team. */
 
 /**
  * Creates a check that runs behind the server and prints what is wrong unless it was printed last. While one runs, at most
@@ -19,7 +19,7 @@ export const createTypeReport = (
     pending = null;
     const found = formatDiagnostics(await checkTypes(root, team)).join("\n");
     if (found !== "" && found !== known)
-      print(`${found}\n${team} is served all the same; limpet deploy refuses it.`);
+      print(`${found}\n${team} is served anyway; limpet deploy refuses it.`);
     known = found;
   };
   return () => {

@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 
 /** This file is written by `npm run build` from the operation table; do not edit it. */
 
-/** What all events have. */
+/** Fields of all events. */
 interface EventEnvelope {
   readonly v: 1;
   /** Counts 1, 2, 3 … in the session, without gaps. */
@@ -19,13 +19,13 @@ interface EventEnvelope {
   readonly turn?: number;
   readonly attempt?: number;
   readonly call?: string;
-  /** The open item that it begins or closes. */
+  /** The open item that the event begins or closes. */
   readonly item?: string;
   /** A task of a dispatched graph. */
   readonly node?: string;
 }
 
-/** What answers are made of, by its name in `GET /v1/openapi.json`. */
+/** Parts of answers, by their names in `GET /v1/openapi.json`. */
 export interface AnswerSchemas {
   /** An agent of the team, with the tools that it has. */
   readonly Agent: {
@@ -44,7 +44,7 @@ export interface AnswerSchemas {
     /** What a person may begin with. */
     readonly starters?: readonly {
       readonly say: string;
-      /** What it shows, in a line. */
+      /** What it shows, in one line. */
       readonly shows: string;
     }[];
     readonly revision: string;
@@ -103,19 +103,19 @@ export interface AnswerSchemas {
       readonly header?: string;
       readonly multi_select: boolean;
       readonly max_selections?: number;
-      /** Whether only the options are taken as answers. */
+      /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
-      /** The rule that asks. */
+      /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };
-    /** A person opens the address; with login, signing in there is the answer. */
+    /** An address for a person to open; with login, signing in there is the answer. */
     readonly authorization?: {
       readonly server: string;
       /** Needs the scope approvals:decide. */
@@ -130,7 +130,7 @@ export interface AnswerSchemas {
       /** In USD, milliseconds, tokens, calls or turns. */
       readonly limit: number;
       readonly spent: number;
-      /** With this limit at the least the run could go on. */
+      /** The lowest limit with which the run could go on. */
       readonly least: number;
     };
     readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly remember?: "session" | "agent"; readonly body?: Json; };
@@ -158,7 +158,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The first valid answer came. */
+  /** The first valid answer arrived. */
   readonly AskResolvedEvent: EventEnvelope & {
     readonly type: "ask_resolved";
     readonly data: {
@@ -186,7 +186,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The attempt failed, in the place of `llm_finish`: forget the text of the items that it names. */
+  /** The attempt failed; this event replaces `llm_finish`: discard the text of the items that it names. */
   readonly AttemptAbortedEvent: EventEnvelope & {
     readonly type: "attempt_aborted";
     readonly data: {
@@ -194,7 +194,7 @@ export interface AnswerSchemas {
       readonly code: string;
       /** When the next attempt begins; null if none does. */
       readonly retry_at: number | null;
-      /** What the attempt used, as far as anybody knows: often an estimate. */
+      /** The usage of the attempt as far as it is known: often an estimate. */
       readonly usage: AnswerSchemas["Usage"];
       readonly cost_usd: number | null;
       /** Longer than 64 KiB: texts were cut. */
@@ -219,7 +219,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** So much of a limit is spent that somebody should know; once for each limit and run. */
+  /** The warning share of a limit is spent; once for each limit and run. */
   readonly BudgetWarningEvent: EventEnvelope & {
     readonly type: "budget_warning";
     readonly data: {
@@ -237,7 +237,7 @@ export interface AnswerSchemas {
   };
   /** What this deployment is and can do. */
   readonly Capabilities: { readonly version: "v1"; readonly team: string; readonly revision: string; readonly entry_agent: string; readonly limits: Readonly<Record<string, number>>; readonly kinds: Readonly<Record<string, readonly string[]>>; readonly surfaces: readonly string[]; readonly subprotocol: string; };
-  /** What a change of the workspace did. */
+  /** The outcome of a change of the workspace. */
   readonly ChangedFiles: {
     readonly path: string;
     /** How many files changed. */
@@ -279,11 +279,11 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** A piece of what a person or a tool said. */
+  /** A part of an input or of a tool's output. */
   readonly ContentPart: {
     readonly type: "text";
     readonly text: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
   } | {
     readonly type: "image";
@@ -316,10 +316,10 @@ export interface AnswerSchemas {
       readonly provider: string;
       readonly model: string;
       readonly at: number;
-      /** Null while nobody knows it. */
+      /** Null while it is not known. */
       readonly usage: AnswerSchemas["Usage"] | null;
       readonly cost_usd: number | null;
-      /** Nobody told the usage of a call that broke off, so it is estimated. */
+      /** Whether the usage is estimated, because the call broke off before it was reported. */
       readonly estimated: boolean;
     })[];
     readonly agent: string;
@@ -349,7 +349,7 @@ export interface AnswerSchemas {
     })[];
     readonly hidden: readonly ({ readonly id: string; readonly pos: number; readonly role: "system" | "user" | "assistant" | "tool"; readonly tokens: number; readonly by: string | null; readonly reason: string | null; readonly run: string | null; readonly turn: number | null; readonly why: string; })[];
     readonly hidden_tools: readonly ({ readonly name: string; readonly by: string | null; })[];
-    /** The answered call that the changes are against; null for the first call of a thread. */
+    /** The answered call that the changes are relative to; null for the first call of a thread. */
     readonly before: { readonly run: string; readonly turn: number; readonly size: number; } | null;
     readonly changes: readonly ({ readonly effect: string | null; readonly reason: string | null; readonly edit: "inject" | "overlay" | "retire" | "append" | "remove" | "request"; readonly messages: readonly string[]; readonly tokens_saved: number; })[];
     /** Whether this is what was sent, byte for byte; null: unknown. */
@@ -370,7 +370,7 @@ export interface AnswerSchemas {
     /** Null if the request was repeated. */
     readonly key: string | null;
   };
-  /** Who or what decided about a call, a plan or a budget. */
+  /** A decision about a call, a plan or a budget, and who or what made it. */
   readonly Decision: { readonly id: string; readonly session: string; readonly seq: number; readonly at: number; readonly thread: string; readonly agent: string; readonly run: string | null; readonly call: string | null; readonly tool: string | null; readonly verdict: "allow" | "approved" | "ask" | "deny" | null; readonly rule: string | null; readonly ask: string | null; readonly answer: Json; readonly who: string | null; readonly remember: Json; readonly input_sha256: string | null; readonly action: string | null; readonly subject: string | null; };
   /** A task of a dispatched graph changed its state. */
   readonly DispatchProgressEvent: EventEnvelope & {
@@ -385,7 +385,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The input as it is now. */
+  /** The input after the edit. */
   readonly EditedInput: {
     readonly id: string;
     readonly thread: string;
@@ -428,7 +428,7 @@ export interface AnswerSchemas {
   };
   /** Why a run ended. */
   readonly EndReason: "end_turn" | "terminal_tool" | "max_iterations" | "tool_loop" | "no_progress" | "budget_exceeded" | "deadline_exceeded" | "refusal" | "output_invalid" | "context_window_too_small" | "context_length_exceeded" | "provider_auth" | "provider_rate_limited" | "provider_overloaded" | "provider_timeout" | "provider_error" | "effect_failed" | "mcp_error" | "config_changed" | "storage_error" | "poisoned" | "internal" | "cancelled" | "interrupted" | "rolled_back" | "plan_denied";
-  /** A call in short, as later runs may be told of it. */
+  /** A summary of a call, which later runs may see. */
   readonly EpisodeRecordedEvent: EventEnvelope & {
     readonly type: "episode_recorded";
     readonly data: {
@@ -442,7 +442,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** Something went wrong that the run survives, or is about to end with. */
+  /** An error occurred that the run survives, or is about to end with. */
   readonly ErrorEvent: EventEnvelope & {
     readonly type: "error";
     readonly data: {
@@ -509,7 +509,7 @@ export interface AnswerSchemas {
       readonly content: Json;
       readonly on_busy: "reject" | "queue" | "steer" | "interrupt" | "rollback";
       readonly sender: string | null;
-      /** The session had no title: from now on it has the beginning of this first message. */
+      /** The title of a session that had none: the beginning of this first message. */
       readonly title?: string;
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
@@ -529,14 +529,14 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** A message that waits was edited, moved, or may now join the run; this is how it stands. */
+  /** A waiting message was edited, moved, or may now join the run; the data is its new state. */
   readonly InputEditedEvent: EventEnvelope & {
     readonly type: "input_edited";
     readonly data: {
       readonly input: string;
       readonly content: Json;
       readonly on_busy: "reject" | "queue" | "steer" | "interrupt" | "rollback";
-      /** The input of the same thread that comes next; null: none. */
+      /** The next input of the same thread; null if there is none. */
       readonly before: string | null;
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
@@ -557,7 +557,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** Its sender took the message back before it was applied, or before it came. */
+  /** The sender withdrew the message before it was applied, or before it arrived. */
   readonly InputWithdrawnEvent: EventEnvelope & {
     readonly type: "input_withdrawn";
     readonly data: {
@@ -572,7 +572,7 @@ export interface AnswerSchemas {
   readonly Key: { readonly id: string; readonly name: string | null; readonly tenant: string; readonly jurisdiction: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly created_at: number; readonly created_by: string; readonly expires_at: number | null; };
   /** A limit of a budget, with what is spent and left of it: tokens, USD, milliseconds of model time, or calls. */
   readonly Limit: {
-    /** Whose limit it is; the tenant's day counts once it is used up. */
+    /** Whose limit it is; the tenant's day is listed once it is used up. */
     readonly scope: "run" | "session" | "tenant";
     readonly limit: number;
     readonly spent: number;
@@ -603,19 +603,19 @@ export interface AnswerSchemas {
       readonly header?: string;
       readonly multi_select: boolean;
       readonly max_selections?: number;
-      /** Whether only the options are taken as answers. */
+      /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
-      /** The rule that asks. */
+      /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };
-    /** A person opens the address; with login, signing in there is the answer. */
+    /** An address for a person to open; with login, signing in there is the answer. */
     readonly authorization?: {
       readonly server: string;
       /** Needs the scope approvals:decide. */
@@ -630,13 +630,13 @@ export interface AnswerSchemas {
       /** In USD, milliseconds, tokens, calls or turns. */
       readonly limit: number;
       readonly spent: number;
-      /** With this limit at the least the run could go on. */
+      /** The lowest limit with which the run could go on. */
       readonly least: number;
     };
     readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly remember?: "session" | "agent"; readonly body?: Json; };
     readonly session: string;
   };
-  /** A message of a thread, and with `retired=true` what became of it. */
+  /** A message of a thread, with `retired=true` including its current form in the model's view. */
   readonly ListedMessage: {
     readonly id: string;
     /** Orders the messages of a thread; never used again. */
@@ -645,7 +645,7 @@ export interface AnswerSchemas {
     /** Who wrote it. */
     readonly origin: "human" | "agent" | "effect" | "system";
     readonly at: number;
-    /** The estimate of the original. */
+    /** The estimated tokens of the original. */
     readonly tokens: number;
     readonly sender?: string;
     /** Why an effect wrote it. */
@@ -656,7 +656,7 @@ export interface AnswerSchemas {
     readonly memories?: readonly number[];
     readonly run?: string;
     readonly turn?: number;
-    /** What the model sees instead, while it sees something shorter. */
+    /** What the model sees instead of the message, while that is shortened. */
     readonly overlay?: {
       readonly edit: number;
       /** The kind of the effect. */
@@ -670,12 +670,12 @@ export interface AnswerSchemas {
       readonly media: boolean;
       readonly tokens: number;
     };
-    /** Set on a summary: the first and last `pos` of what it stands for. */
+    /** Set on a summary: the first and last `pos` of the messages that it replaces. */
     readonly summary?: { readonly edit: number; readonly by: string; readonly reason?: string; readonly from: number; readonly to: number; };
     /** The position in the view, where it is not `pos`. */
     readonly place?: number;
     readonly parts: readonly AnswerSchemas["Part"][];
-    /** With `retired=true`: how the model sees it now. */
+    /** With `retired=true`: how the model sees the message now. */
     readonly state?: "full" | "overlaid" | "retired";
     /** The kind of the effect that retired it. */
     readonly retired_by?: string | null;
@@ -691,7 +691,7 @@ export interface AnswerSchemas {
       readonly cost_usd: number | null;
       readonly provider: string;
       readonly model: string;
-      /** The provider's own. */
+      /** The provider's own id of the request. */
       readonly request_id: string | null;
       readonly first_byte_ms: number;
       readonly duration_ms: number;
@@ -725,7 +725,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The request leaves for the provider. */
+  /** The request is sent to the provider. */
   readonly LlmRequestStartEvent: EventEnvelope & {
     readonly type: "llm_request_start";
     readonly data: {
@@ -797,7 +797,7 @@ export interface AnswerSchemas {
     readonly state: "connected" | "failed" | "auth_needed" | "quarantined";
     readonly tools?: number;
     readonly error?: string;
-    /** Tools that are not what was approved. */
+    /** Tools that differ from what was approved. */
     readonly changes: readonly ({ readonly tool: string; readonly pinned: string | null; readonly found: string; })[];
     readonly checked_at: string;
   };
@@ -824,7 +824,7 @@ export interface AnswerSchemas {
     /** Who wrote it. */
     readonly origin: "human" | "agent" | "effect" | "system";
     readonly at: number;
-    /** The estimate of the original. */
+    /** The estimated tokens of the original. */
     readonly tokens: number;
     readonly sender?: string;
     /** Why an effect wrote it. */
@@ -835,7 +835,7 @@ export interface AnswerSchemas {
     readonly memories?: readonly number[];
     readonly run?: string;
     readonly turn?: number;
-    /** What the model sees instead, while it sees something shorter. */
+    /** What the model sees instead of the message, while that is shortened. */
     readonly overlay?: {
       readonly edit: number;
       /** The kind of the effect. */
@@ -849,7 +849,7 @@ export interface AnswerSchemas {
       readonly media: boolean;
       readonly tokens: number;
     };
-    /** Set on a summary: the first and last `pos` of what it stands for. */
+    /** Set on a summary: the first and last `pos` of the messages that it replaces. */
     readonly summary?: { readonly edit: number; readonly by: string; readonly reason?: string; readonly from: number; readonly to: number; };
     /** The position in the view, where it is not `pos`. */
     readonly place?: number;
@@ -868,7 +868,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** Messages left what the model sees; they stay readable. */
+  /** Messages were removed from the model's view; they stay readable. */
   readonly MessagesRetiredEvent: EventEnvelope & {
     readonly type: "messages_retired";
     readonly data: {
@@ -899,21 +899,21 @@ export interface AnswerSchemas {
   readonly Note: {
     readonly name: string;
     readonly content: string;
-    /** Whose it is, where each agent has its own. */
+    /** The owner of the note, if each agent has its own. */
     readonly agent?: string;
   };
   /** A piece of a message. */
   readonly Part: {
     readonly type: "text";
     readonly text: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
   } | {
     readonly type: "reasoning";
     readonly text: string;
     /** The `provider/model` that wrote it. */
     readonly model: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
   } | {
     readonly type: "image";
@@ -935,16 +935,16 @@ export interface AnswerSchemas {
     readonly name: string;
     /** The arguments as raw JSON text, as the model wrote them. */
     readonly args: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
-    /** Set when the call never runs: the reply was cut off, or it came after the 64th call. */
+    /** Set if the call never runs: the reply was cut off, or the call was beyond the 64th. */
     readonly invalid?: "truncated" | "too_many";
   } | {
     readonly type: "tool_result";
     readonly call: string;
     readonly name: string;
     readonly status: "ok" | "error" | "denied" | "skipped" | "cancelled" | "unknown";
-    /** Of a command that ended by itself. */
+    /** The exit code of a command that ended by itself. */
     readonly exit_code?: number;
     /** How many characters were cut from the content. */
     readonly omitted?: number;
@@ -976,14 +976,14 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The message is stored; `run` is the one under way. */
+  /** The message is stored; `run` is the active one. */
   readonly Receipt: {
     readonly input: string;
     readonly status: "accepted" | "applied" | "withdrawn" | "returned";
     readonly run: string | null;
     /** Later reads of the session show at least this event. */
     readonly seq: number;
-    /** With `wait`: the open asks, if the run goes on only when one is answered. */
+    /** With `wait`: the open asks, if the run cannot go on until one is answered. */
     readonly asks?: readonly ({ readonly id: string; readonly kind: "question" | "approval" | "client_tool" | "authorization" | "budget"; })[];
   };
   /** A message as its event reports it: results of calls without the output that `tool_call_end` has brought. */
@@ -995,7 +995,7 @@ export interface AnswerSchemas {
     /** Who wrote it. */
     readonly origin: "human" | "agent" | "effect" | "system";
     readonly at: number;
-    /** The estimate of the original. */
+    /** The estimated tokens of the original. */
     readonly tokens: number;
     readonly sender?: string;
     /** Why an effect wrote it. */
@@ -1006,7 +1006,7 @@ export interface AnswerSchemas {
     readonly memories?: readonly number[];
     readonly run?: string;
     readonly turn?: number;
-    /** What the model sees instead, while it sees something shorter. */
+    /** What the model sees instead of the message, while that is shortened. */
     readonly overlay?: {
       readonly edit: number;
       /** The kind of the effect. */
@@ -1020,7 +1020,7 @@ export interface AnswerSchemas {
       readonly media: boolean;
       readonly tokens: number;
     };
-    /** Set on a summary: the first and last `pos` of what it stands for. */
+    /** Set on a summary: the first and last `pos` of the messages that it replaces. */
     readonly summary?: { readonly edit: number; readonly by: string; readonly reason?: string; readonly from: number; readonly to: number; };
     /** The position in the view, where it is not `pos`. */
     readonly place?: number;
@@ -1030,14 +1030,14 @@ export interface AnswerSchemas {
   readonly ReportedPart: {
     readonly type: "text";
     readonly text: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
   } | {
     readonly type: "reasoning";
     readonly text: string;
     /** The `provider/model` that wrote it. */
     readonly model: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
   } | {
     readonly type: "image";
@@ -1059,16 +1059,16 @@ export interface AnswerSchemas {
     readonly name: string;
     /** The arguments as raw JSON text, as the model wrote them. */
     readonly args: string;
-    /** What only the model that sent it understands. */
+    /** Data that only the model that sent it understands. */
     readonly opaque?: { readonly provider: string; readonly model: string; readonly data: Json; };
-    /** Set when the call never runs: the reply was cut off, or it came after the 64th call. */
+    /** Set if the call never runs: the reply was cut off, or the call was beyond the 64th. */
     readonly invalid?: "truncated" | "too_many";
   } | {
     readonly type: "tool_result";
     readonly call: string;
     readonly name: string;
     readonly status: "ok" | "error" | "denied" | "skipped" | "cancelled" | "unknown";
-    /** Of a command that ended by itself. */
+    /** The exit code of a command that ended by itself. */
     readonly exit_code?: number;
     /** How many characters were cut from the content. */
     readonly omitted?: number;
@@ -1097,7 +1097,7 @@ export interface AnswerSchemas {
   };
   /** Why a run failed. */
   readonly RunProblem: { readonly type: string; readonly title: string; readonly status: number; readonly detail: string; readonly code: AnswerSchemas["EndReason"]; readonly retryable: boolean; };
-  /** What a run came to, with everything that worked for it. */
+  /** The result of a run, including the agents that worked for it. */
   readonly RunResult: {
     readonly session_id: string;
     readonly run_id: string;
@@ -1159,7 +1159,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The run can only go on when something happens: an answer, an agent, a time. */
+  /** The run waits: for an answer, an agent or a time. */
   readonly RunWaitingEvent: EventEnvelope & {
     readonly type: "run_waiting";
     readonly data: {
@@ -1173,7 +1173,7 @@ export interface AnswerSchemas {
   /** A conversation. */
   readonly Session: {
     readonly id: string;
-    /** The caller's own name of it. */
+    /** The caller's own name of the session. */
     readonly ref: string | null;
     readonly agent: string;
     readonly prefix: string;
@@ -1195,7 +1195,7 @@ export interface AnswerSchemas {
       readonly cost_usd: number | null;
       readonly estimated: boolean;
     };
-    /** Of each kind the limit with the least left now; null if there is none. Between runs, a limit of runs is that of the next one, unspent. */
+    /** For each kind the limit with the least left now; null if there is none. Between runs, a limit per run is the unspent one of the next run. */
     readonly budget: { readonly max_tokens: AnswerSchemas["Limit"] | null; readonly max_cost_usd: AnswerSchemas["Limit"] | null; readonly max_duration: AnswerSchemas["Limit"] | null; readonly max_tool_calls: AnswerSchemas["Limit"] | null; };
     /** The newest event. */
     readonly head_seq: number;
@@ -1219,7 +1219,7 @@ export interface AnswerSchemas {
       readonly ref: string | null;
       readonly title: string | null;
       readonly metadata: Readonly<Record<string, string>>;
-      /** A fork begins with the view of this session after this event. */
+      /** The session and the event whose view a fork begins with. */
       readonly source?: { readonly session: string; readonly seq: number; };
       /** Longer than 64 KiB: texts were cut. */
       readonly truncated?: true;
@@ -1227,7 +1227,7 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The session went over to another revision of the team's definition. */
+  /** The session migrated to another revision of the team's definition. */
   readonly SessionMigratedEvent: EventEnvelope & {
     readonly type: "session_migrated";
     readonly data: {
@@ -1268,7 +1268,7 @@ export interface AnswerSchemas {
   };
   /** Fields of the session changed; `cleared` if the chat was retired, `message` and `pinned` if a message was pinned. */
   readonly SessionUpdatedEvent: EventEnvelope & { readonly type: "session_updated"; readonly data: Readonly<Record<string, Json>>; };
-  /** What the session used. */
+  /** The usage of the session. */
   readonly SessionUsage: {
     /** Since it was cleared. */
     readonly cumulative: { readonly input: number; readonly output: number; readonly cacheRead: number; readonly cacheWrite: number; readonly total: number; readonly cost_usd: number | null; readonly estimated: boolean; };
@@ -1288,11 +1288,11 @@ export interface AnswerSchemas {
     readonly by: readonly ({ readonly agent: string; readonly model: string; readonly provider: string; readonly calls: number; readonly usage: AnswerSchemas["Usage"]; readonly cost_usd: number | null; readonly estimated: boolean; })[];
     readonly status: "idle" | "running" | "waiting";
   };
-  /** Everything that a client needs to start, at the event `seq`; `more` names what did not fit. */
+  /** Everything that a client needs to start, at the event `seq`; `more` names the lists that did not fit. */
   readonly Snapshot: { readonly seq: number; readonly session: AnswerSchemas["Session"]; readonly threads: readonly AnswerSchemas["Thread"][]; readonly items: readonly ({ readonly item: string; readonly kind: "text" | "reasoning" | "tool_input" | "tool_output"; readonly thread: string; readonly attempt: number; readonly text: string; })[]; readonly runs: readonly AnswerSchemas["Run"][]; readonly more: { readonly messages: readonly { readonly thread: string; readonly before: number; }[]; readonly asks: string | null; readonly inputs: readonly string[]; }; readonly asks: readonly AnswerSchemas["Ask"][]; readonly inputs: readonly AnswerSchemas["Input"][]; readonly messages: readonly AnswerSchemas["Message"][]; };
   /** A value of the state store. */
   readonly StateEntry: { readonly key: string; readonly revision: number; readonly value: Json; };
-  /** The agent says in a line what it is doing. */
+  /** The agent describes in one line what it is doing. */
   readonly StatusUpdateEvent: EventEnvelope & {
     readonly type: "status_update";
     readonly data: {
@@ -1364,7 +1364,7 @@ export interface AnswerSchemas {
     readonly run: string | null;
     readonly last_run: string | null;
     readonly status: "idle" | "running" | "waiting";
-    /** With everything below it; of `main`, all since the session was cleared. */
+    /** Including the threads below it; for `main`, everything since the session was cleared. */
     readonly usage: AnswerSchemas["Usage"];
     readonly label?: string;
     readonly task?: string;
@@ -1389,7 +1389,7 @@ export interface AnswerSchemas {
     readonly type: "tool_call_end";
     readonly data: {
       readonly tool: string;
-      /** `unknown` if a crash left it open whether the call ran. */
+      /** `unknown` if it is not known after a crash whether the call ran. */
       readonly outcome: "ok" | "error" | "denied" | "cancelled" | "skipped" | "unknown";
       readonly output: Json;
       readonly details?: Json;
@@ -1423,7 +1423,7 @@ export interface AnswerSchemas {
       readonly tool: string;
       readonly toolbox: string;
       readonly input: Json;
-      /** Says what happens to the call after a crash. */
+      /** What happens to the call after a crash. */
       readonly safety: string;
       readonly permission: { readonly verdict: string; readonly by: string; };
       /** Longer than 64 KiB: texts were cut. */
@@ -1477,14 +1477,14 @@ export interface AnswerSchemas {
   readonly Upload: { readonly id: string; readonly name: string; readonly media_type: string; readonly size: number; readonly sha256: string; readonly created_at: number; };
   /** Tokens. `input` excludes cached ones, `output` includes reasoning. */
   readonly Usage: { readonly input: number; readonly output: number; readonly cacheRead: number; readonly cacheWrite: number; readonly total: number; };
-  /** What a group used. */
+  /** The usage of a group. */
   readonly UsageGroup: { readonly calls: number; readonly usage: { readonly input: number; readonly output: number; readonly cacheRead: number; readonly cacheWrite: number; readonly total: number; readonly cost_usd: number | null; readonly estimated: boolean; }; readonly key: string | null; };
   /** The edits of a turn are checked by a command: it begins, passes, fails. */
   readonly VerifyEvent: EventEnvelope & {
     readonly type: "verify";
     readonly data: {
       readonly state: "started" | "passed" | "failed" | "exhausted" | "error" | "skipped";
-      /** The run used up its turns and is checked before it ends. */
+      /** Whether the run used up its turns and is checked before it ends. */
       readonly breach?: true;
       readonly attempt: number;
       readonly command: string;
@@ -1515,7 +1515,7 @@ export interface OperationAnswers {
   readonly send: AnswerSchemas["Run"] | AnswerSchemas["Receipt"];
   readonly messages: {
     readonly data: readonly AnswerSchemas["ListedMessage"][];
-    /** Pass it as `before` to see older ones; null at the first. */
+    /** Pass it as `before` to see older ones; null at the first message. */
     readonly next_before: number | null;
   };
   readonly pin: {

@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 
 /** This file is written by `npm run build` from the operation table; do not edit it. */
 
-/** What a person says: a text, or parts. */
+/** Input of a person: a text, or parts. */
 export type InputContent = string | readonly ({ readonly type: "text"; readonly text: string; } | {
   readonly type: "image";
   readonly media_type?: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
@@ -350,9 +350,9 @@ export interface OperationParams {
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lets every provider be tried again. */
+  /** Ends the cooldowns of all providers. */
   readonly reset_cooldowns: Readonly<Record<string, never>>;
-  /** Lets a provider be tried again. */
+  /** Ends the cooldowns of a provider. */
   readonly reset_cooldown: { readonly provider: string; };
   /** Lists the sessions of the tenant. */
   readonly list_sessions: {
@@ -360,32 +360,32 @@ export interface OperationParams {
     readonly status?: "idle" | "running" | "waiting" | readonly ("idle" | "running" | "waiting")[];
     /** The agent of the session. */
     readonly agent?: string;
-    /** Pairs that a session's metadata have: `metadata[name]=value`. */
+    /** Pairs that a session's metadata must hold: `metadata[name]=value`. */
     readonly metadata?: Readonly<Record<string, string>>;
-    /** A text in the title, the ref or the id, in any case. */
+    /** A text in the title, the ref or the id; case is ignored. */
     readonly q?: string;
-    /** Shows those created later: milliseconds or RFC 3339. */
+    /** Only sessions created later: milliseconds or RFC 3339. */
     readonly created_after?: number | string;
-    /** Shows those changed last before: milliseconds or RFC 3339. */
+    /** Only sessions last changed before: milliseconds or RFC 3339. */
     readonly updated_before?: number | string;
-    /** What they are sorted by; `-` begins with the newest. */
+    /** The sort key; `-` begins with the newest. */
     readonly order?: "-created_at" | "created_at" | "-updated_at" | "updated_at";
     /** How many rows a page has at most. */
     readonly limit?: number;
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Makes a token with which a browser opens this session only. */
+  /** Creates a token with which a browser opens only this session. */
   readonly mint_token: {
     readonly session: string;
     readonly scopes?: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[];
-    /** Seconds that the token lives. */
+    /** Lifetime of the token in seconds. */
     readonly ttl?: number;
     readonly origin?: string;
   };
-  /** Sums up what the tenant used. */
+  /** Sums up the tenant's usage. */
   readonly list_usage: {
-    /** What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`. */
+    /** What the sums are grouped by: `session`, `agent`, `model`, `day` or `metadata[name]`. */
     readonly group_by?: string;
     /** The first day, UTC. */
     readonly from?: string;
@@ -398,46 +398,46 @@ export interface OperationParams {
   };
   /** Lists the open asks of the tenant. */
   readonly list_asks: {
-    /** Only open ones are listed. */
+    /** Only open asks are listed. */
     readonly status?: "open";
-    /** What is asked for. */
+    /** The kind of the asks. */
     readonly kind?: "question" | "approval" | "client_tool" | "authorization" | "budget";
     /** How many rows a page has at most. */
     readonly limit?: number;
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lists what was decided about calls, and by whom. */
+  /** Lists the decisions about calls, and who made them. */
   readonly list_audit: {
     /** The id of the session of the call. */
     readonly session?: string;
     /** The agent that made the call. */
     readonly agent?: string;
-    /** The tool that was called. */
+    /** The called tool. */
     readonly tool?: string;
     /** What was decided. */
     readonly verdict?: "allow" | "approved" | "ask" | "deny";
-    /** What somebody did outside sessions, like revoke_key. */
+    /** An action outside sessions, like revoke_key. */
     readonly action?: string;
     /** How many rows a page has at most. */
     readonly limit?: number;
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Lists the approvals that are remembered. */
+  /** Lists the remembered approvals. */
   readonly list_grants: {
-    /** The id of the session in which it was given. */
+    /** The id of the session in which the grant was given. */
     readonly session?: string;
-    /** The agent that may use it. */
+    /** The agent that may use the grant. */
     readonly agent?: string;
     /** How many rows a page has at most. */
     readonly limit?: number;
     /** The `next_cursor` or `prev_cursor` of another page. */
     readonly cursor?: string;
   };
-  /** Forgets an approval. */
+  /** Revokes a remembered approval. */
   readonly revoke_grant: { readonly grant: string; };
-  /** Says what would become of a call. */
+  /** Explains how a call would be decided. */
   readonly explain_permission: {
     readonly agent: string;
     readonly tool: string;
@@ -445,7 +445,7 @@ export interface OperationParams {
     /** Judges as in this session, with its grants and its revision. */
     readonly session?: string;
   };
-  /** Forgets what is remembered of a person. */
+  /** Deletes the memories about a person. */
   readonly forget_subject: { readonly subject: string; };
   /** Lists the states of the MCP servers. */
   readonly list_mcp_servers: Readonly<Record<string, never>>;
@@ -454,12 +454,12 @@ export interface OperationParams {
   /** Approves the tools of an MCP server. */
   readonly approve_mcp_server: {
     readonly name: string;
-    /** The hashes to approve by tool; absent: every change that was found. */
+    /** The hashes to approve by tool; if absent, every change found. */
     readonly tools?: Readonly<Record<string, string>>;
   };
-  /** Forgets the login at an MCP server. */
+  /** Deletes the login at an MCP server. */
   readonly forget_mcp_login: { readonly name: string; };
-  /** Makes an API key, which is shown once. */
+  /** Creates an API key, which is shown once. */
   readonly create_key: { readonly name?: string; readonly tenant?: string; readonly jurisdiction?: "eu" | "us" | null; readonly scopes: readonly ("sessions:read" | "sessions:write" | "sessions:manage" | "asks:answer" | "approvals:decide" | "context:read" | "usage:read" | "tokens:mint" | "debug:read" | "admin")[]; readonly expires_at?: number | null; };
   /** Lists the API keys. */
   readonly list_keys: {

@@ -13,7 +13,7 @@ import { definitionOf, revisionOf } from "../revision.ts";
 import type { TeamAgent, Provider, Skill, Team } from "../team.ts";
 import type { ContextText } from "./context.ts";
 
-/** This file turns a draft without errors into the compiled team. */
+/** Builds the compiled team from a draft without errors. */
 
 const builtInSchema = effectSchemaOf([]);
 
@@ -29,10 +29,10 @@ const generateEffects = (draft: TeamDraft, agent: AgentShape): readonly EffectCo
   return threshold === 0 ? [trim] : [trim, generateEffect("compact", { threshold })];
 };
 
-/** Turns that `context_compaction: auto` keeps whole. */
+/** Number of turns that `context_compaction: auto` keeps whole. */
 const recentTurns = 5;
 
-/** The effects of an agent, written or generated, with the mask that an option adds. */
+/** Returns the effects of an agent, written or generated, with the mask that an option adds. */
 const effectsOf = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
   const { context_compaction: mode, compaction_threshold: threshold } = agent.options;
   const effects = agent.effects ?? generateEffects(draft, agent);
@@ -77,7 +77,7 @@ const buildProvider = (
   return script === undefined ? provider : { ...provider, script };
 };
 
-/** Whether something that an agent can reach needs the text at `path`. */
+/** Returns whether something that an agent can reach needs the text at `path`. */
 const isReachable = (draft: TeamDraft, providers: ReadonlySet<string>, path: Path): boolean => {
   const [section, index] = path;
   if (section === "providers") {
@@ -91,7 +91,7 @@ const isReachable = (draft: TeamDraft, providers: ReadonlySet<string>, path: Pat
   return true;
 };
 
-/** Names of references that an agent can reach, with the fields that use them. */
+/** Returns the names of references that an agent can reach, with the fields that use them. */
 export const reachableSecrets = (draft: TeamDraft): ReadonlyMap<string, readonly Path[]> => {
   const providers = reachableProviders(draft);
   const uses = [...referencesInDraft(draft)].map(

@@ -32,29 +32,32 @@ import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
 import { readSkills } from "./skills.ts";
 
-/** The config loader is a pure function from the files of a team folder to a compiled team or diagnostics. */
+/** Compiles the files of a team folder, as a pure function, to a team or diagnostics. */
 
 export interface CompileOptions {
   /** The team's name. */
   readonly name: string;
-  /** The loaded `extensions.ts`, if there is one. */
+  /** Loaded `extensions.ts`, if there is one. */
   readonly extensions?: ExtensionModule | undefined;
-  /** What the team's environment declares for wrangler; absent if it declares nothing, so that wrangler reads any name. */
+  /**
+   * Names that the team's environment declares for wrangler; absent if it declares none, so that wrangler reads any
+   * name.
+   */
   readonly declared?: DeclaredNames | undefined;
-  /** The teams that there are, if this one has no folder. */
+  /** Names of the existing teams, if this one has no folder. */
   readonly teams?: readonly string[] | undefined;
-  /** The team is served on this machine, so that it needs no host of its own. */
+  /** Whether the team is served on this machine, so that it needs no host of its own. */
   readonly isServed?: boolean;
 }
 
 export interface CompiledTeam {
-  /** Null if there are errors. */
+  /** Compiled team; null if there are errors. */
   readonly team: Team | null;
-  /** The diagnostics, sorted by position. */
+  /** Diagnostics, sorted by position. */
   readonly diagnostics: readonly Diagnostic[];
   /** Names of the secrets that the team's agents and tools need, with the fields and tools that use them. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
-  /** The draft that was checked, for `limpet explain`; null if nothing could be read. */
+  /** Draft that was checked, for `limpet explain`; null if nothing could be read. */
   readonly draft: TeamDraft | null;
 }
 
@@ -64,13 +67,13 @@ const checkAvailability = (draft: TeamDraft): void => {
   }
 };
 
-/** Where loading the extensions failed, if it did. */
+/** Returns where loading the extensions failed, if it did. */
 const placeOf = ({ extensions }: CompileOptions): ModulePlace | null =>
   extensions !== undefined && "error" in extensions ? (extensions.place ?? null) : null;
 
-/** Names the teams that there are to who named one that has no folder. */
+/** Suggests existing teams for a name that has no folder. */
 const suggestTeam = ({ name, teams }: CompileOptions): string | undefined =>
-  teams && [suggestFor(name, teams) ?? [], `npx limpet new-team ${name} makes one`].flat().join("; ");
+  teams && [suggestFor(name, teams) ?? [], `npx limpet new-team ${name} creates one`].flat().join("; ");
 
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): TeamDraft | null => {
   const skills = readSkills(report, files);

@@ -3,11 +3,11 @@ import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
 
-/** The project context of a team folder. */
+/** Project context of a team folder. */
 export interface ContextText {
   /** `context/*.md` in name order, joined by blank lines. */
   readonly context_text: string;
-  /** The text of `context/HEARTBEAT.md`. */
+  /** Text of `context/HEARTBEAT.md`. */
   readonly heartbeat_text: string;
 }
 
@@ -39,10 +39,10 @@ const usedFiles = [
   /^[^/]+\.test\.ts$/,
 ];
 
-/** What `extensions.ts` may import. */
+/** Paths that `extensions.ts` may import. */
 const importable = /\.(?:[cm]?[jt]s|json)$/;
 
-/** Says why a file of the team folder has no use; null if it has one. */
+/** Returns why a file of the team folder has no use; null if it has one. */
 const unusedText = (path: string, files: TeamFiles): string | null => {
   const folder = /^skills\/[^/]+\//.exec(path)?.[0];
   if (folder !== undefined && !files.has(`${folder}SKILL.md`))

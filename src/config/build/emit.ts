@@ -5,9 +5,9 @@ import { teamJsonSchema } from "../json-schema.ts";
 import type { Team } from "../team.ts";
 import type { CompiledTeam } from "./compile.ts";
 
-/** This file writes the files of a build: pure texts, the same for the same input. */
+/** Writes the files of a build: pure texts, which depend on the input alone. */
 
-/** Writes plain data as JavaScript; maps without prototype stay so. */
+/** Formats plain data as JavaScript; maps without a prototype stay so. */
 const literalOf = (value: unknown, indent: string): string => {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
@@ -32,13 +32,13 @@ const freezeSource = `const freeze = (value) => {
 };
 `;
 
-/** Writes `team.js`, the compiled, frozen team with unresolved references. */
+/** Returns the text of `team.js`, the compiled, frozen team with unresolved references. */
 const teamModule = (team: Team): string =>
   `// Made by "limpet build ${team.name}". Do not edit.\n${freezeSource}\nexport default freeze(${literalOf(team, "")});\n`;
 
 const importLine = (what: string, from: string): string => `import ${what} from ${JSON.stringify(from)};\n`;
 
-/** Writes `worker.js`, which passes the team to the factories and exports their router and classes. */
+/** Returns the text of `worker.js`, which passes the team to the factories and exports their router and classes. */
 const workerModule = (name: string, extended: boolean, servers: boolean): string => {
   const parts = [
     "team",
@@ -57,7 +57,7 @@ const workerModule = (name: string, extended: boolean, servers: boolean): string
   ].join("");
 };
 
-/** The names that the team's own JSON Schema offers. */
+/** Returns the names that the team's own JSON Schema offers. */
 const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
   const servers = team.mcp_servers.map(({ name }) => name);
   return {
@@ -72,10 +72,13 @@ const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
 
 const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Writes the product's `team.schema.json`: it has the built-in provider kinds, but no team's names. */
+/** Returns the product's `team.schema.json`: with the built-in provider kinds, but without the names of any team. */
 export const productSchema = (): string => jsonText(teamJsonSchema({ provider_kinds: providerKinds }));
 
-/** Maps the file names of `.limpet/<team>/` to their content; null if the team has errors. An extended team's have `extensions.js` besides. */
+/**
+ * Maps the file names of `.limpet/<team>/` to their content; null if the team has errors. The build of an extended
+ * team also has `extensions.js`.
+ */
 export const buildFiles = (compiled: CompiledTeam, extended: boolean): ReadonlyMap<string, string> | null => {
   const { draft, team, secrets } = compiled;
   if (draft === null || team === null) return null;

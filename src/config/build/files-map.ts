@@ -3,13 +3,13 @@ import { severityOf } from "../document/diagnostics.ts";
 import { createPlacer } from "../document/place.ts";
 import { decodeText } from "../document/safety.ts";
 
-/** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
+/** Files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
 
-/** Collects the diagnostics of a team folder. */
+/** Collector of the diagnostics of a team folder. */
 export interface FolderReport {
   readonly found: Diagnostic[];
-  /** The name of a file in diagnostics. */
+  /** Returns the name of a file in diagnostics. */
   readonly label: (file: string) => string;
   readonly add: (
     code: DiagnosticCode,
@@ -22,7 +22,7 @@ export interface FolderReport {
   readonly addFile: (code: DiagnosticCode, file: string, message: string, hint?: string) => void;
 }
 
-/** Creates a report; `folder` is put before every file name, like `config/acme`. */
+/** Creates a report; `folder` precedes every file name, like `config/acme`. */
 export const createFolderReport = (folder: string): FolderReport => {
   const found: Diagnostic[] = [];
   const label = (file: string): string => `${folder}/${file}`;
@@ -39,7 +39,7 @@ export const createFolderReport = (folder: string): FolderReport => {
   };
 };
 
-/** Reads a text file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
+/** Reads a text file of at most `maximum` bytes; returns null, with a diagnostic, if it cannot be used. */
 export const readTextFile = (
   report: FolderReport,
   path: string,

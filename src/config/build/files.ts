@@ -17,24 +17,27 @@ import { basename, join, relative, sep } from "node:path";
 import type { Diagnostic } from "../document/diagnostics.ts";
 import type { TeamFiles } from "./files-map.ts";
 
-/** This file reads and writes team folders on disk. Everything else in the loader is pure. */
+/** Reads and writes team folders on disk. Everything else in the loader is pure. */
 
-/** Says why a folder of this name cannot be a team; null if it can. */
+/** Returns why a folder of this name cannot be a team; null if it can. */
 export const teamNameProblem = (name: string): string | null =>
   /^[a-z][a-z0-9-]{0,30}$/.test(name)
     ? null
-    : `"${name}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
+    : `"${name}" is not a team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
 
 export const teamFolder = (root: string, team: string): string => join(root, "config", team);
 
-/** What a path names, links followed; null for what is neither file nor folder, such as a link to nothing. */
+/**
+ * Returns the kind of a path, with links followed; null if it is neither file nor folder, such as a link to
+ * nothing.
+ */
 const kindOf = (path: string): "file" | "folder" | null => {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return "folder";
   return found?.isFile() === true ? "file" : null;
 };
 
-/** Lists the files below a folder, links followed, but for one that leads back up. */
+/** Lists the files below a folder, with links followed except one that leads back up. */
 const filesBelow = (folder: string, above: readonly string[] = []): string[] => {
   const own = realpathSync(folder);
   if (above.includes(own)) return [];
@@ -58,7 +61,7 @@ const foldersOf = (root: string): string[] => {
 export const listTeams = (root: string): string[] =>
   foldersOf(root).filter((name) => teamNameProblem(name) === null);
 
-/** Diagnostics for folders under `config/` whose names teams cannot have. */
+/** Returns diagnostics for folders under `config/` whose names teams cannot have. */
 export const findMisnamedTeams = (root: string): Diagnostic[] =>
   foldersOf(root).flatMap((name): Diagnostic[] => {
     const message = teamNameProblem(name);
@@ -68,7 +71,7 @@ export const findMisnamedTeams = (root: string): Diagnostic[] =>
     return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
   });
 
-/** Reads all files of a team folder by their path in it, sorted; empty if there is no such folder. */
+/** Reads all files of a team folder by their path in it, sorted; returns none if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
   const folder = teamFolder(root, team);
   if (!existsSync(folder)) return new Map();
@@ -84,7 +87,7 @@ const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
     return existsSync(path) && readFileSync(path, "utf8") === content;
   });
 
-/** Whether another process with this id runs. */
+/** Returns whether another process with this id runs. */
 const isAlive = (id: number): boolean => {
   if (id === process.pid) return false;
   try {
@@ -94,7 +97,7 @@ const isAlive = (id: number): boolean => {
   }
 };
 
-/** Removes the folders of a team's earlier builds, also of killed ones, but not of builds that still run. */
+/** Removes the folders of a team's earlier builds, including killed ones, but not of builds that still run. */
 const removeOldBuilds = (builds: string, team: string, current: string): void => {
   const pattern = new RegExp(String.raw`^\.${team}-(\d+)-\w{6}$`);
   for (const name of readdirSync(builds)) {
@@ -104,7 +107,7 @@ const removeOldBuilds = (builds: string, team: string, current: string): void =>
   }
 };
 
-/** Points `link` to a folder beside it, in one step except on Windows, which cannot replace a link. */
+/** Points `link` to a sibling folder, in one step except on Windows, which cannot replace a link. */
 const replaceLink = (link: string, folder: string): void => {
   const next = join(folder, ".link");
   const windows = process.platform === "win32";
@@ -115,9 +118,9 @@ const replaceLink = (link: string, folder: string): void => {
 };
 
 /**
- * Writes a build. `.limpet/<team>` is a link to a folder that is written completely before one rename switches to it: a
- * kill at any time leaves the previous build or the new one. Returns whether it differs from the previous one; if not,
- * nothing is written.
+ * Writes a build. `.limpet/<team>` is a link to a folder that is written completely before one rename switches to
+ * it: a kill at any time leaves the previous build or the new one. Returns whether the build differs from the
+ * previous one; if not, nothing is written.
  */
 export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): boolean => {
   const builds = join(root, ".limpet");

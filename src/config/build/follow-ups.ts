@@ -1,14 +1,14 @@
 import { ownToolboxes } from "../checks/tools.ts";
 import type { Diagnostic } from "../document/diagnostics.ts";
 
-/** This file leaves out diagnostics that only follow from another one: they go away when that is mended. */
+/** Omits diagnostics that only follow from another one and disappear when that one is fixed. */
 
 type IsFollowUp = (diagnostic: Diagnostic) => boolean;
 
 /** Mistakes in a team's own definitions, which are then missing. */
 const ownMistakes: ReadonlySet<string> = new Set(["extension_invalid", "name_conflict", "not_available"]);
 
-/** Mistakes after which the value at their place is missing for all later checks. */
+/** Mistakes that leave the value at their place missing for all later checks. */
 const shapeMistakes: ReadonlySet<string> = new Set([
   "missing_key",
   "unknown_key",
@@ -20,35 +20,35 @@ const shapeMistakes: ReadonlySet<string> = new Set([
   "unknown_guard",
 ]);
 
-/** What follows where definitions are missing: names are unknown, and what they would use seems unused. */
+/** Recognises what follows from missing definitions: names are unknown, and what they would use seems unused. */
 const ofExtensions: IsFollowUp = ({ code, path, message }) =>
   (code === "script_invalid" && message.startsWith("unknown tool")) ||
   /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/.test(code) ||
   /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
 
-/** What follows where an entry or its name is missing: it is unknown to those that name it. */
+/** Recognises what follows from a missing entry or name: the entry is unknown wherever it is named. */
 const ofNames: Readonly<Record<"agents" | "providers", IsFollowUp>> = {
   agents: ({ code, message }) =>
     code === "unknown_agent" || (code === "script_invalid" && message.startsWith("unknown agent")),
   providers: ({ code }) => code === "unknown_provider",
 };
 
-/** Recognises mistakes after which a server, or all of them, are missing. */
+/** Returns whether a mistake leaves one or all servers missing. */
 const isServerMistake = ({ code, path, hint = "" }: Diagnostic): boolean =>
   (code !== "duplicate_name" && /^(config\.)?mcp_servers(\[\d+\](\.name)?)?$/.test(path)) ||
   (/^(config\.)?\w+$/.test(path) && hint.startsWith('did you mean "mcp_servers"?'));
 
-/** What follows where a server is missing: a toolbox is unknown that is like no other. */
+/** Recognises what follows from a missing server: an unknown toolbox whose name is near no other. */
 const ofServers: IsFollowUp = ({ code, hint = "" }) =>
   code === "unknown_toolbox" && hint.endsWith(ownToolboxes);
 
-/** What follows where any setting of an agent or provider is missing: others seem to have no use. */
+/** Recognises what follows from a missing setting of an agent or provider: others seem unused. */
 const ofSettings: IsFollowUp = ({ code }) =>
   /^(unused_(provider|skill)|delegation_impossible|verify_inert|effect_inert|context_window_small)$/.test(
     code,
   );
 
-/** What follows where a provider is named wrongly: the one that was meant seems to have no use. */
+/** Recognises what follows from a wrong name of a provider: the intended one seems unused. */
 const ofUnknownProvider: IsFollowUp = ({ code }) => code === "unused_provider";
 
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf(".")));
@@ -57,7 +57,7 @@ const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIn
 const hintNames = (hint: string, key: string): boolean =>
   hint.includes(`"${key}"`) || hint.includes(`"${key}.`);
 
-/** What follows from an unknown key: the key that was meant is missing, or the choice that it would be. */
+/** Recognises what follows from an unknown key: the intended key, or the choice that it would be, is missing. */
 const ofUnknownKey =
   ({ path: unknown, hint = "" }: Diagnostic): IsFollowUp =>
   ({ code, path }) =>
@@ -66,11 +66,11 @@ const ofUnknownKey =
       hintNames(hint, path.slice(parentOf(path).length).replace(".", ""))) ||
     (code === "exclusive_keys" && path === parentOf(unknown));
 
-/** Lists what may follow from the diagnostics that are there. */
+/** Lists the recognisers of what may follow from the found diagnostics. */
 const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   const shape = found.filter(({ code }) => shapeMistakes.has(code));
   const hasShape = (pattern: RegExp): boolean => shape.some(({ path }) => pattern.test(path));
-  // A key that stands twice, whose path nobody knows, may be an entry without its dash.
+  // A repeated key, whose path is unknown, may be an entry without its dash.
   const entry = (section: string): RegExp =>
     new RegExp(String.raw`^(config\.)?(${section}(\[\d+\](\.(name|kind|model))?)?)?$`);
   return [
@@ -87,7 +87,7 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   ];
 };
 
-/** Leaves out what only follows from another diagnostic, until that one is mended. */
+/** Omits diagnostics that only follow from another one, until that one is fixed. */
 export const withoutFollowUps = (found: readonly Diagnostic[]): readonly Diagnostic[] => {
   const followUps = followUpsOf(found);
   return found.filter((diagnostic) => !followUps.some((isFollowUp) => isFollowUp(diagnostic)));

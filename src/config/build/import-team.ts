@@ -10,17 +10,17 @@ import { unwrapTeam } from "../document/normalise.ts";
 import { isReferenceField, secretCommand, shellReferencesIn, withBraces } from "../document/references.ts";
 
 /**
- * This file takes over a team file of Shelly, the Go program whose YAML ours follows. There, what is not set is written
- * as `null`, `""`, `[]` or `0`, `$NAME` is a reference, and keys may stand in the file.
+ * Imports a team file of Shelly, the Go program whose YAML ours follows. There, an unset value is written as
+ * `null`, `""`, `[]` or `0`, `$NAME` is a reference, and the file may contain keys.
  */
 
 export interface ImportedTeam {
   readonly content: string;
-  /** A sentence for each change, with the path of what it is about. */
+  /** Sentence for each change, with the path that it is about. */
   readonly changes: readonly string[];
 }
 
-/** A change of the file: a new text at a path, or the key or entry there goes. */
+/** Change of the file: a new text at a path, or the removal of the key or entry there. */
 interface Change {
   readonly path: Path;
   readonly value?: string;
@@ -49,9 +49,9 @@ const findEmpty: FindChanges = (body) =>
   nodesIn(body)
     .filter(({ path, node }) => typeof path.at(-1) === "string" && node.kind === "scalar")
     .filter(({ node }) => node.kind === "scalar" && (node.value === null || node.value === ""))
-    .map(({ path }) => ({ path, reason: "it had no value and is left out" }));
+    .map(({ path }) => ({ path, reason: "it had no value and is omitted" }));
 
-/** A duration of zero as Go writes it, like `0s` or `0h0m0s`. */
+/** Duration of zero as Go writes it, like `0s` or `0h0m0s`. */
 const zeroDuration = /^(?:0(?:ns|us|µs|ms|s|m|h))+$/;
 
 const isZero = (node: Located): boolean =>
@@ -63,9 +63,9 @@ const isNone = (node: Located): boolean => (node.kind === "list" ? node.items.le
 const isNotPositive = (node: Located): boolean =>
   isZero(node) || (node.kind === "scalar" && typeof node.value === "number" && node.value < 0);
 
-/** Values that mean the default where they come from, by the pattern of their paths. */
+/** Values that mean the default in Shelly, by the pattern of their paths. */
 const zeros: readonly (readonly [pattern: RegExp, is: (node: Located) => boolean, meaning: string])[] = [
-  [/^agents\[\d+\]\.effects$/, isNone, "an empty list meant the usual effects"],
+  [/^agents\[\d+\]\.effects$/, isNone, "an empty list meant the default effects"],
   [/^agents\[\d+\]\.effects\[\d+\]\.params\.\w+$/, isNotPositive, "it meant the default"],
   [/^agents\[\d+\]\.options\.max_iterations$/, isNone, "0 meant no limit; without it a run has 100 turns"],
   [/^agents\[\d+\]\.options\.(context_threshold|question_timeout)$/, isNone, "0 meant the default"],
@@ -77,7 +77,7 @@ const zeros: readonly (readonly [pattern: RegExp, is: (node: Located) => boolean
 const findZeros: FindChanges = (body) =>
   nodesIn(body).flatMap(({ path, node }) => {
     const found = zeros.find(([pattern, is]) => is(node) && pattern.test(formatPath(path)));
-    return found === undefined ? [] : [{ path, reason: `${found[2]}; it is left out` }];
+    return found === undefined ? [] : [{ path, reason: `${found[2]}; it is omitted` }];
   });
 
 /** Finds token budgets without a number of tokens: they have no default, and so no limit. */
@@ -91,7 +91,7 @@ const findUnlimited: FindChanges = (body) =>
     })
     .map(({ path }) => ({
       path,
-      reason: "a token_budget without max_tokens limits nothing; it is taken out",
+      reason: "a token_budget without max_tokens limits nothing; it is removed",
     }));
 
 interface ToolboxEntry {
@@ -99,7 +99,7 @@ interface ToolboxEntry {
   readonly name: string;
 }
 
-/** The entries of `toolboxes`, by agent. */
+/** Returns the entries of `toolboxes`, by agent. */
 const toolboxesOf = (body: Located): readonly (readonly ToolboxEntry[])[] =>
   itemsOf(childOf(body, "agents")).map((agent, index) =>
     itemsOf(childOf(agent, "toolboxes")).map((entry, place) => ({
@@ -114,7 +114,7 @@ const findDoubles: FindChanges = (body) =>
       .filter(({ name }, place) => entries.findIndex((each) => each.name === name) < place)
       .map(({ path, name }) => ({
         path,
-        reason: `the toolbox ${name} stood there twice and is listed once`,
+        reason: `the toolbox ${name} was listed twice and is now listed once`,
       })),
   );
 
@@ -136,7 +136,7 @@ const findUnbuilt: FindChanges = (body) => {
     const whole = path.at(-1) === "name" ? path.slice(0, -1) : path;
     const name = scalarTextOf(nodeAt(body, whole)) ?? scalarTextOf(childOf(nodeAt(body, whole), "name"));
     const what = name === undefined ? "it" : name;
-    return { path: whole, reason: `${message}; ${what} is taken out` };
+    return { path: whole, reason: `${message}; ${what} is removed` };
   });
 };
 
@@ -158,14 +158,14 @@ const steps: readonly FindChanges[] = [
   findSecrets,
 ];
 
-/** Sorts changes by their places in the file, each place once. */
+/** Sorts changes by their places in the file and keeps one for each place. */
 const sortChanges = (body: Located, changes: readonly Change[]): readonly Change[] => {
   const places = new Map(changes.toReversed().map((change) => [formatPath(change.path), change]));
   const offset = ({ path }: Change): number => nodeAt(body, path)?.at ?? 0;
   return [...places.values()].toSorted((a, b) => offset(a) - offset(b));
 };
 
-/** Reads the text as a document that can be changed; one with aliases is written out, since they may name what goes. */
+/** Parses the text as an editable document; aliases are expanded, since they may refer to something that is removed. */
 const openDocument = (text: string): Document => {
   const document: Document = parseDocument(text, { version: "1.2", merge: true });
   let aliases = 0;
@@ -175,7 +175,7 @@ const openDocument = (text: string): Document => {
   return aliases === 0 ? document : new Document(document.toJS(), { aliasDuplicateObjects: false });
 };
 
-/** Takes over a team file; one that cannot be read stays as it is, so that its build says why. */
+/** Imports a team file; one that cannot be read stays as it is, so that its build reports why. */
 export const importTeam = (given: string, team: string): ImportedTeam => {
   const read = readDocument("", given);
   if (read.root === null || read.findings.length > 0) return { content: given, changes: [] };
@@ -187,7 +187,7 @@ export const importTeam = (given: string, team: string): ImportedTeam => {
     const { body, prefix } = unwrapTeam(root);
     const found = sortChanges(body, find(body, team));
     for (const { path, value } of found) if (value !== undefined) document.setIn([...prefix, ...path], value);
-    // Entries go from the last to the first, so that the places of the others stay right.
+    // Entries are removed from the last to the first, so that the places of the others stay right.
     for (const { path, value } of found.toReversed())
       if (value === undefined) document.deleteIn([...prefix, ...path]);
     changes.push(...found.map(({ path, reason }) => `${formatPath([...prefix, ...path])}: ${reason}`));

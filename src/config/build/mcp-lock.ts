@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Team } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
-/** This file reads and writes the lock of a team's MCP servers: the hashes of the tools that were approved. */
+/** Reads and writes the lock of a team's MCP servers: the hashes of the approved tools. */
 
 export const lockFile = "mcp.lock.json";
 
@@ -13,7 +13,7 @@ const lockSchema = z.strictObject({
 
 type McpLock = Team["mcp_lock"];
 
-const mendHint = "make it anew with: npx limpet build <team> --lock-mcp";
+const mendHint = "create it again with: npx limpet build <team> --lock-mcp";
 
 const parse = (text: string): unknown => {
   try {
@@ -31,11 +31,11 @@ export const readLock = (report: FolderReport, files: TeamFiles): McpLock => {
   if (read.success) return read.data.servers;
   const issue = read.error.issues[0];
   const where = issue === undefined || issue.path.length === 0 ? "" : ` at ${issue.path.join(".")}`;
-  report.addFile("invalid_value", lockFile, `this is no lock of MCP servers${where}`, mendHint);
+  report.addFile("invalid_value", lockFile, `this is not a lock of MCP servers${where}`, mendHint);
   return {};
 };
 
-/** Writes a lock: servers and tools by name, so that a change is a small difference. */
+/** Formats a lock with servers and tools sorted by name, so that a change is a small difference. */
 export const lockText = (servers: McpLock): string => {
   const sorted = Object.entries(servers)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

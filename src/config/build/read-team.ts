@@ -23,7 +23,7 @@ import { createTeamSchemas, plainTeamSchemas } from "../schema.ts";
 import type { Skill } from "../team.ts";
 import type { FolderReport } from "./files-map.ts";
 
-/** This file reads the text of `team.yaml` into a draft: it checks the shape, while `checks/` checks the meaning. */
+/** Reads the text of `team.yaml` into a draft: checks the shape, while `checks/` checks the meaning. */
 
 interface DraftParts {
   /** The team's name. */
@@ -32,7 +32,7 @@ interface DraftParts {
   readonly extensions: ExtensionNames;
 }
 
-/** The three lists; their entries are read one by one, so that one mistake does not hide another. */
+/** Schema of the three lists, whose entries are read one by one, so that one mistake does not hide another. */
 const listsSchema = z.strictObject({
   providers: z.array(z.unknown()).min(1).max(32),
   agents: z.array(z.unknown()).min(1).max(64),
@@ -41,26 +41,26 @@ const listsSchema = z.strictObject({
 
 const isList = (key: string): boolean => Object.hasOwn(listsSchema.shape, key);
 
-/** What a template file holds around the body. */
+/** Schema of a template file, apart from the body. */
 const wrapperSchema = z.strictObject({
   template: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
   embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
 });
 
-/** Reports paths of `node` at their position in the file; a value merged into many agents is reported once. */
+/** Creates a report that finds the position of a path in `node`; a value merged into many agents is reported once. */
 const createReport = (
   folder: FolderReport,
   place: ReadDocument["place"],
   node: Located,
   prefix: Path,
 ): Report => {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (code, path, message, options = {}) => {
     const offset = offsetOf(node, path, options.which ?? "value");
     const key = [offset, code, message, ...path.slice(2)].join("\n");
     const mergeable = path[0] === "agents" && offset !== extensionOffset;
-    if (mergeable && told.has(key)) return;
-    if (mergeable) told.add(key);
+    if (mergeable && reported.has(key)) return;
+    if (mergeable) reported.add(key);
     folder.add(code, place(offset), formatPath([...prefix, ...path]), message, options.hint);
   };
 };
@@ -74,7 +74,7 @@ const reportShapeTo =
 
 const wrapperJsonSchema = z.toJSONSchema(wrapperSchema, { io: "input" }) as JsonSchema;
 
-/** Reports keys without a value, which count as absent, at their places. */
+/** Returns a function that reports keys without a value, which count as absent, at their places. */
 const reportEmptyTo =
   (report: Report) =>
   (path: Path): void =>
@@ -109,12 +109,13 @@ const readList = <Schema extends z.ZodType>(
     return value === null ? [] : [{ index, value }];
   });
 
-/** How deep an agent may call others that has a `delegation` block and does not say so. */
+/** Depth to which an agent with a `delegation` block calls others unless it sets one. */
 const delegatingDepth = 5;
 
 /**
- * Settles what an agent's options mean that depend on where they are written: a `delegation` block, its own or from
- * `defaults`, lets it call others, and only its own `context_window` comes before those of provider and model.
+ * Resolves an agent's options that depend on where they are written: a `delegation` block, its own or from
+ * `defaults`, lets it call others, and only its own `context_window` takes precedence over those of provider and
+ * model.
  */
 const settleOptions = (
   written: Located,
@@ -152,7 +153,7 @@ const schemasWith = ({ effects, guards, middleware }: ExtensionNames): TeamSchem
     ? plainTeamSchemas
     : createTeamSchemas({ effects, guards, middleware });
 
-/** Reads a team document; null if nothing of it can be used. */
+/** Reads a team document; returns null if no part of it can be used. */
 export const readTeam = (
   folder: FolderReport,
   root: Located,
@@ -168,7 +169,7 @@ export const readTeam = (
   }
   if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
   const spelt = normaliseGuards(raw, (path, offset) => {
-    const message = `both spellings of ${String(path.at(-1))} are written`;
+    const message = `${String(path.at(-1))} is written in both spellings`;
     folder.add("duplicate_setting", place(offset), formatPath([...prefix, ...path]), message);
   });
   const { effects, checks } = around.extensions;

@@ -14,7 +14,7 @@ import { suggestFor } from "../document/suggest.ts";
 import type { TeamDraft, ListEntry, ProviderShape } from "../draft.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
-/** This file reads the scripts of scripted providers, from files of the team folder or inline. */
+/** Reads the scripts of scripted providers, from files of the team folder or inline. */
 
 type ReportScriptProblem = (
   path: Path,
@@ -23,7 +23,7 @@ type ReportScriptProblem = (
   which?: "key" | "value" | "missing",
 ) => void;
 
-/** Checks a script's meaning, except that a `misshapen` part may be what seems to be missing. */
+/** Checks a script's meaning; an apparently missing part may be the `misshapen` one. */
 const checkMeaning = (
   script: Script,
   names: ScriptNames,
@@ -36,7 +36,7 @@ const checkMeaning = (
   }
 };
 
-/** Reads a script file; null, with diagnostics, if it cannot be used. */
+/** Reads a script file; returns null, with diagnostics, if it cannot be used. */
 const readScriptFile = (
   report: FolderReport,
   path: string,
@@ -106,7 +106,7 @@ export const readScripts = (
   for (const provider of draft.providers) {
     const { kind, script: written } = provider.value;
     if (kind !== "scripted") {
-      // A kind that does not exist may be meant to be this one.
+      // An unknown kind may be a typing error for this one.
       if (written === undefined || !draft.providerKinds.includes(kind)) continue;
       const message = `only a provider of kind scripted has a script, not ${kind}`;
       draft.report("exclusive_keys", ["providers", provider.index, "script"], message, { which: "key" });

@@ -7,7 +7,7 @@ import type { Skill } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
 
-/** This file reads the skills of a team folder. */
+/** Reads the skills of a team folder. */
 
 const maximumSkill = 65_536;
 
@@ -21,14 +21,14 @@ interface Frontmatter {
   readonly body: string;
 }
 
-/** Finds the line that closes a frontmatter, from a line's end on. */
+/** Finds the line that closes a frontmatter, from the end of a line on. */
 const closingLine = (text: string, from: number): RegExpExecArray | null => {
   const pattern = /\n---[ \t]*(?:\n|$)/g;
   pattern.lastIndex = from;
   return pattern.exec(text);
 };
 
-/** Splits a text into its frontmatter and the rest; null if the frontmatter is missing or not closed. */
+/** Splits a text into its frontmatter and the rest; returns null if the frontmatter is missing or not closed. */
 const splitFrontmatter = (
   text: string,
 ): { readonly head: string; readonly body: string } | "unclosed" | null => {
@@ -45,7 +45,7 @@ const splitFrontmatter = (
 
 const frontmatterKeys = new Set(["name", "description"]);
 
-/** Reports keys that are unknown or hold no text; false if the skill cannot be used. */
+/** Reports keys that are unknown or hold no text; returns false if the skill cannot be used. */
 const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["place"]): boolean => {
   if (root.kind !== "map") {
     report.add(
@@ -75,7 +75,7 @@ const readFrontmatter = (report: FolderReport, path: string, text: string): Fron
   const parts = splitFrontmatter(text);
   if (parts === null) return { body: text };
   if (parts === "unclosed") {
-    const message = "the frontmatter has no closing ---; all of the file is the skill's text";
+    const message = "the frontmatter has no closing ---; the whole file is the skill's text";
     report.addFile("key_ignored", path, message);
     return { body: text };
   }
@@ -137,12 +137,12 @@ const readSkill = (
   return { skill, bytes: beside.bytes };
 };
 
-/** A skill with the path of its SKILL.md. */
+/** Skill with the path of its SKILL.md. */
 interface FoundSkill extends Skill {
   readonly path: string;
 }
 
-/** Stands for a skill that was reported as an error, so that naming it by its folder is no second error. */
+/** Creates a placeholder for a skill that was reported as an error, so that using its name is not a second error. */
 const createUnusableSkill = (path: string): FoundSkill => ({
   name: path.split("/")[1] ?? "",
   description: null,
@@ -151,7 +151,7 @@ const createUnusableSkill = (path: string): FoundSkill => ({
   path,
 });
 
-/** Reads all skills by name and reports what cannot be used. */
+/** Reads all skills by name and reports those that cannot be used. */
 export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[] => {
   const folders = [...files.keys()].filter((path) => /^skills\/[^/]+\/SKILL\.md$/.test(path)).toSorted();
   const skills: FoundSkill[] = [];
@@ -165,13 +165,13 @@ export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[]
     }
     const twin = skills.find(({ name }) => name === read.skill.name);
     if (twin !== undefined) {
-      report.addFile("duplicate_name", path, `the skill "${twin.name}" stands in ${twin.path} too`);
+      report.addFile("duplicate_name", path, `the skill "${twin.name}" is also in ${twin.path}`);
       continue;
     }
     const before = together;
     together += read.bytes;
     if (together > maximumTotal && before <= maximumTotal) {
-      const message = `the files beside all skills have over ${maximumTotal} bytes up to this one`;
+      const message = `the files of all skills up to this one have more than ${maximumTotal} bytes`;
       report.addFile("file_too_large", path, message);
     }
     skills.push({ ...read.skill, path });

@@ -9,9 +9,9 @@ import {
   withoutReferences,
 } from "../document/references.ts";
 
-/** This file checks addresses and `${NAME}` references. */
+/** Checks addresses and `${NAME}` references. */
 
-/** Says why a text is no absolute http address; null if it is one or consists of a reference. */
+/** Returns why a text is not an absolute http address; null if it is one or consists of a reference. */
 const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   if (/^\$\{\w+\}/.test(text)) return null;
   const url = URL.parse(withoutReferences(text));
@@ -19,13 +19,12 @@ const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
 };
 
-/** The endpoints below a `base_url`, which are no part of it. */
+/** Matches the endpoints below a `base_url`, which are not part of it. */
 const endpoint = /\/(?:chat\/completions|responses|embeddings|messages)\/?(?=$|\?)/;
 
 const checkBaseUrl = (draft: TeamDraft, path: Path, text: string): void => {
   const [own] = endpoint.exec(text) ?? [];
-  if (own !== undefined)
-    draft.report("invalid_url", path, `leave ${own} out: a base_url is where the API begins`);
+  if (own !== undefined) draft.report("invalid_url", path, `omit ${own}: a base_url is where the API begins`);
 };
 
 const checkAddresses = (draft: TeamDraft): void => {
@@ -52,7 +51,7 @@ const checkAddresses = (draft: TeamDraft): void => {
   check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 
-/** The names of all references, with the paths of the fields that use them. */
+/** Returns the names of all references, with the paths of the fields that use them. */
 export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
   const uses = new Map<string, Path[]>();
   visitTexts(draft.written, (path, text) => {
@@ -62,7 +61,7 @@ export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
   return uses;
 };
 
-/** Names what `${env:NAME}` and `${MY-NAME}` are here. */
+/** Suggests how to write `${env:NAME}` and `${MY-NAME}` here. */
 const meantReference = (malformed = ""): string => {
   const [, name = ""] = /^\$\{(?:\w+:)?([\w-]+)\}$/.exec(malformed) ?? [];
   const literal = "$${ stands for a literal ${";

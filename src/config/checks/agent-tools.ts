@@ -1,7 +1,7 @@
 import { matchesGlob } from "../../sandbox/glob.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
 
-/** This file finds the tools that an agent may get, as far as the team file says so. */
+/** Finds the tools that an agent may get, as far as the team file determines them. */
 
 const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly AgentShape[] =>
   draft.agents
@@ -12,7 +12,7 @@ const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly 
         delegation.may_call.some((pattern) => matchesGlob(pattern, other.name, { segments: false })),
     );
 
-/** The tools with which an agent calls others. */
+/** Returns the tools with which an agent calls others. */
 const callingTools = (draft: TeamDraft, agent: AgentShape): readonly string[] => {
   const { delegation, options, toolboxes } = agent;
   const calls = calledBy(draft, agent).length > 0;

@@ -7,24 +7,24 @@ import { targetShapesOf, modelOverrideOf } from "../draft.ts";
 import type { Path } from "../document/diagnostics.ts";
 import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 
-/** This file checks the JSON Schemas of answers: that they compile, within bounds. */
+/** Checks the JSON Schemas of answers: that they compile, within bounds. */
 
-/** A schema given as a map or as JSON text; undefined if it is not JSON. Its own check limits how deep it nests. */
+/** Returns a schema given as a map or as JSON text; undefined if it is not JSON. A separate check limits its depth. */
 export const responseSchemaOf = (given: string | object): Json | undefined =>
   parseJson(typeof given === "string" ? given : JSON.stringify(given), Infinity);
 
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 
-/** Whether a target's model gets the schema itself, in a mode that has a strict form. */
+/** Returns whether a target's model receives the schema itself, in a mode with a strict form. */
 const takesSchema = (draft: TeamDraft, { provider, model }: TargetShape): boolean => {
   const { capabilities } = describeProviderModel(provider.value, model, modelOverrideOf(draft, model));
   return strictKinds.has(provider.value.kind) && capabilities.strict_schema;
 };
 
-/** Returns a schema that can be used; undefined if it was refused. */
+/** Returns a usable schema; undefined if it was refused. */
 const checkSchema = (draft: TeamDraft, path: Path, given: string | object): Json | undefined => {
   const schema = responseSchemaOf(given);
-  const problem = schema === undefined ? "it is no JSON" : schemaProblem(schema)?.slice(0, 200);
+  const problem = schema === undefined ? "it is not JSON" : schemaProblem(schema)?.slice(0, 200);
   if (problem == null) return schema;
   draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${problem}`);
   return undefined;
@@ -45,7 +45,7 @@ const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   if (schema === undefined) return;
   if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((target) => takesSchema(draft, target)))
     return;
-  draft.report("schema_not_strict", path, "the provider's strict mode does not take this schema", {
+  draft.report("schema_not_strict", path, "the provider's strict mode does not accept this schema", {
     hint: "list every property in required and set additionalProperties: false",
   });
 };

@@ -3,16 +3,16 @@ import type { Path, SourcePlace } from "../document/diagnostics.ts";
 import { formatPath } from "../document/diagnostics.ts";
 import type { TeamDraft } from "../draft.ts";
 
-/** This file says which secrets a team needs, and compares them with those that its environment declares. */
+/** Determines the secrets that a team needs, and compares them with those that its environment declares. */
 
-/** Defines the names that reach the team's Worker: wrangler reads no other from `.dev.vars`. */
+/** Names that reach the team's Worker: wrangler reads no other from `.dev.vars`. */
 export interface DeclaredNames {
   /** Where the environment begins. */
   readonly place: SourcePlace;
   readonly names: ReadonlySet<string>;
 }
 
-/** The secrets that tools of the agents' toolboxes read themselves, with these tools. */
+/** Returns the secrets that tools of the agents' toolboxes read themselves, with these tools. */
 const toolSecrets = (draft: TeamDraft): readonly (readonly [string, string])[] => {
   const used = new Set(draft.agents.flatMap(({ value }) => value.toolboxes.map(({ name }) => name)));
   return [...used].flatMap((toolbox) =>
@@ -51,6 +51,6 @@ export const checkDeclaredSecrets = (
     declared.place,
     "",
     `the team needs ${missing.join(", ")}, which its environment does not declare, so wrangler does not read it from .dev.vars`,
-    `write there: secrets = { required = ${required} }`,
+    `declare them there: secrets = { required = ${required} }`,
   );
 };

@@ -6,24 +6,24 @@ import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 
-/** This file finds options of agents that can do nothing without another one, or without a tool. */
+/** Finds options of agents that have no effect without another one, or without a tool. */
 
 interface Reason {
   readonly message: string;
   readonly hint: string;
 }
 
-/** What an agent's options can act on. */
+/** Tools and options that an agent's option can act on. */
 interface Means {
   readonly options: AgentShape["options"];
-  /** The agent's tools; null if it is not known what some of them do. */
+  /** Tools of the agent; null if the acts of some of them are unknown. */
   readonly tools: readonly Tool[] | null;
 }
 
 interface InertOption {
   readonly key: keyof AgentShape["options"];
   readonly code: "verify_inert" | "key_ignored";
-  /** Says why the option, which is set, does nothing; null if it may do something. */
+  /** Returns why the option, which is set, has no effect; null if it may have one. */
   readonly explain: (means: Means) => Reason | null;
 }
 
@@ -31,7 +31,7 @@ const limitHint = "set max_iterations above 0";
 
 const changes: readonly Act[] = ["write", "delete"];
 
-/** Whether an agent may have a tool with one of these acts. */
+/** Returns whether an agent may have a tool with one of these acts. */
 const mayDo = ({ tools }: Means, acts: readonly Act[]): boolean =>
   tools?.some((tool) => actsOf(tool).some((act) => acts.includes(act))) ?? true;
 
@@ -76,7 +76,7 @@ const inertOptions: readonly InertOption[] = [
         return { message, hint: "add verify_command, like npm test" };
       }
       if (options.max_iterations > 0) return null;
-      return { message: "without a limit of turns they are never used up", hint: limitHint };
+      return { message: "without a limit of turns, turns are never used up", hint: limitHint };
     },
   },
   {
@@ -85,7 +85,7 @@ const inertOptions: readonly InertOption[] = [
     explain: ({ options }) =>
       options.max_iterations > 0
         ? null
-        : { message: "without a limit of turns there are no shares of it", hint: limitHint },
+        : { message: "without a limit of turns, it has no shares", hint: limitHint },
   },
   {
     key: "localize",
@@ -94,22 +94,25 @@ const inertOptions: readonly InertOption[] = [
       mayDo(means, ["read", ...changes, "exec", "delegate"])
         ? null
         : {
-            message: "the agent has no tool for the files that it would be told of",
+            message: "the agent has no tool for the files that it would be shown",
             hint: "add filesystem to its toolboxes, or remove this",
           },
   },
 ];
 
-/** Whether an option asks for something. */
+/** Returns whether an option is set to something other than off. */
 const isOn = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value));
 
-/** The tools of an agent; null if a toolbox of an MCP server or an extension may reach files by its own means. */
+/**
+ * Returns the tools of an agent; null if a toolbox of an MCP server or an extension may reach files by its own
+ * means.
+ */
 const knownTools = (draft: TeamDraft, { toolboxes }: AgentShape, names: ReadonlySet<string>) =>
   toolboxes.every(({ name }) => Object.hasOwn(builtInToolboxes, name))
     ? [...draft.definitions.values()].filter(({ name }) => names.has(name))
     : null;
 
-/** Reports options that can do nothing; one in `defaults` may be meant for those agents where it does something. */
+/** Reports options without effect; one in `defaults` may be meant for those agents where it has one. */
 export const checkInert = (draft: TeamDraft): void => {
   const toolsOf = toolsOfAgents(draft);
   for (const { key, code, explain } of inertOptions) {

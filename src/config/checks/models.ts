@@ -7,7 +7,7 @@ import { nodeAt } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 
-/** This file checks windows, prices and budgets of the models that agents call. */
+/** Checks windows, prices and budgets of the models that agents call. */
 
 export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, target: TargetShape): Window =>
   resolveWindow({
@@ -50,17 +50,17 @@ const checkWindow = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   });
 };
 
-/** The price of a target's model: the team's, else the catalogue's; null if unknown. */
+/** Returns the price of a target's model: the team's, else the catalogue's; null if unknown. */
 export const priceOfTarget = (draft: TeamDraft, { provider, model }: TargetShape): Price | null =>
   priceOf(provider.value.kind, model, modelOverrideOf(draft, model));
 
-/** Whether the author limits the team's cost; default limits count only tokens where a price is unknown. */
+/** Returns whether the author limits the team's cost; default limits count only tokens if a price is unknown. */
 export const limitsTeamCost = (draft: TeamDraft): boolean =>
   ["run", "session", "tenant"].some(
     (section) => nodeAt(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
   );
 
-/** Asks whether a model that is known is meant; otherwise it is the price that is to be said. */
+/** Asks whether a known model is meant; otherwise its price has to be set. */
 const meantText = (near: string | null): string =>
   near === null ? "" : `did you mean "${near}"? Otherwise `;
 

@@ -8,12 +8,12 @@ import { profiles } from "../../providers/index.ts";
 import { createSuggester, suggestFor } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 
-/** This file checks that names are unique and that every name in use is known. */
+/** Checks that names are unique and that every name in use is known. */
 
 const nameLists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
 type NameList = (typeof nameLists)[number];
 
-/** The names as written, including those of entries with other errors. */
+/** Returns the names as written, including those of entries with other errors. */
 export const namesOf = (draft: TeamDraft, list: NameList): string[] =>
   itemsOf(childOf(draft.root, list)).flatMap((item) => scalarTextOf(childOf(item, "name")) ?? []);
 
@@ -26,7 +26,7 @@ const checkUnique = (draft: TeamDraft, list: NameList): void => {
     if (first === undefined) seen.set(name.toLowerCase(), name);
     else {
       const message =
-        first === name ? `"${name}" stands here twice` : `"${name}" and "${first}" differ only in case`;
+        first === name ? `"${name}" is used twice here` : `"${name}" and "${first}" differ only in case`;
       draft.reportWritten("duplicate_name", [list, index, "name"], message);
     }
   });
@@ -105,7 +105,7 @@ const checkEmbeddings = (draft: TeamDraft): void => {
       "invalid_value",
       ["agents", index, "memory", "embedding"],
       `${name} is of the kind ${kind}, which has no embeddings`,
-      { hint: "name a provider that speaks the chat completions API, or leave it out" },
+      { hint: "name a provider that speaks the chat completions API, or omit it" },
     );
   }
 };
@@ -121,7 +121,7 @@ const checkAgentNames = (draft: TeamDraft): void => {
       draft.report(
         "invalid_value",
         ["agents", index, "name"],
-        `"${value.name}" stands for the agent that fits a task best, so this one could not be called by name`,
+        `"${value.name}" means the agent that fits a task best, so this one could not be called by name`,
         { hint: "choose another name" },
       );
     value.delegation.may_call.forEach((name, place) => {
@@ -166,7 +166,7 @@ const checkCycles = (draft: TeamDraft): void => {
   );
 };
 
-/** Reports a fallback to the same target that has failed. */
+/** Reports a fallback to the target that has just failed. */
 const checkRepeats = (draft: TeamDraft): void => {
   const models = new Map(draft.providers.map(({ value }) => [value.name, value.model]));
   const check = (
@@ -180,7 +180,7 @@ const checkRepeats = (draft: TeamDraft): void => {
       draft.report(
         "fallback_cycle",
         [...path, "fallbacks", place],
-        `${name} would be asked again for the model that it has just failed to give`,
+        `${name} would be asked again for the model that has just failed`,
         { hint: "name another provider, or another model of this one" },
       );
     });

@@ -11,11 +11,11 @@ import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 
-/** This file finds permission rules that an agent can bypass with another tool. */
+/** Finds permission rules that an agent can bypass with another tool. */
 
 type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
-/** One act that a rule forbids or asks about. */
+/** Act that a rule forbids or asks about. */
 interface Guard {
   readonly rule: Rule;
   readonly act: Act;
@@ -30,7 +30,7 @@ interface Bounds {
 
 const severity = { allow: 0, ask: 1, deny: 2 } as const;
 
-/** What a rule guards: its act, or the main acts of the tools that it names. */
+/** Returns what a rule guards: its act, or the main acts of the tools that it names. */
 const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
   if (rule.action === "allow") return [];
   if (rule.act !== undefined) return [{ rule, act: rule.act }];
@@ -39,16 +39,16 @@ const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
   return [...new Set(first)].map((act) => ({ rule, act }));
 };
 
-/** Commands may do anything to files; a commit records them, and changes none. */
+/** Returns whether a tool is a command, which may do anything to files; a commit only records files. */
 const isCommand = (tool: Tool): boolean => actsOf(tool).includes("exec") && tool.name !== gitCommit.name;
 
-/** The acts by which a tool reaches what is guarded. */
+/** Returns the acts by which a tool reaches the guarded act. */
 const waysOf = (tool: Tool, { act }: Guard): readonly Act[] => [
   ...actsOf(tool).filter((done) => includesAct(act, done)),
   ...(isFileAct(act) && isCommand(tool) ? ["exec" as const] : []),
 ];
 
-/** Whether a pattern covers everything that another pattern covers. */
+/** Returns whether a pattern covers everything that another pattern covers. */
 const isWithin = (wide: string | undefined, narrow: string | undefined, act: Act): boolean => {
   if (wide === undefined || wide === "*" || wide === narrow) return true;
   return narrow !== undefined && isFileAct(act) && narrowPaths([wide], [narrow]).includes(narrow);
@@ -58,7 +58,7 @@ const outlasts = (rule: Rule, guarding: Rule): boolean =>
   rule.expires === undefined ||
   (guarding.expires !== undefined && Date.parse(rule.expires) >= Date.parse(guarding.expires));
 
-/** Whether a rule restricts one way of a tool as strictly as the guard. */
+/** Returns whether a rule restricts one act of a tool as strictly as the guard. */
 const holds = (rule: Rule, tool: Tool, way: Act, { rule: guarding, act }: Guard): boolean => {
   if (severity[rule.action] < severity[guarding.action] || !outlasts(rule, guarding)) return false;
   const bound = boundActsOf(tool).filter((done) => done === way);
@@ -72,7 +72,7 @@ const holds = (rule: Rule, tool: Tool, way: Act, { rule: guarding, act }: Guard)
 const toolboxOf = (draft: TeamDraft, name: string): string =>
   [...draft.toolboxes].find(([, tools]) => tools.includes(name))?.[0] ?? "core";
 
-/** Whether the preset alone is as strict, with no rule that allows anything of the tool. */
+/** Returns whether the preset alone is as strict, and no rule allows anything of the tool. */
 const holdsByPreset = ({ draft, agent, rules }: Bounds, tool: Tool, way: Act, { rule }: Guard): boolean => {
   const allowed = rules.some(
     (each) => each.action === "allow" && namesTool(each, tool.name, boundActsOf(tool)),
@@ -97,18 +97,18 @@ const holdsByPreset = ({ draft, agent, rules }: Bounds, tool: Tool, way: Act, { 
 const isHeld = (bounds: Bounds, tool: Tool, way: Act, guard: Guard): boolean =>
   bounds.rules.some((rule) => holds(rule, tool, way, guard)) || holdsByPreset(bounds, tool, way, guard);
 
-/** An agent's `writable_paths` as they count from the workspace's root. */
+/** Returns an agent's `writable_paths` relative to the workspace's root. */
 const writableOf = ({ options: { working_dir: directory, writable_paths: paths } }: AgentShape) =>
   paths && writableFrom(workspacePath(directory), paths);
 
-/** Whether `writable_paths` keep a built-in tool from what is guarded. */
+/** Returns whether `writable_paths` keep a built-in tool from the guarded act. */
 const isUnwritable = ({ agent }: Bounds, { name }: Tool, { act, rule }: Guard): boolean =>
   builtInDefinitions.has(name) && includesAct("write", act) && leavesOut(writableOf(agent), rule.match);
 
 const isGap = (bounds: Bounds, tool: Tool, guard: Guard): boolean =>
   !isUnwritable(bounds, tool, guard) && waysOf(tool, guard).some((way) => !isHeld(bounds, tool, way, guard));
 
-/** Says how to restrict the tools that bypass a rule. */
+/** Returns how to restrict the tools that bypass a rule. */
 const hintOf = (tools: readonly Tool[], { rule, act }: Guard): string => {
   const commands = tools.filter((tool) => isFileAct(act) && isCommand(tool));
   const undeclared = tools.filter((tool) => !commands.includes(tool) && tool.acts === null);
@@ -126,7 +126,7 @@ const hintOf = (tools: readonly Tool[], { rule, act }: Guard): string => {
       : [
           act === "read"
             ? `for commands: ${exec}`
-            : `for commands: writable_paths that leave this out, or ${exec}`,
+            : `for commands: writable_paths without these files, or ${exec}`,
         ]),
   ].join("; ");
 };
@@ -142,7 +142,7 @@ const checkRule = (bounds: Bounds, tools: readonly Tool[], path: Path, rule: Rul
   }
 };
 
-/** Warns of every rule that forbids or asks about what an agent can do with other tools. */
+/** Warns of every rule that forbids or asks about an act that an agent can do with other tools. */
 export const checkRuleGaps = (draft: TeamDraft): void => {
   const toolsOf = toolsOfAgents(draft);
   const shared = draft.sections.permissions.rules;

@@ -11,18 +11,21 @@ import {
 } from "../document/references.ts";
 import type { TeamDraft } from "../draft.ts";
 
-/** This file finds secrets that stand in the team file itself. */
+/** Finds secrets that are written in the team file itself. */
 
-/** The lists whose entries may have `allow_literal_secrets`. */
+/** Lists whose entries may have `allow_literal_secrets`. */
 const switchableLists: ReadonlySet<unknown> = new Set(["providers", "mcp_servers"]);
 
-/** A secret in the file, with the name that a reference to it may have. */
+/** Secret in the file, with the name that a reference to it may have. */
 interface LiteralSecret {
   readonly path: Path;
   readonly name: string;
 }
 
-/** The name of what a secret belongs to: the kind of a provider that is the only one of it, else its name or host. */
+/**
+ * Returns the name of a secret's owner: the kind of a provider if it is the only one of that kind, otherwise its
+ * name or host.
+ */
 const ownerOf = (body: Located, path: Path): string => {
   const entry = nodeAt(body, path.slice(0, path.findIndex((part) => typeof part === "number") + 1));
   const textOf = (node: Located | undefined, key: string): string | undefined =>
@@ -47,7 +50,7 @@ const mayBeLiteral = (body: Located, [list, index]: Path): boolean => {
   return node?.kind === "scalar" && node.value === true;
 };
 
-/** What each name that the file refers to stands for: a value that is not in the file. */
+/** Returns the names that the file refers to; their values are not in the file. */
 const referencedNames = (body: Located): Map<string, string> => {
   const names = new Map<string, string>();
   visitTexts(body, (path, text) => {
@@ -57,7 +60,7 @@ const referencedNames = (body: Located): Map<string, string> => {
   return names;
 };
 
-/** A name may belong to another secret already: then this one's gets a number. */
+/** Returns a name for a secret, with a number if the name already belongs to another secret. */
 const freeName = (taken: ReadonlyMap<string, string>, name: string, secret: string): string => {
   for (let number = 1; ; number++) {
     const numbered = number === 1 ? name : `${name}_${number}`;
@@ -65,10 +68,10 @@ const freeName = (taken: ReadonlyMap<string, string>, name: string, secret: stri
   }
 };
 
-/** The name in a secret that is a shell's reference, in any case, and nothing else. */
+/** Returns the name in a text that consists of a shell's reference, in any case. */
 const meantName = (text: string): string | undefined => /^\$([A-Za-z_]\w{0,63})$/.exec(text)?.[1];
 
-/** Finds the secrets in a file that nothing there allows; each has a name of its own. */
+/** Finds the secrets in a file that nothing there allows; each gets its own name. */
 export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
   const found: LiteralSecret[] = [];
   const taken = referencedNames(body);
@@ -81,13 +84,13 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
   return found;
 };
 
-/** A part of an address's query whose value is written out. */
+/** Matches a parameter of an address's query whose value is written out. */
 const literalParameters = /[?&]([\w.-]+)=(?![^&#]*\$\{)[^&#]/g;
 
 const secretParameter =
   /^(?:.*[_.-])?(?:api-?key|key|token|secret|password|sig|signature)$|(?:Key|Token|Secret|Password|Signature)$/;
 
-/** The name of a key that stands in the query of an address. */
+/** Returns the name of a key in the query of an address. */
 const secretInQuery = (text: string): string | undefined =>
   [...text.matchAll(literalParameters)]
     .map(([, name = ""]) => name)
@@ -102,21 +105,21 @@ const checkQueries = (draft: TeamDraft): void =>
     draft.reportWritten(
       "secret_in_file",
       path,
-      `${name} in the query is a secret, and must not stand in a file`,
+      `${name} in the query is a secret and must not be written in a file`,
       {
         hint: `write ${name}=\${${reference}} and set it: ${secretCommand(reference, draft.name)}`,
       },
     );
   });
 
-/** Checks that no secret stands in the file unless its provider or MCP server allows it. */
+/** Checks that no secret is written in the file unless its provider or MCP server allows it. */
 export const checkSecrets = (draft: TeamDraft): void => {
   checkQueries(draft);
   for (const { path, name } of findLiteralSecrets(draft.written)) {
     if (path[0] === "providers" && forbiddenHeaders.includes(String(path.at(-1)).toLowerCase())) continue;
     const reference = `write \${${name}} and set it: ${secretCommand(name, draft.name)}`;
     const local = switchableLists.has(path[0]) ? "; a local one may have allow_literal_secrets: true" : "";
-    draft.reportWritten("secret_in_file", path, "a secret must not stand in a file", {
+    draft.reportWritten("secret_in_file", path, "a secret must not be written in a file", {
       hint: `${reference}${local}`,
     });
   }

@@ -1,7 +1,7 @@
 import type { Path } from "../document/diagnostics.ts";
 import type { TeamDraft } from "../draft.ts";
 
-/** This file checks how a team reaches its MCP servers and signs in at them. */
+/** Checks how a team reaches its MCP servers and signs in at them. */
 
 type ServerShape = TeamDraft["servers"][number]["value"];
 
@@ -17,23 +17,23 @@ const findAuthConflict = ({
     return credentials === undefined
       ? null
       : [["credentials"], "credentials need auth: oauth or auth: client_credentials"];
-  if (url === undefined) return [["auth"], "a program cannot be signed in at; give it what it needs in env"];
+  if (url === undefined) return [["auth"], "a program has no login; pass its credentials in env"];
   const header = Object.keys(headers).find(isAuthorization);
   if (header !== undefined)
-    return [["headers", header], `auth: ${auth} sets this header; leave out one of the two`];
+    return [["headers", header], `auth: ${auth} sets this header; remove one of the two`];
   const { client_secret: secret, private_key: key } = credentials ?? {};
   if (secret !== undefined && key !== undefined)
     return [["credentials", "private_key"], "a client has a client_secret or a private_key, not both"];
   return null;
 };
 
-/** Says which of a server's keys do not go together; null if all do. */
+/** Returns the keys of a server that exclude each other; null if none do. */
 const findConflict = (server: ServerShape): readonly [Path, string] | null =>
   server.protocol === "2026" && server.transport === "sse"
-    ? [["protocol"], 'protocol: "2026" has no transport: sse; leave out one of the two']
+    ? [["protocol"], 'protocol: "2026" has no transport: sse; remove one of the two']
     : findAuthConflict(server);
 
-/** What a server's tokens and its client's secret need to reach nobody else. */
+/** Checks that a server's tokens and its client's secret reach nobody else. */
 const checkSecrecy = (
   draft: TeamDraft,
   { auth, url, credentials }: ServerShape,
@@ -45,13 +45,13 @@ const checkSecrecy = (
     draft.report(
       "missing_key",
       [...path, "credentials", "issuer"],
-      "a client_secret needs the issuer that alone gets it",
+      "a client_secret needs the issuer, which alone receives it",
       {
         hint: 'write the `issuer` of the authorization server\'s metadata: issuer: "https://login.example.com"',
       },
     );
   if (!isServed && URL.parse(url ?? "")?.protocol === "http:")
-    draft.report("invalid_value", [...path, "url"], `auth: ${auth} sends tokens, which http would show`, {
+    draft.report("invalid_value", [...path, "url"], `auth: ${auth} sends tokens, which http would expose`, {
       hint: "write the https address of the server",
     });
 };
@@ -78,7 +78,7 @@ const checkServer = (draft: TeamDraft, server: ServerShape, path: Path): void =>
     );
 };
 
-/** Checks the servers' keys; `isServed`: the team runs on this machine, where people come back to the local address. */
+/** Checks the servers' keys; `isServed`: the team runs on this machine, where people return to the local address. */
 export const checkServers = (draft: TeamDraft, isServed: boolean): void => {
   for (const { index, value } of draft.servers) {
     const path = ["mcp_servers", index];
@@ -88,7 +88,7 @@ export const checkServers = (draft: TeamDraft, isServed: boolean): void => {
     draft.report(
       "missing_key",
       [...path, "auth"],
-      "auth: oauth needs access.hosts, whose first host people come back to after they signed in",
+      "auth: oauth needs access.hosts, to whose first host people return after signing in",
       { hint: "write access: { hosts: [agents.example.com] } with this deployment's host" },
     );
   }

@@ -4,7 +4,7 @@ import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
 import { nodeAt, scalarTextOf } from "../document/located.ts";
 
-/** This file finds settings that are made twice, can never take effect, or mean nothing here. */
+/** Finds settings that are made twice, can never take effect, or have no meaning here. */
 
 const effectAt = (agent: AgentShape, kind: EffectKind): number =>
   agent.effects?.findIndex(isOfKind(kind)) ?? -1;
@@ -42,7 +42,7 @@ const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<Ag
     if (!isOfKind("loop_detect")(effect)) return;
     const { threshold, window_size: size } = effect.params;
     if (threshold <= size) return;
-    const message = `${threshold} equal calls never stand in a window of ${size}`;
+    const message = `a window of ${size} never holds ${threshold} equal calls`;
     never(["effects", place, "params", "threshold"], message);
   });
   const {
@@ -55,11 +55,11 @@ const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<Ag
   if (critical > size) {
     never(
       ["guards", "tool_loops", "critical_threshold"],
-      `${critical} calls never stand in a history of ${size}`,
+      `a history of ${size} never holds ${critical} calls`,
     );
   }
   if (warn >= critical) {
-    const message = `a warning from ${warn} on never comes before the veto at ${critical}`;
+    const message = `a warning from ${warn} on never precedes the veto at ${critical}`;
     never(["guards", "tool_loops", "warning_threshold"], message);
   }
 };
@@ -97,7 +97,7 @@ const checkIgnored = (draft: TeamDraft): void => {
   }
   if (!draft.sections.browser.headless) ignored(["browser", "headless"], "a browser here is always headless");
   if (draft.sections.git.work_dir.startsWith("/")) {
-    ignored(["git", "work_dir"], "an absolute path means nothing here; git starts in the working_dir");
+    ignored(["git", "work_dir"], "an absolute path has no meaning here; git starts in the working_dir");
   }
   for (const { index, value } of draft.providers) {
     if (value.batch?.enabled === true) {
@@ -115,7 +115,7 @@ const checkCompaction = (draft: TeamDraft): void => {
     if (value.options.compaction_threshold === undefined || mode !== "none") continue;
     const path = [...base, "compaction_threshold"];
     if (used && nodeAt(draft.written, path) === undefined) continue;
-    draft.report("key_ignored", path, "it acts only with context_compaction: auto", {
+    draft.report("key_ignored", path, "it has an effect only with context_compaction: auto", {
       which: "key",
       hint: "add context_compaction: auto, or remove it",
     });

@@ -2,11 +2,11 @@ import { nodeAt } from "../document/located.ts";
 import type { TeamDraft } from "../draft.ts";
 import { agentKeys } from "../sections/agents.ts";
 
-/** This file finds keys of an agent that became lines of its instructions, since they are indented like these. */
+/** Finds keys of an agent that became lines of its instructions because of their indentation. */
 
 const keyLine = /^([a-z_]+):(?:\s|$)/;
 
-/** Returns the first of the keys with which a text ends; what is indented below them is theirs. */
+/** Returns the first of the keys with which a text ends; lines indented below them belong to them. */
 const endingKey = (text: string, isKey: (name: string) => boolean): string | null => {
   let found: string | null = null;
   for (const line of text.trimEnd().split("\n").toReversed()) {

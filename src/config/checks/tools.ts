@@ -11,16 +11,16 @@ import { createNearestFinder, createSuggester } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** This file checks toolboxes, their tools, and settings for single tools. */
+/** Checks toolboxes, their tools, and settings for single tools. */
 
 type ToolboxShape = AgentShape["toolboxes"][number];
 
-/** The names that the checks compare with. */
+/** Names that the checks compare with. */
 interface KnownTools {
   readonly servers: readonly string[];
   readonly suggestToolbox: Suggest;
   readonly suggestTool: Suggest;
-  /** Suggests tools of a toolbox, by toolbox. */
+  /** Suggestions for the tools of each toolbox. */
   readonly suggestIn: ReadonlyMap<string, Suggest>;
   readonly nearestTool: (name: string) => string | null;
 }
@@ -37,10 +37,10 @@ const knownToolsOf = (draft: TeamDraft): KnownTools => {
   };
 };
 
-/** Where toolboxes come from that are not built in. */
+/** Hint about toolboxes that are not built in. */
 export const ownToolboxes = "toolboxes of your own are what extensions.ts exports as toolboxes";
 
-/** Suggests a toolbox: the one that has such a tool, the nearest, or all and where others come from. */
+/** Suggests a toolbox: the one that has such a tool, the nearest, or all and where others are defined. */
 const suggestToolbox = (draft: TeamDraft, known: KnownTools, name: string): string => {
   const [owner] = [...draft.toolboxes].find(([, tools]) => tools.includes(name)) ?? [];
   if (owner !== undefined) return `it is a tool of the toolbox ${owner}`;
@@ -75,7 +75,10 @@ const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: Kn
 const toolsOf = (draft: TeamDraft, entry: ToolboxShape): readonly string[] =>
   (draft.toolboxes.get(entry.name) ?? []).filter((tool) => entry.tools?.includes(tool) ?? true);
 
-/** An extension's tool with a built-in's name either replaces it or was reported with its toolbox. */
+/**
+ * Returns whether a toolbox is built in; an extension's tool with a built-in's name replaces it or has been
+ * reported.
+ */
 const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
 
 const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, known: KnownTools): void => {
@@ -85,7 +88,7 @@ const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, know
     const path: Path = ["agents", index, "toolboxes", place];
     checkEntry(draft, path, entry, known);
     if (boxes.has(entry.name)) {
-      draft.report("duplicate_name", path, `the toolbox "${entry.name}" stands here twice`);
+      draft.report("duplicate_name", path, `the toolbox "${entry.name}" is listed twice`);
       return;
     }
     boxes.add(entry.name);
@@ -145,7 +148,7 @@ const checkToolAccess = (draft: TeamDraft, index: number, agent: AgentShape): vo
     "tool_access_typo",
     ["agents", index, "options", "tool_access"],
     "any text here disables all tools",
-    { hint: "write none if that is meant, or remove the key" },
+    { hint: "write none if that is intended, or remove the key" },
   );
 };
 
@@ -153,12 +156,12 @@ type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
 const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
-/** A pattern that only looks like a rule for something would close nothing. */
+/** Checks the pattern of a rule; one that only looks like a pattern would match nothing. */
 const checkPattern = (draft: TeamDraft, path: Path, pattern: string): void => {
   const fault = globFault(pattern);
   if (fault === null) return;
   draft.report("invalid_value", path, fault, {
-    hint: "write one rule for each alternative, and \\ before a sign that a name really has",
+    hint: "write one rule for each alternative, and \\ before a character that is part of a name",
   });
 };
 

@@ -7,9 +7,9 @@ import { nodeAt, childOf, itemsOf } from "../document/located.ts";
 import { createSuggester } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** This file checks that used skills and providers exist, and that existing ones are used. */
+/** Checks that used skills and providers exist, and that existing ones are used. */
 
-/** The names of the skills that an agent has. */
+/** Returns the names of the skills that an agent has. */
 export const skillsOf = (skills: "none" | readonly string[], all: readonly string[]): readonly string[] => {
   if (skills === "none") return [];
   return skills.length === 0 ? all : skills;
@@ -30,7 +30,7 @@ const checkSkills = (draft: TeamDraft, reportFile: ReportSkill): void => {
     const listed = new Set<string>();
     value.skills.forEach((name, place) => {
       const path = ["agents", index, "skills", place] as const;
-      if (listed.has(name)) draft.report("duplicate_name", path, `the skill "${name}" stands here twice`);
+      if (listed.has(name)) draft.report("duplicate_name", path, `the skill "${name}" is listed twice`);
       listed.add(name);
       if (known.has(name)) return;
       draft.report("unknown_skill", path, `there is no skill "${name}"`, {
@@ -45,7 +45,7 @@ const checkSkills = (draft: TeamDraft, reportFile: ReportSkill): void => {
 /** Reports a skill that no agent has, at its own file. */
 export type ReportSkill = (skill: string) => void;
 
-/** The names of the providers that some agent can reach. */
+/** Returns the names of the providers that some agent can reach. */
 export const reachableProviders = (draft: TeamDraft): ReadonlySet<string> => {
   const names = draft.agents.flatMap(({ value }) => [
     ...targetShapesOf(draft, value).map(({ provider }) => provider.value.name),
@@ -85,7 +85,7 @@ const checkDelegation = (draft: TeamDraft): void => {
   }
 };
 
-/** Reports skills, providers and delegation that lead nowhere. */
+/** Reports skills, providers and delegation without use. */
 export const checkUsage = (draft: TeamDraft, reportFile: ReportSkill): void => {
   const all = itemsOf(childOf(draft.root, "agents")).length;
   const complete = all > 0 && draft.agents.length === all;

@@ -1,6 +1,6 @@
-/** Diagnostics are what the loader reports about a team folder. */
+/** Diagnostics that the loader reports about a team folder. */
 
-/** A position in a file: line and column from 1, columns in code points. */
+/** Position in a file: line and column from 1, columns in code points. */
 export interface SourcePlace {
   readonly file: string;
   readonly line: number;
@@ -87,7 +87,7 @@ type Severity = "error" | "warning";
 export interface Diagnostic extends SourcePlace {
   readonly severity: Severity;
   readonly code: DiagnosticCode;
-  /** The path in the file, like `agents[2].options`; empty for a whole file. */
+  /** Path in the file, like `agents[2].options`; empty for a whole file. */
   readonly path: string;
   readonly message: string;
   readonly hint?: string;
@@ -103,7 +103,7 @@ export const severityOf = (code: DiagnosticCode): Severity => (warningSet.has(co
 
 export type Path = readonly (string | number)[];
 
-/** Writes `["agents", 2, "effects", 0, "params"]` as `agents[2].effects[0].params`. */
+/** Formats `["agents", 2, "effects", 0, "params"]` as `agents[2].effects[0].params`. */
 export const formatPath = (path: Path): string =>
   path
     .map((part, index) => {
@@ -113,7 +113,7 @@ export const formatPath = (path: Path): string =>
     })
     .join("");
 
-/** Writes a diagnostic as one line, with the hint indented below. */
+/** Formats a diagnostic as one line, with the hint indented below. */
 export const formatDiagnostic = (diagnostic: Diagnostic): string => {
   const { file, line, column, severity, code, path, message, hint } = diagnostic;
   const where = path === "" ? "" : ` ${path}`;
@@ -129,7 +129,10 @@ const comparePlaces = (a: Diagnostic, b: Diagnostic): number =>
       ? -1
       : 1;
 
-/** What a finding is about: an anchor's text counts once wherever it is merged; extensions.ts has only one position. */
+/**
+ * Returns the subject of a finding: an anchor's text counts once wherever it is merged; extensions.ts has only one
+ * position.
+ */
 const subjectOf = ({ file, path }: Diagnostic): string =>
   file.endsWith("/extensions.ts")
     ? path
@@ -152,7 +155,7 @@ export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnost
 
 export const maximumShown = 100;
 
-/** The lines to print: at most 100 diagnostics, then the number of the others. */
+/** Returns the lines to print: at most 100 diagnostics, then the number of the others. */
 export const formatDiagnostics = (diagnostics: readonly Diagnostic[]): string[] => {
   const more = diagnostics.length - maximumShown;
   const lines = diagnostics.slice(0, maximumShown).map(formatDiagnostic);

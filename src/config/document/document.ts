@@ -6,9 +6,9 @@ import type { DocumentFinding } from "./safety.ts";
 import { explainAlias, explainDash, explainSign, explainSyntax } from "./syntax-faults.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
-/** This file reads one YAML file as plain values that know where they were written. */
+/** Reads one YAML file as plain values with their positions. */
 
-/** A value and the offset at which it was written. Maps keep the offsets of their keys too. */
+/** Value and the offset at which it was written. Maps keep the offsets of their keys too. */
 export type Located = {
   readonly at: number;
 } & (
@@ -23,10 +23,10 @@ export interface MapEntry {
 }
 
 export interface ReadDocument {
-  /** The root value; null if nothing of the file can be used. */
+  /** Root value; null if no part of the file can be used. */
   readonly root: Located | null;
   readonly findings: readonly DocumentFinding[];
-  /** Gives the line and column of an offset. */
+  /** Returns the line and column of an offset. */
   readonly place: (offset: number) => SourcePlace;
 }
 
@@ -38,7 +38,7 @@ const coreTags = new Set(
   ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
-/** Thrown to leave the walk; it is always caught in this file. */
+/** Error that ends the walk; it is always caught in this file. */
 class DocumentRefusal extends Error {
   readonly finding: DocumentFinding;
   constructor(finding: DocumentFinding) {
@@ -51,7 +51,7 @@ interface DocumentWalk {
   readonly text: string;
   readonly place: (offset: number) => SourcePlace;
   readonly findings: DocumentFinding[];
-  /** The value of each anchor with its number of nodes; aliases count as often as they are used. */
+  /** Value of each anchor with its number of nodes; aliases count as often as they are used. */
   readonly anchors: Map<string, { readonly located: Located; readonly size: number } | "open">;
   aliases: number;
   nodes: number;
@@ -59,7 +59,7 @@ interface DocumentWalk {
 
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 
-/** Records what is wrong at a node without stopping the reading. */
+/** Records a mistake at a node without ending the walk. */
 const noteFinding = (walk: DocumentWalk, node: Node | null, code: ErrorCode, message: string): void => {
   walk.findings.push({ code, offset: offsetOf(node), message });
 };
@@ -117,7 +117,7 @@ const readScalar = (walk: DocumentWalk, node: Scalar): Located => {
   return { kind: "scalar", at, value: typeof value === "symbol" ? "<<" : null };
 };
 
-/** Reads the key as text; null, with a finding, if it cannot be a key. */
+/** Reads the key as text; returns null, with a finding, if it cannot be a key. */
 const readKey = (walk: DocumentWalk, key: unknown): string | null => {
   if (isScalar(key) && typeof key.value === "string") {
     countNodes(walk, key, 1);
@@ -141,7 +141,7 @@ const mergeFrom = (
   const sources = source.kind === "list" ? source.items : [source];
   for (const one of sources) {
     if (one.kind !== "map") {
-      noteFinding(walk, node, "wrong_type", "<< takes a map, or a list of maps");
+      noteFinding(walk, node, "wrong_type", "<< needs a map, or a list of maps");
       return;
     }
     for (const [key, entry] of one.entries) {
@@ -165,9 +165,9 @@ const readMap = (walk: DocumentWalk, map: YAMLMap, depth: number): Located => {
     const keyAt = offsetOf(pair.key as Node);
     const first = own.get(key);
     if (first === undefined) own.set(key, { keyAt, node });
-    // Items without a blank behind their dash look like keys; what expects the list says so.
+    // Items without a space after their dash look like keys; the check that expects the list reports them.
     else if (explainDash(key) === undefined) {
-      const message = `"${key}" stands here twice, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
+      const message = `"${key}" is used twice here, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
       noteFinding(walk, pair.key as Node, "duplicate_key", message);
     }
   }
@@ -217,7 +217,7 @@ const documentRefusal = "a file holds one document; remove this separator and wh
 
 const tagRefusal = "a tag is not allowed here; quote a text that begins with !";
 
-/** Says what is wrong with the first document, or that there is a second one. */
+/** Returns the first error of the first document, or the error that there is a second one. */
 const problemOf = (
   document: Document.Parsed,
   another: Document.Parsed | undefined,
@@ -251,7 +251,7 @@ const composeOptions = {
   strict: true,
 } as const;
 
-/** Parses the documents of a file, at most the first two. */
+/** Parses the first two documents of a file. */
 const parseDocuments = (text: string, lexemes: readonly string[]): readonly Document.Parsed[] => {
   try {
     const [first, second] = new Composer(composeOptions).compose(cstOf(lexemes), true, text.length);

@@ -3,12 +3,12 @@ import { isDurationSchema, isSizeSchema, schemasBelow } from "../json-schema.ts"
 import type { Path } from "./diagnostics.ts";
 import type { Located, MapEntry } from "./document.ts";
 
-/** This file drops keys without a value, which count as absent; Go writes what is not set as `null` or `""`. */
+/** Drops keys without a value, which count as absent; Go writes unset values as `null` or `""`. */
 
-/** Lists that allow everything when they are absent, so that a missing value could be meant as the opposite. */
+/** Lists that allow everything if they are absent, so that a missing value could be meant as the opposite. */
 const allowLists: ReadonlySet<string> = new Set(["writable_paths", "may_call", "tools"]);
 
-/** Keys of addresses and paths, which a schema does not tell from other texts. */
+/** Keys of addresses and paths, which a schema does not distinguish from other texts. */
 const placeKeys: ReadonlySet<string> = new Set([
   "base_url",
   "url",
@@ -22,7 +22,7 @@ const placeKeys: ReadonlySet<string> = new Set([
 const takesAnyValue = ({ type, enum: words, const: word }: JsonSchema): boolean =>
   type === "null" || (type === undefined && words === undefined && word === undefined);
 
-/** Whether an empty text is none of the texts of a schema that takes durations, sizes or certain words. */
+/** Returns whether a schema takes durations, sizes or certain words, and so no empty text. */
 const isChoice = (schema: JsonSchema): boolean => {
   const words = schema.enum ?? (typeof schema.const === "string" ? [schema.const] : null);
   return words === null ? isDurationSchema(schema) || isSizeSchema(schema) : !words.includes("");
@@ -39,7 +39,7 @@ const isEmpty = (key: string, node: Located, schemas: readonly JsonSchema[]): bo
   return node.value === null && !allowLists.has(key) && !schemas.some(takesAnyValue);
 };
 
-/** Drops optional keys that have no value and tells the path of each. */
+/** Drops optional keys that have no value and reports the path of each. */
 export const dropEmpty = (
   node: Located,
   schemas: readonly JsonSchema[],

@@ -8,7 +8,7 @@ import { nodeAt } from "./located.ts";
 import { explainDash } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
-/** A finding of the schema, in the loader's codes and words. */
+/** Finding of the schema, in the loader's codes and words. */
 export interface ShapeIssue {
   readonly code: ErrorCode;
   readonly path: Path;
@@ -19,7 +19,7 @@ export interface ShapeIssue {
 
 type DocumentIssue = z.core.$ZodIssue;
 
-/** The value that was checked, and the schema of its document, which names its possible keys. */
+/** Value that was checked, and the schema of its document, which names its possible keys. */
 interface CheckedValue {
   readonly root: Located;
   readonly whole: z.ZodType | undefined;
@@ -167,15 +167,15 @@ const noKindIssue = (
   );
 };
 
-/** Tells that a bare number is no duration, where that is one of the choices. */
+/** Returns the issue of a bare number where a duration is one of the choices. */
 const bareNumberIssue = (
   { errors }: z.core.$ZodIssueInvalidUnion,
   path: Path,
   node: Located,
 ): ShapeIssue | undefined => {
   if (node.kind !== "scalar" || typeof node.value !== "number") return undefined;
-  const said = errors.flat().map((inner) => codedIssue(inner, path, "wrong_type"));
-  const own = said.find(({ code }) => code === "invalid_duration");
+  const issues = errors.flat().map((inner) => codedIssue(inner, path, "wrong_type"));
+  const own = issues.find(({ code }) => code === "invalid_duration");
   const others = errors.flat().flatMap((inner) => (inner.code === "invalid_value" ? inner.values : []));
   return own === undefined ? undefined : { ...own, message: [own.message, ...others].join(", or ") };
 };
@@ -216,7 +216,7 @@ const unionIssues = (
 /** Lists whose entries have a kind. */
 const listsOfKinds: readonly unknown[] = ["effects", "middleware"];
 
-/** Tells how a map is written where a single value stands. */
+/** Returns how a map is written in the place of a single value. */
 const mapHint = (path: Path, { root, whole }: CheckedValue): string | undefined => {
   if (listsOfKinds.includes(path.at(-2)) && typeof path.at(-1) === "number")
     return "write the entry as a map: { kind: … }";
@@ -225,7 +225,7 @@ const mapHint = (path: Path, { root, whole }: CheckedValue): string | undefined 
   return keys.length === 0 ? undefined : `the map has the keys ${shown.join(", ")}`;
 };
 
-/** Suggests how a union is written whose branches all refuse the type of a value. */
+/** Suggests a value for a union whose branches all refuse the type of the given value. */
 const choiceHint = (
   node: Located,
   values: readonly unknown[],
@@ -240,11 +240,11 @@ const choiceHint = (
 
 const dashHint = "begin each entry of the list with a dash";
 
-/** Tells how a text becomes a list of one. */
+/** Returns how a text becomes a list of one entry. */
 const oneItemHint = (text: string): string | undefined =>
   explainDash(text) ?? (namePattern.test(text) ? `write [${text}]` : undefined);
 
-/** Tells how what stands where a list is expected becomes one. */
+/** Returns how the value in the place of a list becomes one. */
 const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): string | undefined => {
   if (node.kind === "scalar") return typeof node.value === "string" ? oneItemHint(node.value) : undefined;
   const [begun, first] = (node.kind === "map" ? [...node.entries] : [])[0] ?? [];
@@ -278,7 +278,7 @@ const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): Shap
   return [node === undefined ? missingIssue(path) : notOneOfIssue(issue.values, path, node)];
 };
 
-/** Translates the schema's issues; `base` is the path of the value that was checked. */
+/** Converts the schema's issues; `base` is the path of the value that was checked. */
 export const shapeIssues = (
   issues: readonly DocumentIssue[],
   base: Path,

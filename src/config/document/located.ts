@@ -1,12 +1,12 @@
 import type { Path } from "./diagnostics.ts";
 import type { MapEntry, Located } from "./document.ts";
 
-/** This file walks located values: to plain values, to positions, and over all of them. */
+/** Walks located values: to plain values, to positions, and over all of them. */
 
 export const mapEntryOf = (node: Located | undefined, key: string): MapEntry | undefined =>
   node?.kind === "map" ? node.entries.get(key) : undefined;
 
-/** The child node at a key or index. */
+/** Returns the child node at a key or index. */
 export const childOf = (node: Located | undefined, part: string | number): Located | undefined =>
   typeof part === "number"
     ? node?.kind === "list"
@@ -32,7 +32,7 @@ export const plainValueOf = (node: Located): unknown => {
   return map;
 };
 
-/** The offset where a missing key is reported: that of a map's first key, or of the value itself. */
+/** Returns the offset where a missing key is reported: that of a map's first key, or of the value itself. */
 const firstKey = (node: Located): number => {
   if (node.kind !== "map") return node.at;
   for (const entry of node.entries.values()) return entry.keyAt;

@@ -3,13 +3,13 @@ import type { Path } from "./diagnostics.ts";
 import type { MapEntry, Located } from "./document.ts";
 import { childOf, mapEntryOf, filterKeys, withEntries } from "./located.ts";
 
-/** This file brings alternative spellings and shared keys of a team file into the form that the schema describes. */
+/** Converts alternative spellings and shared keys of a team file to the form that the schema describes. */
 
 interface UnwrappedTeam {
-  /** The whole file without its `x-` keys. */
+  /** Whole file without its `x-` keys. */
   readonly file: Located;
   readonly body: Located;
-  /** The path of the body in the file: `["config"]` inside the wrapper `config:`. */
+  /** Path of the body in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
 }
 
@@ -81,7 +81,7 @@ const mergeDefaults = (own: Located, base: Located, depth: number): Located => {
   return { ...own, entries };
 };
 
-/** Two ways to set how much a model thinks: an agent that writes one of them inherits neither from `defaults`. */
+/** Two ways to set a model's effort of thinking: an agent that writes one of them inherits neither from `defaults`. */
 const effortKeys: readonly string[] = ["effort", "budget_tokens"];
 
 const baseFor = (key: string, own: Located, base: Located): Located =>

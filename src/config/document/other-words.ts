@@ -1,15 +1,15 @@
 import type { Path } from "./diagnostics.ts";
 
-/** This file knows other products' words for keys and names of a team file. */
+/** Recognises other products' words for keys and names of a team file. */
 
 interface Words {
-  /** The path of a map, whose keys are meant, or of a value that is a name; parts are joined by dots. */
+  /** Path of a map, for its keys, or of a value that is a name; parts are joined by dots. */
   readonly at: RegExp;
-  /** Words by what is meant, with a dot where a key stands deeper; case, _ and - do not count. */
+  /** Words by meaning, with a dot before a nested key; case, _ and - do not count. */
   readonly byMeaning: Readonly<Record<string, string>>;
 }
 
-/** Stands for the path of any entry of a list of toolboxes. */
+/** Path of any entry of a list of toolboxes. */
 export const toolboxPlace: Path = ["toolboxes"];
 
 export const otherWords: readonly Words[] = [
@@ -83,12 +83,12 @@ export const otherWords: readonly Words[] = [
 
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[_-]/g, "");
 
-/** Returns which of the known keys or names somebody means by another product's word for it; null if none. */
+/** Returns the known key or name for another product's word; null if there is none. */
 export const findMeaning = (path: Path, word: string, known: readonly string[]): string | null => {
   const place = path.join(".");
-  const said = plain(word);
+  const given = plain(word);
   const { byMeaning = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
   const isMeant = ([meaning, words]: readonly [string, string]): boolean =>
-    words.split(" ").some((each) => plain(each) === said) && known.includes(meaning.split(".")[0] ?? "");
+    words.split(" ").some((each) => plain(each) === given) && known.includes(meaning.split(".")[0] ?? "");
   return Object.entries(byMeaning).find(isMeant)?.[0] ?? null;
 };

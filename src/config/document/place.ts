@@ -6,7 +6,7 @@ const lineStartsOf = (text: string): number[] => {
   return starts;
 };
 
-/** The offsets of characters that take two UTF-16 units. */
+/** Returns the offsets of characters that take two UTF-16 units. */
 const pairsOf = (text: string): number[] =>
   Array.from(text.matchAll(/[\u{10000}-\u{10FFFF}]/gu), ({ index }) => index);
 

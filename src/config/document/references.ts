@@ -1,19 +1,19 @@
 import type { Path } from "./diagnostics.ts";
 
-/** This file handles `${NAME}` references to secrets and variables. */
+/** Handles `${NAME}` references to secrets and variables. */
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 const referencePattern = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
 interface References {
-  /** The names in order of appearance, each once. */
+  /** Names in order of appearance, each once. */
   readonly names: readonly string[];
-  /** Texts that look like a reference but are none. */
+  /** Texts that look like a reference but are not one. */
   readonly malformed: readonly string[];
 }
 
-/** Whether a name is reserved for the runtime, so that no reference resolves it. */
+/** Returns whether a name is reserved for the runtime, so that no reference resolves it. */
 export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
 
 /** Finds the references in a text; `$${` is a literal `${`. */
@@ -32,7 +32,7 @@ export type ResolvedText =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly missing: readonly string[] };
 
-/** Replaces each `${NAME}` by its `lookup`, once; unset, empty and reserved names are missing. */
+/** Replaces each `${NAME}` by its `lookup`, once; unset, empty and reserved names are reported as missing. */
 export const resolveReferences = (
   text: string,
   lookup: (name: string) => string | null | undefined,
@@ -48,20 +48,20 @@ export const resolveReferences = (
   return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
 };
 
-/** Replaces each reference by `x`, malformed ones too, so that the text can be checked as it will be used. */
+/** Replaces each reference by `x`, including malformed ones, so that the text can be checked as it will be used. */
 export const withoutReferences = (text: string): string =>
   text.replaceAll(referencePattern, (_, name?: string) => (name === undefined ? "${" : "x"));
 
-/** The command that sets a secret of a team's Worker. */
+/** Returns the command that sets a secret of a team's Worker. */
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
-/** The file from which a local server reads the secrets of a team. */
+/** Returns the file from which a local server reads the secrets of a team. */
 const localSecretsFile = (team: string): string => `.dev.vars${team === "default" ? "" : `.${team}`}`;
 
 /**
- * The sentence for an unset or reserved reference of `field`, with what to do, which is another thing on a local server;
- * administrators alone read it.
+ * Returns the sentence for an unset or reserved reference of `field`, with the remedy, which is different on a
+ * local server; only administrators read it.
  */
 export const missingReferenceText = (field: string, name: string, team: string, isLocal: boolean): string => {
   if (isReserved(name)) return `${field}: ${name} belongs to the runtime; refer to a secret of another name`;
@@ -71,7 +71,7 @@ export const missingReferenceText = (field: string, name: string, team: string, 
   return `${field}: secret ${name} is not set (${remedy})`;
 };
 
-/** The same for callers and models, who do not learn the names of secrets. */
+/** Returns the sentence for callers and models, who do not learn the names of secrets. */
 export const unsetSecretText = (what: string): string =>
   `${what}: its secret is not set; GET /readyz tells an administrator which one`;
 
@@ -91,10 +91,10 @@ const referenceFields: ReadonlySet<unknown> = new Set([
 
 const opaqueKeys = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
 
-/** The index of the `headers` or `env` that holds the text at `path`; -1 for other texts. */
+/** Returns the index of the `headers` or `env` that holds the text at `path`; -1 for other texts. */
 const holderIndex = (path: Path): number => path.findIndex((part) => part === "headers" || part === "env");
 
-/** Whether references are expanded in the text at `path`; elsewhere `${` is plain text. */
+/** Returns whether references are expanded in the text at `path`; elsewhere `${` is plain text. */
 export const isReferenceField = (path: Path): boolean => {
   const [section, ...rest] = path;
   if (section === "sandbox" && rest[0] === "env") return false;
@@ -107,7 +107,7 @@ export const isReferenceField = (path: Path): boolean => {
 
 const secretHeader = /authorization|cookie|key|token|secret/i;
 
-/** Whether the text at `path` is a secret that should be a reference: a key, or a header that carries one. */
+/** Returns whether the text at `path` is a secret that should be a reference: a key, or a header that carries one. */
 const isSecretField = (path: Path): boolean => {
   const holder = holderIndex(path);
   const last = path.at(-1);
@@ -116,17 +116,17 @@ const isSecretField = (path: Path): boolean => {
   return named && isReferenceField(path);
 };
 
-/** Names like `$NAME` in capitals, which shells and other programs expand and this one does not. */
+/** Matches names like `$NAME` in capitals, which shells and other programs expand and this one does not. */
 const shellPattern = /(?<!\$)\$([A-Z][A-Z0-9_]*)(?![A-Za-z0-9_])/g;
 
-/** Finds names that a text refers to as `$NAME`, which is no reference here. */
+/** Finds names that a text refers to as `$NAME`, which is not a reference here. */
 export const shellReferencesIn = (text: string): readonly string[] =>
   [...text.matchAll(shellPattern)].map(([, name = ""]) => name);
 
-/** Writes each `$NAME` of a text as `${NAME}`. */
+/** Rewrites each `$NAME` of a text as `${NAME}`. */
 export const withBraces = (text: string): string => text.replaceAll(shellPattern, "$${$1}");
 
-/** Whether a part of a secret stands beside a reference: `sk-a${REST}`, but not `Bearer ${KEY}` or `${USER}:${KEY}`. */
+/** Returns whether a part of a secret is literal: `sk-a${REST}`, but not `Bearer ${KEY}` or `${USER}:${KEY}`. */
 const hasLiteralPart = (text: string): boolean =>
   text
     .replaceAll(referencePattern, "$")
@@ -134,7 +134,7 @@ const hasLiteralPart = (text: string): boolean =>
     .split(/[^\w.~+$-]+/)
     .some((word) => word.includes("$") && /[A-Za-z0-9]/.test(word));
 
-/** Whether the text at `path` is a secret that stands in the file itself, as a whole or in part. */
+/** Returns whether the text at `path` is a secret that is written in the file itself, in whole or in part. */
 export const isLiteralSecret = (path: Path, text: string): boolean => {
   if (text === "" || !isSecretField(path)) return false;
   const { names, malformed } = referencesIn(text);

@@ -1,7 +1,7 @@
 import { CST, Lexer } from "yaml";
 import type { ErrorCode } from "./diagnostics.ts";
 
-/** This file refuses unsafe input before the YAML parser sees it. All checks are linear in the length of the text. */
+/** Refuses unsafe input before the YAML parser sees it. All checks are linear in the length of the text. */
 
 export const maximumBytes = 262_144;
 
@@ -9,7 +9,7 @@ export const maximumDepth = 32;
 
 export const maximumNodes = 10_000;
 
-/** A finding at an offset of the text. */
+/** Finding at an offset of the text. */
 export interface DocumentFinding {
   readonly code: ErrorCode;
   readonly offset: number;
@@ -54,10 +54,10 @@ class DepthCounter {
   #item: number | null = null;
   #fresh = true;
   #column = 0;
-  /** True once a bracket was closed that had not been opened. */
+  /** Whether a bracket was closed that had not been opened. */
   unopened = false;
 
-  /** Takes one token and returns whether nesting is still within bounds. */
+  /** Counts one token and returns whether nesting is still within bounds. */
   take(type: string, source: string): boolean {
     this.#open(type);
     this.#advance(source);
@@ -107,10 +107,10 @@ const nodeTokens: ReadonlySet<string> = new Set([
   "flow-map-start",
 ]);
 
-/** Reported when the tokens alone prove that the file has too many values. */
+/** Message for a file whose tokens alone prove that it has too many values. */
 const tooManyValues = `the file has more than ${maximumNodes} values, aliases counted as used`;
 
-/** Gives the first reason not to parse `text`, null if there is none; `lexemes` gets the lexer's output. */
+/** Returns the first reason not to parse `text`, or null; fills `lexemes` with the lexer's output. */
 export const findUnsafe = (text: string, lexemes: string[]): DocumentFinding | null => {
   const zero = text.indexOf("\0");
   if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
@@ -127,7 +127,7 @@ export const findUnsafe = (text: string, lexemes: string[]): DocumentFinding | n
     if (nodeTokens.has(type)) nodes += 1;
     if (nodes > 2 * maximumNodes) return { code: "yaml_nodes", offset, message: tooManyValues };
     if (depth.unopened) {
-      return { code: "yaml_syntax", offset, message: `this ${source} closes nothing that was opened` };
+      return { code: "yaml_syntax", offset, message: `this ${source} has no opening bracket` };
     }
   }
   return null;
@@ -139,7 +139,7 @@ interface LexerToken {
   readonly offset: number;
 }
 
-/** Reads the lexer's tokens with their offsets, without control tokens, which stand for no text. */
+/** Reads the lexer's tokens with their offsets, without control tokens, which have no text. */
 function* readTokens(text: string, lexemes: string[]): Generator<LexerToken> {
   let offset = 0;
   let scalar = false;

@@ -9,15 +9,15 @@ import type { RemovedEntries } from "./removed-entries.ts";
 import { removeEntries, writtenPath } from "./removed-entries.ts";
 
 interface ShapeOptions {
-  /** Is the schema of the whole document, whose keys are suggested; the team file's if there is none. */
+  /** Schema of the whole document, whose keys are suggested; the team file's if absent. */
   readonly whole?: z.ZodType;
-  /** Collects the entries removed from lists; the result's paths need them (`writtenPath`). */
+  /** Entries removed from lists; the result's paths need them (`writtenPath`). */
   readonly removed?: RemovedEntries;
 }
 
 /**
  * Checks a value against its schema and reports every mistake; wrong keys and entries then count as absent, so that
- * the checks across sections still see the rest. Null if nothing usable remains.
+ * the checks across sections still see the rest. Returns null if nothing usable remains.
  */
 export const parseLeniently = <Schema extends z.ZodType>(
   schema: Schema,
@@ -28,7 +28,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
 ): z.output<Schema> | null => {
   const node = nodeAt(root, path);
   const raw = node === undefined ? undefined : plainValueOf(node);
-  /** Whether an issue is new, and not a consequence of a wrong key or entry that was removed. */
+  /** Returns whether an issue is new, and not a consequence of a wrong key or entry that was removed. */
   const isNew = ({ code, path: inner }: z.core.$ZodIssue): boolean => {
     const written = nodeAt(root, writtenPath(removed, [...path, ...(inner as Path)]));
     const value = valueAt(raw, inner as Path);
@@ -59,11 +59,11 @@ const valueBelow = (value: unknown, part: string | number): unknown =>
 
 const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(valueBelow, raw);
 
-/** Whether no key of a map was removed. */
+/** Returns whether no key of a map was removed. */
 const isWhole = (value: unknown, written: Located | undefined): boolean =>
   written?.kind !== "map" || [...written.entries.keys()].every((key) => valueBelow(value, key) !== undefined);
 
-/** The paths of the keys and entries to remove for an issue; null stands for the whole value. */
+/** Returns the paths of the keys and entries to remove for an issue; null stands for the whole value. */
 const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
   const path = issue.path as Path;
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => [...path, key]);

@@ -3,7 +3,10 @@ import type { Path } from "./diagnostics.ts";
 import { maximumShown } from "./diagnostics.ts";
 import { findMeaning } from "./other-words.ts";
 
-/** Finds the nearest name, once per name, since a value of `defaults` is checked in every agent. */
+/**
+ * Creates a finder of the nearest name, which computes each name once, since a value of `defaults` is checked in
+ * every agent.
+ */
 export const createNearestFinder = (known: readonly string[]): ((name: string) => string | null) => {
   const answers = new Map<string, string | null>();
   return (name) => {
@@ -15,12 +18,12 @@ export const createNearestFinder = (known: readonly string[]): ((name: string) =
   };
 };
 
-/** Gives `did you mean "x"?` and up to twelve known names; undefined if there is no suggestion. */
+/** Returns `did you mean "x"?` and up to twelve known names; undefined if there is no suggestion. */
 export type Suggest = (name: string) => string | undefined;
 
 /**
- * Creates suggestions from one list for any number of names; only as many names are compared as are shown. At a `place`,
- * other products' words for what stands there count, too: before a name that is only near.
+ * Creates suggestions from one list for any number of names; only as many names are compared as are shown. At a
+ * `place`, other products' words for its keys count, too: before a name that is only near.
  */
 export const createSuggester = (known: readonly string[], place?: Path): Suggest => {
   const near = createNearestFinder(known);
@@ -42,6 +45,6 @@ export const createSuggester = (known: readonly string[], place?: Path): Suggest
   };
 };
 
-/** The suggestion for a single name. */
+/** Returns the suggestion for a single name. */
 export const suggestFor = (name: string, known: readonly string[], place?: Path): string | undefined =>
   createSuggester(known, place)(name);

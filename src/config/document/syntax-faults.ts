@@ -1,8 +1,8 @@
 import type { YAMLParseError } from "yaml";
 
-/** This file says in plain words what is wrong where YAML's parser gives up. */
+/** Explains in plain words the errors at which YAML's parser gives up. */
 
-/** Defines a fault of the syntax: where it begins, and what its author does about it. */
+/** Fault of the syntax: where it begins, and how its author fixes it. */
 export interface SyntaxFault {
   readonly offset: number;
   readonly message: string;
@@ -10,7 +10,7 @@ export interface SyntaxFault {
 
 type ParseError = Pick<YAMLParseError, "code" | "message" | "pos">;
 
-/** The longest line that is looked at: the patterns below take more than linear time. */
+/** Length of the longest line that is searched: the patterns below take more than linear time. */
 const maximumLine = 400;
 
 const lineAround = (text: string, offset: number): string => {
@@ -19,16 +19,16 @@ const lineAround = (text: string, offset: number): string => {
   return line;
 };
 
-/** Matches a plain text behind a key that has a colon and a blank in it, or ends with a colon. */
+/** Matches a plain text after a key that has a colon and a space in it, or ends with a colon. */
 const valueWithColon = /^\s*(?:- )*(?:[\w-]+:\s+)([^\s"'[{|>#&*!][^#]*?:(?:\s.*)?)$/;
 
-/** The same inside of braces, where the text ends before a comma or the brace. */
+/** Matches the same inside braces, where the text ends before a comma or the brace. */
 const flowValueWithColon = /[{,]\s*[\w-]+:\s+([^\s"'[{,}][^,}]*?:\s[^,}]*?)\s*[,}]/;
 
-/** Matches a line that may hold a secret, of which nothing is repeated. */
+/** Matches a line that may hold a secret and so is not quoted. */
 const secretLine = /(?:key|secret|token|password|authorization|cookie)["']?\s*:/i;
 
-/** What a sentence repeats of a text of a line. */
+/** Returns the part of a line that a sentence may quote. */
 const repeat = (line: string, value: string): string => (secretLine.test(line) ? "…" : value);
 
 const quote = (value: string): string => {
@@ -36,7 +36,7 @@ const quote = (value: string): string => {
   return text.length > 60 ? `"${text.slice(0, 57)}…"` : `"${text}"`;
 };
 
-/** Says that a text with a colon needs quotes; null if the line has no such text. */
+/** Explains that a text with a colon needs quotes; returns null if the line has no such text. */
 const explainColon = (line: string): string | null => {
   const value = valueWithColon.exec(line)?.[1] ?? flowValueWithColon.exec(line)?.[1];
   return value === undefined
@@ -44,20 +44,23 @@ const explainColon = (line: string): string | null => {
     : `quote the text: it contains a colon; write ${quote(repeat(line, value))}`;
 };
 
-/** Says that a colon needs a blank behind it; null if the line has none without. */
+/** Explains that a colon needs a space after it; returns null if the line has no such colon. */
 const explainMissingSpace = (line: string): string | null => {
   const [, key, value] = /^\s*(?:- )?([A-Za-z_][\w-]*):([^\s/].*)$/.exec(line) ?? [];
-  return key === undefined ? null : `put a space behind the colon: ${key}: ${repeat(line, value ?? "")}`;
+  return key === undefined ? null : `put a space after the colon: ${key}: ${repeat(line, value ?? "")}`;
 };
 
-/** The sign of an item, without the blank behind it. */
+/** Matches the dash of an item without a space after it. */
 const bareDash = /^-(?=[A-Za-z_"'$])/;
 
-/** Says that a text or a key which begins like an item of a list was meant as one; undefined if it does not. */
+/**
+ * Explains that a text or key that begins like an item of a list was meant as one; returns undefined if it does
+ * not.
+ */
 export const explainDash = (text: string): string | undefined =>
-  bareDash.test(text) ? `put a space behind the dash of each item: - ${text.slice(1, 30)}` : undefined;
+  bareDash.test(text) ? `put a space after the dash of each item: - ${text.slice(1, 30)}` : undefined;
 
-/** Finds an item without a blank behind its dash in the line of a place, or in the line above. */
+/** Finds an item without a space after its dash in the line of a place, or in the line above. */
 const findBareDash = (text: string, at: number): SyntaxFault | null => {
   const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
   const above = start < 2 ? start : text.lastIndexOf("\n", start - 2) + 1;
@@ -70,18 +73,18 @@ const findBareDash = (text: string, at: number): SyntaxFault | null => {
   return null;
 };
 
-/** Says that the text at a place, which begins with the sign of an alias or an anchor, needs quotes. */
+/** Explains that the text at a place, which begins with the sign of an alias or an anchor, needs quotes. */
 export const explainSign = (text: string, at: number): string => {
   const [value = "", sign = ""] =
     /^([*&])(?:\{[^}\n]*\}|[^,\]{}#:\n]|:(?!\s))*/.exec(text.slice(at, at + maximumLine)) ?? [];
   return `a text cannot begin with ${sign}; quote it: ${quote(repeat(lineAround(text, at), value))}`;
 };
 
-/** Says that the alias at a place stands for nothing. */
+/** Explains that the alias at a place is undefined. */
 export const explainAlias = (text: string, at: number, name: string): string =>
   `the anchor &${repeat(lineAround(text, at), name)} is not defined before this place`;
 
-/** Finds the star with which the text before a place begins; -1 if it begins otherwise. */
+/** Finds the star with which the text before a place begins; returns -1 if it begins otherwise. */
 const findStar = (text: string, at: number): number => {
   const begun = text.slice(Math.max(0, text.lastIndexOf("\n", at - 1) + 1, at - maximumLine), at);
   const [star] = /(?<=^|[\s[{,])\*[^"']*$/.exec(begun) ?? [];
@@ -91,12 +94,12 @@ const findStar = (text: string, at: number): number => {
 const indentation =
   "the indentation does not fit: keys of one map begin in the same column, and so do the items of a list";
 
-/** Lists what the parser says, and what its reader is told; the first that fits counts. */
+/** The parser's messages, each with its explanation; the first match counts. */
 const sentences: readonly (readonly [RegExp, string])[] = [
-  [/^Tabs are not allowed/, "a tab stands in the indentation; indent with spaces"],
+  [/^Tabs are not allowed/, "there is a tab in the indentation; indent with spaces"],
   [
     /must be sufficiently indented and end with a ([\]}])/,
-    "a bracket that is opened before is not closed; close it with $1",
+    "an earlier bracket is not closed; close it with $1",
   ],
   [/cannot start with \S.*?(\S)$/, "a text cannot begin with $1; quote it"],
   [/^Implicit map keys need/, 'a key and its value are expected here, like "name: value"'],
@@ -106,14 +109,14 @@ const sentences: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^(Block scalar header|Not a YAML token)/,
-    "a text that begins with | or > stands in the lines below, indented",
+    "a text that begins with | or > continues in the lines below, indented",
   ],
   [
     /^Invalid escape sequence/,
     "a backslash in double quotes begins an escape; use single quotes, or write it twice",
   ],
   [/^Comments must be separated/, "put a space before the #"],
-  [/^Unexpected (block-seq-ind|seq-item-ind)/, "a list begins in the line below its key, not behind it"],
+  [/^Unexpected (block-seq-ind|seq-item-ind)/, "a list begins in the line below its key, not after it"],
   [
     /^Unexpected scalar at node end/,
     "text follows where the value has ended; quote all of it, and write '' for a ' in single quotes",
@@ -126,13 +129,13 @@ const sentences: readonly (readonly [RegExp, string])[] = [
   [/^Block collections are not allowed/, "a text in brackets that contains a colon needs quotes"],
 ];
 
-/** Finds where the quote is opened that is not closed when the file ends. */
+/** Finds the quote that is still open at the end of the file. */
 const findOpenQuote = (text: string, lexemes: readonly string[], end: number): number => {
   const open = lexemes.findLast((lexeme) => /^["']/.test(lexeme));
   return open === undefined ? end : text.lastIndexOf(open);
 };
 
-/** Explains what the lines of a place show, where the parser only says that the structure is wrong. */
+/** Explains what the lines of a place show, if the parser only reports a wrong structure. */
 const explainLines = (message: string, text: string, at: number): SyntaxFault | null => {
   const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
   if (star >= 0) return { offset: star, message: explainSign(text, star) };
@@ -143,7 +146,7 @@ const explainLines = (message: string, text: string, at: number): SyntaxFault | 
   return /^(?:Nested|Implicit|All|A block)/.test(message) ? findBareDash(text, at) : null;
 };
 
-/** Explains an error of the parser; `lexemes` is what its lexer read. */
+/** Explains an error of the parser; `lexemes` is the output of its lexer. */
 export const explainSyntax = (
   { message, pos }: ParseError,
   text: string,
@@ -158,7 +161,7 @@ export const explainSyntax = (
   if (known !== null) return known;
   const [pattern, sentence] = sentences.find(([known]) => known.test(message)) ?? [];
   if (pattern === undefined || sentence === undefined)
-    return { offset: at, message: `this is no YAML: ${message}` };
+    return { offset: at, message: `this is not YAML: ${message}` };
   const [, word = ""] = pattern.exec(message) ?? [];
   return { offset: at, message: sentence.replace("$1", word) };
 };

@@ -8,9 +8,9 @@ import type { JsonSchema } from "../json-schema.ts";
 import type { TeamAgent } from "../team.ts";
 import type { ExplainedValue, OriginOf } from "./explain.ts";
 
-/** This file shows effects for `limpet explain` and the documentation; both follow from the definitions. */
+/** Describes effects for `limpet explain` and the documentation, from their definitions. */
 
-/** The effects of an agent in the order in which they run. */
+/** Returns the effects of an agent in the order in which they run. */
 export const effectRows = (
   draft: TeamDraft,
   { index, value }: ListEntry<AgentShape>,
@@ -53,7 +53,7 @@ const paramsOf = (params: z.ZodObject): string => {
     .join(", ");
 };
 
-/** Writes the documentation's table of effects: a row for each kind, with its parameters, defaults and ranges. */
+/** Formats the documentation's table of effects: a row for each kind, with its parameters, defaults and ranges. */
 export const effectsTable = (): string => {
   const rows = effects.map(({ kind, phase, params, description }) => [
     `\`${kind}\``,

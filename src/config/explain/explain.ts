@@ -17,9 +17,9 @@ import { guardKeys } from "../sections/agents.ts";
 import type { TeamAgent, Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
 
-/** This file explains the compiled values of a team, each with its origin. */
+/** Explains the compiled values of a team, each with its origin. */
 
-/** A value of the compiled team and where it came from, as one line. */
+/** Value of the compiled team and its origin, as one line. */
 export interface ExplainedValue {
   readonly section: string;
   readonly key: string;
@@ -27,10 +27,10 @@ export interface ExplainedValue {
   readonly origin: string;
 }
 
-/** Says where a value of the compiled team came from. */
+/** Returns the origin of a value of the compiled team. */
 export type OriginOf = (draft: TeamDraft, path: Path) => string;
 
-/** Where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
+/** Returns where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
 const originOf: OriginOf = (draft, path) => {
   const own = nodeAt(draft.written, path) !== undefined;
   const [section, , ...rest] = path;
@@ -42,7 +42,7 @@ const originOf: OriginOf = (draft, path) => {
   return own ? `line ${line}` : `defaults, line ${line}`;
 };
 
-/** The leaves of a value; lists and empty maps are leaves. */
+/** Returns the leaves of a value; lists and empty maps are leaves. */
 const leavesOf = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
   isJsonObject(value) && Object.keys(value).length > 0
     ? Object.entries(value).flatMap(([key, item]) =>
@@ -58,14 +58,14 @@ const sectionRows = (draft: TeamDraft, base: Path, section: string, value: unkno
     origin: originOf(draft, [...base, ...leaf.path]),
   }));
 
-/** A tool as the engine computes it for an agent. */
+/** Tool as the engine computes it for an agent. */
 interface EffectiveTool {
   readonly name: string;
   readonly toolbox: string;
   readonly safety: string;
 }
 
-/** The rows of the tools: each with its class, and what decides about its calls. */
+/** Returns the rows of the tools: each with its class, and what decides about its calls. */
 const toolRows = (
   draft: TeamDraft,
   team: Team,
@@ -216,7 +216,7 @@ const teamSections = [
   "default_context_windows",
 ] as const;
 
-/** The query of an address may hold a key. */
+/** Returns a value without the query of an address, which may hold a key. */
 const withoutQuery = ({ key, value }: ExplainedValue): unknown =>
   /(^|\.)(base_url|url|endpoint)$/.test(key) && typeof value === "string"
     ? value.replace(/\?[^]*$/, "?…")
@@ -224,7 +224,7 @@ const withoutQuery = ({ key, value }: ExplainedValue): unknown =>
 
 const hiddenKeys = /^(api_key|secret|client_secret|private_key)$|(^|\.)(headers|env)(\.|$)/;
 
-/** Explains what holds for the whole team; values of keys, headers and environments are not shown. */
+/** Explains what applies to the whole team; values of keys, headers and environments are not shown. */
 export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
   [
     {

@@ -2,9 +2,9 @@ import { teamPathsOf, unavailableParts } from "../availability.ts";
 import { isDurationSchema, isSizeSchema } from "../json-schema.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
-/** This file makes the reference page of `team.yaml` from its JSON Schema and the list of unavailable parts. */
+/** Writes the reference page of `team.yaml` from its JSON Schema and the list of unavailable parts. */
 
-/** A map with its own keys, which is one section of the page. */
+/** Map with its own keys, one section of the page. */
 interface ReferenceSection {
   readonly path: string;
   readonly schema: JsonSchema;
@@ -45,7 +45,7 @@ const plainTypes: Readonly<Record<string, (schema: JsonSchema) => string>> = {
     typeof values === "object" && properties === undefined ? `map to ${typeText(values)}` : "map",
 };
 
-/** Says in words what may be written for a value. */
+/** Describes the permitted values. */
 const typeText = (schema: JsonSchema): string => {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(typeText))].join(" or ");
@@ -60,7 +60,7 @@ const defaultText = (schema: JsonSchema, required: boolean): string => {
   return valueText(value);
 };
 
-/** The sentences on what this release lacks of a key. */
+/** Returns the sentences about the parts of a key that this release lacks. */
 const lackText = (path: string): string => {
   const sentences = unavailableParts
     .filter((each) =>
@@ -86,14 +86,17 @@ const rowsOf = ({ path, schema }: ReferenceSection): string =>
     .map((cells) => `| ${cells.map(escapeCell).join(" | ")} |`)
     .join("\n");
 
-/** Names a map that `effects[]` may hold, like `effects[kind: compact]`: by its kind, else by its required keys. */
+/**
+ * Names a map that `effects[]` may hold, like `effects[kind: compact]`: by its kind, otherwise by its required
+ * keys.
+ */
 const choicePath = (path: string, { properties, required }: JsonSchema): string => {
   const kind = properties?.["kind"]?.const;
   const mark = typeof kind === "string" ? `kind: ${kind}` : `with ${required?.join(", ") ?? ""}`;
   return `${path.replace(/\[\]$/, "")}[${mark}]`;
 };
 
-/** The maps that a value may be or contain, without those inside them. */
+/** Returns the maps that a value may be or contain, without those inside them. */
 const mapsIn = (path: string, schema: JsonSchema): readonly ReferenceSection[] => {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) {
@@ -115,7 +118,7 @@ const sectionText = (section: ReferenceSection, known: string | undefined): stri
   return `${title}${description === undefined ? "" : `\n${description}\n`}\n${rowsOf(section)}\n`;
 };
 
-/** The anchor that GitHub gives to a heading. */
+/** Returns the anchor that GitHub gives to a heading. */
 const anchorOf = (title: string): string =>
   title
     .toLowerCase()
@@ -141,7 +144,7 @@ key may be left out. "This release cannot" marks what a build refuses as \`not_a
 as the value that switches it off. A duration is a text like \`90s\` or \`1h30m\`; a size is bytes, or a text like \`64KiB\`.
 `;
 
-/** Writes the page as Markdown: a section for each map, a row for each key. */
+/** Formats the page as Markdown: a section for each map, a row for each key. */
 export const referencePage = (schema: JsonSchema): string => {
   const described = new Map<string, string>();
   const top = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => mapsIn(key, value));

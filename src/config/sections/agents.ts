@@ -16,32 +16,32 @@ const ownGuardSchema = ({ params, description }: Guard) =>
     .optional()
     .describe(description);
 
-/** The schema of an agent's `guards`, built-in ones and these: a key per kind, `false` = off. */
+/** Returns the schema of an agent's `guards`, built-in ones and these: a key per kind, `false` = off. */
 const guardsSchemaOf = (own: readonly Guard[]) =>
   z.strictObject({
-    tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
+    tool_loops: toolLoopsSchema.prefault({}).describe("Calls that are repeated."),
     context_window: windowGuardSchema.prefault({}).describe("Models with a small window."),
     budget: guardBudgetSchema.prefault({}).describe("What a run of this agent may spend."),
     ...(Object.fromEntries(own.map((guard) => [guard.kind, ownGuardSchema(guard)])) as object),
   });
 
-/** The keys of `guards` that every team has. */
+/** Keys of `guards` that every team has. */
 export const guardKeys: readonly string[] = Object.keys(guardsSchemaOf([]).shape);
 
-/** The kinds that an agent's keys may use in this team. */
+/** Kinds that an agent's keys may use in this team. */
 export interface AgentKinds {
-  /** The schema of an entry of its `effects`. */
+  /** Schema of an entry of its `effects`. */
   readonly effect: z.ZodType<EffectConfig>;
-  /** The schema of an entry of its `middleware`. */
+  /** Schema of an entry of its `middleware`. */
   readonly middleware: z.ZodType<MiddlewareConfig>;
-  /** The guards of the team's extensions. */
+  /** Guards of the team's extensions. */
   readonly guards: readonly Guard[];
 }
 
 const prefixSchema = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
-/** The keys of an agent that `defaults` may have as well. */
+/** Returns the keys of an agent that `defaults` may have, too. */
 const sharedKeys = ({ effect, guards, middleware }: AgentKinds) => ({
   provider: name()
     .meta({ description: "Provider; omitted: the first one.", "x-names": "providers" })
@@ -58,24 +58,24 @@ const sharedKeys = ({ effect, guards, middleware }: AgentKinds) => ({
   options: optionsSchema.prefault({}).describe("How it runs."),
   guards: guardsSchemaOf(guards).prefault({}).describe("What stops it."),
   delegation: delegationSchema.prefault({}).describe("How it calls other agents."),
-  capabilities: z.array(capabilitySchema).max(64).default([]).describe("What others may call it for."),
+  capabilities: z.array(capabilitySchema).max(64).default([]).describe("Tasks for which others may call it."),
   skills_tags: z.array(text(64, 1)).max(64).default([]).describe("Tags on its card."),
   estimated_cost: z.enum(["cheap", "medium", "expensive"]).optional().describe("Cost on its card."),
   max_concurrency: count().default(0).describe("Runs of it at once in a session; 0 = unbounded."),
   async: z.boolean().default(false).describe("Calls to it run in the background."),
-  permissions: agentPermissionsSchema.optional().describe("What its tools may do, beside the team's rules."),
-  middleware: z.array(middleware).max(16).default([]).describe("What stands around its runs."),
+  permissions: agentPermissionsSchema.optional().describe("What its tools may do, besides the team's rules."),
+  middleware: z.array(middleware).max(16).default([]).describe("Middleware around its runs."),
   memory: memorySchema.optional().describe("What it remembers between sessions."),
   ...samplingKeys,
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),
 });
 
-/** The schema of an agent in a team with these kinds. */
+/** Returns the schema of an agent in a team with these kinds. */
 export const agentSchemaOf = (kinds: AgentKinds) =>
   z.strictObject({
     name: name().describe("Name of the agent."),
     description: text(1_024).default("").describe("What it is for, for people and other agents."),
-    instructions: text(64_000).default("").describe("What it is told; literal text."),
+    instructions: text(64_000).default("").describe("Its instructions as literal text."),
     starters: z
       .array(
         z.strictObject({
@@ -91,8 +91,8 @@ export const agentSchemaOf = (kinds: AgentKinds) =>
 
 const anyKind = { effect: z.custom<EffectConfig>(), middleware: z.custom<MiddlewareConfig>(), guards: [] };
 
-/** The keys of an agent. */
+/** Keys of an agent. */
 export const agentKeys: ReadonlySet<string> = new Set(Object.keys(agentSchemaOf(anyKind).shape));
 
-/** The schema of `defaults`: any key of an agent but its name, description and instructions. */
+/** Returns the schema of `defaults`: any key of an agent but its name, description and instructions. */
 export const defaultsSchemaOf = (kinds: AgentKinds) => z.strictObject(sharedKeys(kinds)).partial();

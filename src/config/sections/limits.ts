@@ -1,18 +1,18 @@
 import * as z from "zod";
 import { count, duration, orOff, text } from "../../schema.ts";
 
-/** What happens when a question gets no answer. */
+/** Schema of what happens when a question is not answered. */
 const onTimeoutSchema = z.union([
   z.enum(["continue", "fail"]),
-  z.strictObject({ answer: text(10_000).describe("Text that stands in for the answer.") }),
+  z.strictObject({ answer: text(10_000).describe("Text that replaces the answer.") }),
 ]);
 
-/** The section `limits`. Durations are milliseconds. */
+/** Schema of the section `limits`. Durations are milliseconds. */
 export const limitsSchema = z.strictObject({
   asks: z
     .strictObject({
       timeout: duration({ min: "1s" }).prefault("24h").describe("How long an ask stays open."),
-      on_timeout: onTimeoutSchema.default("continue").describe("What an unanswered question leads to."),
+      on_timeout: onTimeoutSchema.default("continue").describe("What an unanswered question causes."),
     })
     .prefault({})
     .describe("Questions and approvals."),
@@ -26,16 +26,16 @@ export const limitsSchema = z.strictObject({
     .describe("Runs."),
 });
 
-/** The section `sessions`, which sets how sessions behave. */
+/** Schema of the section `sessions`. */
 export const sessionsSchema = z.strictObject({
   on_busy: z
     .enum(["reject", "queue", "steer", "interrupt", "rollback"])
     .default("reject")
-    .describe("What a message during a run does."),
+    .describe("How a message during a run is treated."),
   revision: z
     .enum(["pin", "follow"])
     .default("pin")
-    .describe("Keep the config a session began with, or follow."),
+    .describe("Whether a session keeps the config with which it began, or follows each deploy."),
   model_override: z
     .enum(["listed", "any", "off"])
     .default("listed")
@@ -44,10 +44,12 @@ export const sessionsSchema = z.strictObject({
   max_running_threads: count(1, 64).default(5).describe("Threads of a session that run at the same time."),
 });
 
-/** The section `retention`: days after which data is deleted; null means it is kept. */
+/** Schema of the section `retention`: days after which data is deleted; null means it is kept. */
 export const retentionSchema = z.strictObject({
   session_days: orOff(count(1, 3_650))
     .prefault("off")
-    .describe("Days after a session's last use, if that was since this was set; off = keep."),
+    .describe(
+      "Days after a session's last use until it is deleted, if it was used since this was set; off = keep.",
+    ),
   event_days: orOff(count(1, 3_650)).prefault("off").describe("Days that events are kept; off = keep."),
 });

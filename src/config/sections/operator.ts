@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, duration, name, size, text } from "../../schema.ts";
 
-/** These sections are for a team's operator: access, deliveries, logs. Durations are milliseconds. */
+/** Defines the sections for a team's operator: access, deliveries, logs. Durations are milliseconds. */
 
 const originSchema = () =>
   z.string().refine(
@@ -39,7 +39,7 @@ export const accessSchema = z.strictObject({
     .max(100)
     .default([])
     .describe("Host names of this deployment; its agents do not call them."),
-  token_ttl: duration({ min: "1m", max: "60m" }).prefault("15m").describe("Life of a browser token."),
+  token_ttl: duration({ min: "1m", max: "60m" }).prefault("15m").describe("Lifetime of a browser token."),
   rate_limit: z
     .strictObject({ rpm: count(1).default(600).describe("Requests per minute and key.") })
     .prefault({})
@@ -51,7 +51,7 @@ export const webhookSchema = z.strictObject({
   url: httpsUrlSchema().describe("Address that is called."),
   events: z.array(text(64, 1)).min(1).max(100).describe("Event types to deliver."),
   secret: z.string().optional().describe("Signing secret, as a reference."),
-  include_content: z.boolean().default(false).describe("Whether texts are sent along."),
+  include_content: z.boolean().default(false).describe("Whether texts are included."),
 });
 
 const cronField = String.raw`[0-9A-Za-z*,/-]+`;
@@ -73,7 +73,7 @@ export const scheduleSchema = z.strictObject({
   overlap: z
     .enum(["skip", "queue", "parallel"])
     .default("skip")
-    .describe("What happens while one still runs."),
+    .describe("What happens while an earlier one still runs."),
 });
 
 export const observabilitySchema = z.strictObject({
@@ -107,7 +107,7 @@ export const debugSchema = z.strictObject({
 
 export const contextSchema = z.strictObject({
   max_chars: count().default(32_000).describe("Characters of project context."),
-  external: z.boolean().default(false).describe("Read AGENTS.md and its like from the workspace."),
+  external: z.boolean().default(false).describe("Read AGENTS.md and similar files from the workspace."),
   max_external_file_size: size().prefault(524_288).describe("Bytes of one such file."),
 });
 
@@ -120,7 +120,7 @@ export const tasksSchema = z.strictObject({
   on_dependency_failure: z
     .enum(["block", "fail", "ignore"])
     .default("block")
-    .describe("What a failed dependency does to a task."),
+    .describe("How a failed dependency affects a task."),
 });
 
 export const notesSchema = z.strictObject({

@@ -4,8 +4,8 @@ import { workspacePath } from "../../sandbox/paths.ts";
 import { count, duration, fraction, globProblem, mapOf, text } from "../../schema.ts";
 
 const checkpointSchema = z.strictObject({
-  fraction: z.number().min(0).max(1).describe("Share of max_iterations at which it is due."),
-  message: text(8_000, 1).describe("Note that is given then."),
+  fraction: z.number().min(0).max(1).describe("Share of max_iterations at which the note is given."),
+  message: text(8_000, 1).describe("Text of the note."),
 });
 
 const globSchema = () =>
@@ -14,7 +14,7 @@ const globSchema = () =>
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
   });
 
-/** Whether a path stays inside the workspace. */
+/** Returns whether a path stays inside the workspace. */
 const isInside = (path: string): boolean => {
   try {
     workspacePath(path);
@@ -48,7 +48,7 @@ const contextKeys = {
   context_window: count(1)
     .optional()
     .describe(
-      "Context tokens, whatever provider and kind say, at most the model's own; in defaults: where those say none.",
+      "Context tokens, regardless of provider and kind, at most the model's own; in defaults: if those set none.",
     ),
   context_threshold: z
     .number()
@@ -58,7 +58,7 @@ const contextKeys = {
     .describe("Share of the window at which the chat is compacted; 0 = never."),
   context_window_warning_threshold: fraction()
     .default(0.8)
-    .describe("Share of the window that is warned about."),
+    .describe("Share of the window at which a warning is given."),
   context_compaction: z.enum(["none", "auto"]).default("none").describe("auto masks old results as digests."),
   compaction_threshold: fraction().optional().describe("Share of the window at which auto acts."),
 };
@@ -94,7 +94,9 @@ const toolKeys = {
   working_dir: text(500, 1)
     .refine(isInside, "invalid_value: write a folder of the workspace, like src")
     .default(".")
-    .describe("Folder of the workspace that its files, searches, commands and writable_paths count from."),
+    .describe(
+      "Folder of the workspace to which its files, searches, commands and writable_paths are relative.",
+    ),
   backend: z.enum(["", "native"]).default("").describe("Accepted for older files; both mean the sandbox."),
 };
 
@@ -117,9 +119,7 @@ const checkOptionKeys = {
   verify_after_edit: z
     .boolean()
     .default(false)
-    .describe(
-      "Run a check after a turn that edits files; what fails is repaired in turns that do not count.",
-    ),
+    .describe("Run a check after a turn that edits files; failures are repaired in turns that do not count."),
   verify_command: text(1_000)
     .default("")
     .describe(
@@ -136,11 +136,11 @@ const checkOptionKeys = {
   plan_before_execute: z
     .union([z.boolean(), z.literal("approve")])
     .default(false)
-    .describe("Plan before the first turn; approve puts the plan to a person."),
+    .describe("Plan before the first turn; approve asks a person to approve the plan."),
   localize: z.boolean().default(false).describe("Look for the files that an input is about."),
 };
 
-/** An agent's `options`. Durations are milliseconds. */
+/** Schema of an agent's `options`. Durations are milliseconds. */
 export const optionsSchema = z
   .strictObject({
     ...turnKeys,

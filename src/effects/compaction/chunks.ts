@@ -2,7 +2,7 @@ import type { EffectContext } from "../../agent/definition/effect.ts";
 import { truncateMiddle } from "../texts.ts";
 import type { TranscriptPiece } from "./transcript.ts";
 
-/** This file divides a long transcript into calls. Sizes are tokens. */
+/** Divides a long transcript into calls. Sizes are tokens. */
 
 const callOverhead = 4_096;
 const safetyMargin = 1.2;
@@ -10,26 +10,26 @@ const baseRatio = 0.4;
 const leastRatio = 0.15;
 const leastChunk = 500;
 
-/** The window that is assumed where none is known. */
+/** Window that is assumed if none is known. */
 export const unknownWindow = 128_000;
 
-/** The window that a summary is made for: the run's or, if smaller, that of the model that writes the summary. */
+/** Returns the window of a summary: the run's or, if smaller, that of the model that writes the summary. */
 export const summaryWindow = (window: number, { callWindow }: Pick<EffectContext, "callWindow">): number =>
   Math.min(window, callWindow === 0 ? unknownWindow : callWindow);
 
-/** Tokens of transcript that one call may carry. */
+/** Returns the tokens of transcript that one call may carry. */
 export const transcriptBudget = (window: number): number => Math.floor(window / safetyMargin) - callOverhead;
 
-/** Below this budget no model is asked for a summary. */
+/** Budget below which no model is asked for a summary. */
 export const leastBudget = 500;
 
-/** The share of the budget that a chunk takes: the larger the messages are, the smaller it is. */
+/** Returns the share of the budget for a chunk: the larger the messages, the smaller the share. */
 export const chunkRatio = (average: number | null, window: number): number =>
   average === null
     ? baseRatio
     : Math.min(baseRatio, Math.max(leastRatio, baseRatio - (0.5 * average) / window));
 
-/** The tokens that one chunk may have. */
+/** Returns the tokens that one chunk may have. */
 export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): number => {
   const messages = pieces.reduce((sum, { block }) => sum + block.end - block.start, 0);
   const total = pieces.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -39,7 +39,7 @@ export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): n
 
 const quotedTokens = 1_000;
 
-/** Whether a chunk is quoted beside others as it is: a summary of so little would be no shorter. */
+/** Returns whether a chunk is quoted unchanged beside others: a summary of so little would not be shorter. */
 export const isQuotable = (chunk: readonly TranscriptPiece[], size: number): boolean =>
   chunk.reduce((sum, { tokens }) => sum + tokens, 0) < Math.min(quotedTokens, size / 2);
 

@@ -9,7 +9,7 @@ import type { MessageRange } from "./range.ts";
 import { summaryTokens, tokensOf, withRetired, withTexts } from "./shadow.ts";
 import type { Shadow, ShownText, TextsByMessage } from "./shadow.ts";
 
-/** The last stage clears the view when nothing else makes the request fit. */
+/** Clears the view as the last stage, when nothing else makes the request fit. */
 
 const maxTextLength = 65_536;
 const minTextLength = 80;
@@ -22,7 +22,7 @@ const splitRange = ({ gone }: MessageRange): readonly (readonly Message[])[] => 
 
 type ClearContext = Pick<EffectContext, "view" | "unread" | "task" | "records" | "run" | "tokens" | "tools">;
 
-/** The view without its range, best first: with the summary that a model wrote, then with a note. */
+/** Returns the view without its range, best first: with the summary that a model wrote, then with a note. */
 const clearRange = (
   context: ClearContext,
   shadow: Shadow,
@@ -49,7 +49,10 @@ const contentOf = (part: Part): readonly ContentPart[] => {
   return part.type === "text" || part.type === "image" || part.type === "document" ? [part] : [];
 };
 
-/** Texts of at most `max` characters for message parts; media of people go only with the shortest texts. */
+/**
+ * Shortens texts of message parts to at most `max` characters; media of people are removed only with the shortest
+ * texts.
+ */
 const truncateTexts = (messages: readonly Message[], max: number, canRecall: boolean): TextsByMessage =>
   new Map(
     messages.map((message) => {
@@ -69,7 +72,7 @@ const truncateTexts = (messages: readonly Message[], max: number, canRecall: boo
     }),
   );
 
-/** Cuts kept messages until the shadow has `goal` tokens; if it never has, the shortest texts are used. */
+/** Cuts kept messages until the shadow has `goal` tokens; if it never does, uses the shortest texts. */
 const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow => {
   const { view } = context;
   const gone = new Set(clear.retired?.runs.flat());
@@ -82,8 +85,8 @@ const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow =>
 };
 
 /**
- * Clears the view but for pinned messages, the newest human input and what no call has seen; these are cut until
- * the request has at most `goal` tokens, or as short as they can be. `told` is what a model wrote of the range.
+ * Clears the view except for pinned messages, the newest human input and messages that no call has seen; these are
+ * cut until the request has at most `goal` tokens, or to the shortest. `told` is the model's summary of the range.
  */
 export const clearHard = (
   context: ClearContext,

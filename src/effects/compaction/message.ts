@@ -5,7 +5,7 @@ import { truncateMiddle, withReferences } from "../texts.ts";
 import type { SummaryForm } from "./prompts.ts";
 import type { MessageRange } from "./range.ts";
 
-/** This file builds the message that stands for a range: what the model wrote, framed by facts of the runtime. */
+/** Builds the message that replaces a range: the model's summary, framed by facts of the runtime. */
 
 const taskLength = 4_000;
 const mostEntries = 50;
@@ -20,7 +20,7 @@ const turnLabelOf = ({ run, turn }: Message): string | null =>
 
 const titlePattern = /^\[(?:Conversation compacted|Context summary): turns (\S+?)–/;
 
-/** First and last turn of a range as `RUN/TURN`; a former summary says where its own range began. */
+/** Returns the first and last turn of a range as `RUN/TURN`; a former summary names the start of its own range. */
 const periodOf = ({ gone, former }: MessageRange): string => {
   const told = former
     .map(({ parts }) => titlePattern.exec(textOf(parts))?.[1])
@@ -31,7 +31,7 @@ const periodOf = ({ gone, former }: MessageRange): string => {
   return first === undefined || last === undefined ? "" : `: turns ${first}–${last}`;
 };
 
-/** The first line of a summary. */
+/** Returns the first line of a summary. */
 export const summaryHeading = (form: SummaryForm, range: MessageRange): string =>
   `[${titles[form]}${periodOf(range)}]`;
 
@@ -41,7 +41,7 @@ const quoteEnd = "\n</request>";
 const quoteTask = (text: string): string =>
   `${quoteStart}${text.replaceAll("</request", "<\\/request")}${quoteEnd}`;
 
-/** The task as quoted in a former summary, for when the task itself has left the view. */
+/** Returns the task as quoted in a former summary, for use once the task itself has left the view. */
 const findCarriedQuote = ({ former }: MessageRange): readonly string[] =>
   former
     .flatMap(({ parts }) => {
@@ -51,7 +51,7 @@ const findCarriedQuote = ({ former }: MessageRange): readonly string[] =>
     })
     .slice(-1);
 
-/** What the runtime knows of the run. */
+/** Facts about the run that the runtime knows. */
 export type RunFacts = Pick<EffectContext, "task" | "records" | "run">;
 
 const isTaskOf =
@@ -74,7 +74,7 @@ export const taskQuote = ({ task: given, run }: RunFacts, range: MessageRange): 
   return [quoteTask(withReferences(task, media, truncateMiddle(textOf(task.parts), taskLength)))];
 };
 
-/** Lists the newest entries under a heading; without entries it gives nothing. */
+/** Lists the newest entries under a heading; returns nothing without entries. */
 export const listSection = (
   name: string,
   entries: readonly string[],
@@ -86,7 +86,7 @@ export const listSection = (
   return [[`## ${name}`, ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
 };
 
-/** Lists what the runtime recorded: files touched, running children, open tasks. */
+/** Lists the runtime's records: files touched, running children, open tasks. */
 export const runFactsText = ({ records }: Pick<EffectContext, "records">): readonly string[] => {
   const { files, children, tasks } = records;
   return [
@@ -106,7 +106,7 @@ const endings: Readonly<Record<SummaryForm, string>> = {
   window: "The newest messages follow.",
 };
 
-/** The whole text of a summary message; `missing` names what no model could summarise. */
+/** Returns the whole text of a summary message; `missing` names the parts that no model could summarise. */
 export const summaryMessage = (
   context: RunFacts,
   form: SummaryForm,

@@ -6,7 +6,7 @@ import { summaryHeading, listSection, runFactsText, taskQuote } from "./message.
 import type { RunFacts } from "./message.ts";
 import type { MessageRange } from "./range.ts";
 
-/** This file writes the note that stands for a range which no model could summarise. */
+/** Writes the note that replaces a range which no model could summarise. */
 
 const inputLength = 500;
 const mostInputs = 20;
@@ -48,18 +48,18 @@ const earlierSummary = (former: readonly Message[], told: string | null): readon
   return text === "" ? [] : [`## Earlier Summary\n${truncateMiddle(text, formerLength)}`];
 };
 
-/** The note: counts of what was there, what people asked, what the runtime recorded, an earlier summary (`told`). */
+/** Returns the note: counts of messages, what people asked, what the runtime recorded, an earlier summary (`told`). */
 export const noteMessage = (context: RunFacts, range: MessageRange, told: string | null = null): string => {
   const left = range.gone.filter(({ summary }) => summary === undefined);
   return [
     summaryHeading("compact", range),
-    "This note is by the runtime: the messages it stands for are stored, but did not fit and could not be summarised.",
+    "This note is from the runtime: the messages that it replaces are stored, but did not fit and could not be summarised.",
     ...taskQuote(context, range),
     ...(left.length === 0 ? [] : [countsLine(left)]),
     ...toolsUsed(left),
     ...humanInputs(left),
     ...earlierSummary(range.former, told),
     ...runFactsText(context),
-    "Look at the present state before you go on: what was done may not be told here.",
+    "Check the current state before you go on: this note may not mention everything that was done.",
   ].join("\n\n");
 };

@@ -10,7 +10,7 @@ const retirementOf = ({ retired }: Shadow): CompactionData["retired"] => {
   return from === undefined || to === undefined ? null : { from, to, count: gone.length };
 };
 
-/** The notice that the stream gets of a compaction stage, or of one that failed. */
+/** Returns the notice for the stream about a compaction stage, or about one that failed. */
 export const createNotice = (
   stage: CompactionStage,
   before: Shadow,

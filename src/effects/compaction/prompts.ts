@@ -1,8 +1,8 @@
 import type { EffectCall } from "../../agent/definition/effect.ts";
 
-/** The prompts for the model that summarises. */
+/** Prompts for the model that summarises. */
 
-/** `window` is the running summary of a sliding window, whose newest messages stay in the view. */
+/** Form of a summary; `window` is the running summary of a sliding window, whose newest messages stay in the view. */
 export type SummaryForm = "compact" | "window";
 
 const sections: readonly (readonly [string, string])[] = [
@@ -32,12 +32,12 @@ const systemPrompt = (form: SummaryForm): string =>
   ].join("\n\n");
 
 const mergeRule =
-  "The parts follow one another in time; where they contradict, the later one holds. Keep every active task, decision, TODO and commitment that is not done.";
+  "The parts follow one another in time; where they contradict each other, the later one counts. Keep every active task, decision, TODO and commitment that is not done.";
 
 const wrapInTag = (tag: string, text: string): string =>
   `<${tag}>\n${text.replaceAll(`</${tag}`, `<\\/${tag}`)}\n</${tag}>`;
 
-/** What a call is made of; `round` counts the retries that a person asked for, so that each is a call of its own. */
+/** Parts of a summary call; `round` counts the retries that a person asked for, so that each is a separate call. */
 export interface SummaryRequest {
   readonly form: SummaryForm;
   readonly instructions: string | null;
@@ -55,7 +55,7 @@ const closingLine = ({ instructions, round }: SummaryRequest, words: number): st
 const leastWords = 120;
 const mostWords = 1_500;
 
-/** How many words a summary of so many tokens may have. */
+/** Returns the number of words for a summary with these limits in tokens. */
 const wordsFor = (tokens: number, maxTokens: number): number =>
   Math.floor(Math.min(mostWords, maxTokens / 2, Math.max(leastWords, tokens / 4)));
 
@@ -65,7 +65,7 @@ const createCall = (asking: SummaryRequest, tokens: number, ...lines: readonly s
   maxTokens: asking.maxTokens,
 });
 
-/** Asks for the summary of a transcript, with a former summary in front of it. */
+/** Builds the call for the summary of a transcript, preceded by a former summary. */
 export const transcriptCall = (
   asking: SummaryRequest,
   former: string | null,
@@ -82,15 +82,15 @@ export const transcriptCall = (
         wrapInTag("transcript", transcript),
       );
 
-/** A part of a conversation: a summary, or its transcript where that is short. */
+/** Part of a conversation: a summary, or its transcript if that is short. */
 export interface SummaryPart {
   readonly text: string;
   readonly quoted: boolean;
 }
 
-const quoteRule = "What stands as a transcript was not summarised: keep what it asks and says.";
+const quoteRule = "A part given as a transcript was not summarised: keep what it asks and says.";
 
-/** Asks for one summary instead of several parts. */
+/** Builds the call that merges several parts into one summary. */
 export const mergeCall = (
   asking: SummaryRequest,
   parts: readonly SummaryPart[],

@@ -2,20 +2,20 @@ import { blockStart, blocksOf, isBlockPinned } from "../../chat/blocks.ts";
 import type { Block } from "../../chat/blocks.ts";
 import type { Message } from "../../chat/message.ts";
 
-/** This file finds the range of messages that a summary may stand for. */
+/** Finds the range of messages that a summary may replace. */
 
 /** Whole blocks from the beginning of a view, without pinned ones. */
 export interface MessageRange {
   readonly view: readonly Message[];
   /** Blocks to summarise, in order, without former summaries. */
   readonly blocks: readonly Block[];
-  /** Summaries that the new one absorbs, so that there is never a second. */
+  /** Summaries that the new one absorbs, so that there is never a second one. */
   readonly former: readonly Message[];
-  /** Messages that leave the view, former summaries included, in order. */
+  /** Messages that leave the view, including former summaries, in order. */
   readonly gone: readonly Message[];
 }
 
-/** The range before an index at which a block begins; it always includes a former summary. */
+/** Returns the range before an index at which a block begins; it always includes a former summary. */
 export const rangeBefore = (view: readonly Message[], edge: number): MessageRange => {
   const free = blocksOf(view).filter(({ start }) => !isBlockPinned(view, start));
   const inside = free.filter(({ start }) => start < edge);
@@ -31,7 +31,7 @@ export const rangeBefore = (view: readonly Message[], edge: number): MessageRang
   };
 };
 
-/** The index from which the newest turns begin, with the messages that they answer. */
+/** Returns the index from which the newest turns begin, including the messages that they answer. */
 const findNewestTurns = (view: readonly Message[], turns: number): number => {
   let at = view.length;
   for (let left = turns; left > 0 && at >= 0;) {
@@ -42,7 +42,10 @@ const findNewestTurns = (view: readonly Message[], turns: number): number => {
   return Math.max(0, at);
 };
 
-/** The index of the first message that must stay whole: it is of the newest turns, or no model call has seen it. */
+/**
+ * Returns the index of the first message that must stay whole: it is part of the newest turns, or no model call has
+ * seen it.
+ */
 export const tailStart = (view: readonly Message[], unread: number, keepTurns = 0): number => {
   const tail = unread < view.length ? blockStart(view, unread) : view.length;
   return keepTurns === 0 ? tail : Math.min(tail, findNewestTurns(view, keepTurns));

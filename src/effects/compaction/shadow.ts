@@ -5,18 +5,18 @@ import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
 import type { ChatEdit, EffectContext, OverlayEdit } from "../../agent/definition/effect.ts";
 
-/** A shadow is a view as pending edits would leave it, with its size. */
+/** Computes shadows: views after pending edits, with their sizes. */
 
 export type ShownText = OverlayEdit["overlay"]["text"];
 
 interface ShortenedMessage {
   readonly texts: Readonly<Record<number, ShownText>>;
-  /** True if images and documents of a result stay. */
+  /** Whether images and documents of a result stay. */
   readonly media: boolean;
   readonly tokens: number;
 }
 
-/** What leaves the view: runs of messages (pinned ones between them stay), and the text that replaces the first run. */
+/** Messages that leave the view (pinned ones between them stay), and the text that replaces the first run of them. */
 export interface Retirement {
   readonly runs: readonly (readonly Message[])[];
   readonly summary: string | null;
@@ -35,11 +35,11 @@ export interface Shadow {
 /** Tokens that every message costs in addition to its parts. */
 const messageTokens = 4;
 
-/** The tokens of a summary as a message. */
+/** Returns the tokens of a summary as a message. */
 export const summaryTokens = (tokens: (text: string) => number, text: string): number =>
   messageTokens + tokens(text);
 
-/** The shadow of the unchanged view. */
+/** Returns the shadow of the unchanged view. */
 export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: number): Shadow => ({
   context,
   base: size - context.view.reduce((sum, message) => sum + shownTokens(message), 0),
@@ -48,11 +48,11 @@ export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: 
   size,
 });
 
-/** The tokens of a message as the shadow shows it, whether it is retired or not. */
+/** Returns the tokens of a message as the shadow shows it, whether retired or not. */
 const tokensIn = ({ shortened }: Shadow, message: Message): number =>
   shortened.get(message.id)?.tokens ?? shownTokens(message);
 
-/** The tokens of several messages as the shadow shows them. */
+/** Returns the tokens of several messages as the shadow shows them. */
 export const tokensOf = (shadow: Shadow, messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
 
@@ -69,7 +69,7 @@ const textTokens = (parts: readonly Part[], tokens: (text: string) => number): n
 
 const isMediaPart = ({ type }: Part): boolean => type === "image" || type === "document";
 
-/** The tokens of one part of a person's or model's message as it is shown now; its media share theirs evenly. */
+/** Returns the current tokens of one part of a person's or model's message; its media share theirs evenly. */
 const partTokens = (message: Message, at: number, tokens: (text: string) => number): number => {
   const parts = shownParts(message);
   const part = parts[at];
@@ -78,10 +78,10 @@ const partTokens = (message: Message, at: number, tokens: (text: string) => numb
   return rest / Math.max(1, parts.filter(isMediaPart).length);
 };
 
-/** The text at its longest, whatever id it gets. */
+/** Returns the longest form of a text, whatever id it gets. */
 export const longestForm = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
 
-/** The tokens of a tool message that shows `text`; its media cost whatever its own text does not. */
+/** Returns the tokens of a tool message that shows `text`; its media cost the tokens that its own text does not. */
 const resultTokens = (
   message: Message,
   text: string,
@@ -110,12 +110,12 @@ const shortenMessage = (
   return { texts, media, tokens: Math.ceil(shownTokens(message) + change) };
 };
 
-/** Texts that stand for parts of messages, by message and index of the part. */
+/** Texts that replace parts of messages, by message and index of the part. */
 export type TextsByMessage = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
 
 /**
- * The shadow with shorter texts; texts that are not shorter, and those for pinned blocks, are left out. With `media`,
- * images and documents of results stay.
+ * Returns the shadow with shorter texts; ignores texts that are not shorter, and those for pinned blocks. With
+ * `media`, images and documents of results stay.
  */
 export const withTexts = (shadow: Shadow, texts: TextsByMessage, media = false): Shadow => {
   const { view } = shadow.context;
@@ -129,7 +129,7 @@ export const withTexts = (shadow: Shadow, texts: TextsByMessage, media = false):
   return measureShadow({ ...shadow, shortened });
 };
 
-/** The shadow with some messages replaced by a text; this undoes an earlier retirement. */
+/** Returns the shadow with some messages replaced by a text; this undoes an earlier retirement. */
 export const withRetired = (shadow: Shadow, retired: Retirement): Shadow =>
   measureShadow({ ...shadow, retired });
 
@@ -142,7 +142,7 @@ const retirementEdits = ({ runs, summary }: Retirement): readonly ChatEdit[] =>
       return [{ retire: { from, to, ...(index === 0 && summary !== null ? { summary } : {}) } }];
     });
 
-/** The edits that turn the view into the shadow; messages that leave are not shortened first. */
+/** Returns the edits that turn the view into the shadow; messages that leave are not shortened first. */
 export const editsOf = ({ context, shortened, retired }: Shadow): readonly ChatEdit[] => {
   const gone = new Set(retired?.runs.flat().map(({ id }) => id));
   const overlays = context.view

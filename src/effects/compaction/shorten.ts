@@ -4,14 +4,14 @@ import { truncateMiddle, maskText, okResultOf, toolResultOf } from "../texts.ts"
 import { withTexts } from "./shadow.ts";
 import type { Shadow, ShownText } from "./shadow.ts";
 
-/** The stages that need no model: results are shown shorter, calls and texts stay. */
+/** Implements the stages without a model: results are shown shorter, calls and texts stay. */
 
 const newestMessages = 10;
 const newestToolMessages = 4;
 const resultLength = 500;
 const errorLength = 2_000;
 
-/** Shows messages with shorter texts; null leaves one as it is. With `media`, images and documents of results stay. */
+/** Shows messages with shorter texts; null leaves one unchanged. With `media`, images and documents of results stay. */
 export const shortenMessages = (
   shadow: Shadow,
   messages: readonly Message[],
@@ -26,7 +26,7 @@ export const shortenMessages = (
   return withTexts(shadow, texts, media);
 };
 
-/** The first stage shows `ok` results before `edge` as one line, except in the newest 10 messages. */
+/** Applies the first stage: shows `ok` results before `edge` as one line, except in the newest 10 messages. */
 export const maskResults = (shadow: Shadow, edge: number): Shadow => {
   const { view } = shadow.context;
   const end = Math.max(0, Math.min(edge, view.length - newestMessages));
@@ -36,7 +36,10 @@ export const maskResults = (shadow: Shadow, edge: number): Shadow => {
   });
 };
 
-/** The second stage cuts results before `edge` in the middle, save the newest 4 tool messages; errors keep more. */
+/**
+ * Applies the second stage: cuts results before `edge` in the middle, except the newest 4 tool messages; errors
+ * keep more.
+ */
 export const trimResults = (shadow: Shadow, edge: number): Shadow => {
   const { view } = shadow.context;
   const spared = new Set(view.filter(({ role }) => role === "tool").slice(-newestToolMessages));

@@ -13,17 +13,17 @@ import { maskResults, trimResults } from "./shorten.ts";
 import type { RepliesByPrompt, SummaryJob, SummaryOutcome } from "./summarise.ts";
 import { isWorthwhile, summariseFull, summarisePartial } from "./summarise.ts";
 
-/** The strategy runs the compaction stages from the gentlest to the last. */
+/** Runs the compaction stages from the gentlest to the last. */
 
-/** What the strategy has to reach, and how far it may go. */
+/** Goal of the strategy, and its limits. */
 export interface CompactionGoal {
   readonly context: EffectContext;
   readonly window: number;
   /** Size of the request before compaction. */
   readonly size: number;
-  /** The largest size at which a request fits. */
+  /** Largest size at which a request fits. */
   readonly limit: number;
-  /** The size at which compaction ends. */
+  /** Size at which compaction ends. */
   readonly target: number;
   readonly keepTurns: number;
   readonly onFailure: "ladder" | "keep" | "ask";
@@ -32,13 +32,13 @@ export interface CompactionGoal {
   readonly only: "summary" | "clear" | null;
 }
 
-/** How far the strategy came. */
+/** Result of the strategy. */
 export interface CompactionResult {
   readonly shadow: Shadow;
   readonly notices: readonly EffectNotice[];
-  /** True if no model could summarise. */
+  /** Whether no model could summarise. */
   readonly failed: boolean;
-  /** True if not even the last stage made the request fit. */
+  /** Whether not even the last stage made the request fit. */
   readonly hopeless: boolean;
 }
 
@@ -83,7 +83,7 @@ const clearView = (
 ): CompactionResult => {
   const { context, target, keepTurns, limit, window } = aim;
   const clearedTo = (goal: number): Shadow => clearHard(context, climb.shadow, goal, told, keepTurns);
-  // Only the provider can say what fits an unknown window.
+  // Only the provider knows what fits an unknown window.
   if (context.force !== null) return applyStage(climb, "hard_clear", clearedTo(Math.min(limit, target)));
   const shadow = clearedTo(limit);
   if (shadow.size <= limit) return applyStage(climb, "hard_clear", shadow);
@@ -106,11 +106,11 @@ const runLastStages = (aim: CompactionGoal, climb: CompactionResult): Compaction
   return fitsLimit(aim, note) ? note : clearView(aim, note);
 };
 
-/** Whether compaction ends with a failed summary, without the last two stages. */
+/** Returns whether compaction ends with a failed summary, without the last two stages. */
 const keepsOnFailure = ({ onFailure, only }: CompactionGoal): boolean =>
   onFailure === "keep" || only === "summary";
 
-/** Decides what follows where no summary can be made: nothing while the request fits, else the last stages. */
+/** Decides what follows if no summary can be made: nothing while the request fits, else the last stages. */
 const giveUp = (aim: CompactionGoal, climb: CompactionResult): CompactionResult => {
   if (fitsLimit(aim, climb) || keepsOnFailure(aim)) return climb;
   return runLastStages(aim, climb);

@@ -19,20 +19,20 @@ import { summaryTokens } from "./shadow.ts";
 import { pieceOf } from "./transcript.ts";
 import type { TranscriptPiece } from "./transcript.ts";
 
-/** This file has a range summarised by a model: in one call, or chunk by chunk and merged. */
+/** Lets a model summarise a range: in one call, or chunk by chunk and merged. */
 
 type SummaryContext = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
 
-/** What is to be summarised; the same job makes the same calls, so that a crash lets storage answer them. */
+/** Range to summarise; the same job makes the same calls, so that storage can answer them after a crash. */
 export interface SummaryJob {
   readonly context: SummaryContext;
   readonly form: SummaryForm;
   readonly range: MessageRange;
-  /** Tokens of the range as the model is shown it; the summary must be smaller. */
+  /** Tokens of the range as the model sees it; the summary must be smaller. */
   readonly shown: number;
   readonly window: number;
   readonly instructions: string | null;
-  /** Counts the tries that a person asked for, from 1. */
+  /** Number of the try that a person asked for, from 1. */
   readonly round: number;
 }
 
@@ -57,7 +57,7 @@ const findUnusable = (text: string, finish: FinishReason): string | null => {
   return /\S/.test(text) ? null : "the summary is empty";
 };
 
-/** Frames a summary as a message; null if it is not smaller than what it stands for. */
+/** Frames a summary as a message; returns null if it is not smaller than the messages that it replaces. */
 const frameSummary = (
   { context, form, range, shown }: SummaryJob,
   body: string,
@@ -67,9 +67,9 @@ const frameSummary = (
   return summaryTokens(context.tokens, text) < shown ? text : null;
 };
 
-const tooLarge = "the summary is not smaller than what it stands for";
+const tooLarge = "the summary is not smaller than the messages that it replaces";
 
-/** Whether a summary can be smaller than its range at all, its frame included. */
+/** Returns whether a summary can be smaller than its range at all, including its frame. */
 export const isWorthwhile = (job: SummaryJob): boolean =>
   job.range.blocks.length > 0 &&
   transcriptBudget(job.window) > leastBudget &&
@@ -117,13 +117,13 @@ const summariseWhole = async (
   return reply;
 };
 
-/** A chunk of a transcript; a quoted one needs no model. */
+/** Chunk of a transcript; a quoted one needs no model. */
 interface Chunk {
   readonly pieces: readonly TranscriptPiece[];
   readonly quoted: boolean;
 }
 
-/** The chunks of a transcript, sized for `all` its pieces, of which some may be left out. */
+/** Returns the chunks of a transcript, sized for `all` its pieces, of which some may be omitted. */
 const chunksOf = (
   { context, window }: SummaryJob,
   pieces: readonly TranscriptPiece[],
@@ -134,7 +134,7 @@ const chunksOf = (
   return chunks.map((chunk) => ({ pieces: chunk, quoted: chunks.length > 1 && isQuotable(chunk, size) }));
 };
 
-/** The tokens that each of several summaries may have, so that all parts fit into the call that merges them. */
+/** Returns the tokens that each of several summaries may have, so that all parts fit into the call that merges them. */
 const chunkOutput = (
   { context, window }: SummaryJob,
   former: string | null,
@@ -175,7 +175,7 @@ const joinParts = (parts: readonly SummaryPart[]): string =>
     })
     .join("\n\n");
 
-/** Makes one summary of several: the model merges them, otherwise they are joined under headings. */
+/** Merges several summaries into one by the model; if that fails, joins them under headings. */
 const mergeParts = async (
   job: SummaryJob,
   parts: readonly SummaryPart[],
@@ -229,10 +229,10 @@ const describeMissing = ({ view }: MessageRange, pieces: readonly TranscriptPiec
   return `${ids} (${messages.length} messages, about ${totalTokens(pieces)} tokens${used}): ${why}`;
 };
 
-/** After so many failed chunks without any success the stage ends: the model is unavailable. */
+/** Number of failed chunks without any success after which the stage ends: the model is unavailable. */
 const maxFailedChunks = 2;
 
-/** Summarises what it can; blocks above half the window and chunks that failed are listed. */
+/** Summarises as much as possible; lists blocks above half the window and failed chunks. */
 export const summarisePartial = async (
   job: SummaryJob,
   replies: RepliesByPrompt,

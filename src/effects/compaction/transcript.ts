@@ -3,7 +3,7 @@ import type { Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateEnd, mediaReference, withReferences } from "../texts.ts";
 
-/** This file writes the messages of a range, from their originals, as text for the model that summarises them. */
+/** Formats the messages of a range, from their originals, as text for the model that summarises them. */
 
 const argsLength = 200;
 const resultLength = 500;
@@ -30,14 +30,14 @@ const lineOf = (message: Message, part: Part): string | null => {
   }
 };
 
-/** A block as the summarising model reads it. */
+/** Block as the summarising model reads it. */
 export interface TranscriptPiece {
   readonly block: Block;
   readonly text: string;
   readonly tokens: number;
 }
 
-/** The transcript of a block. */
+/** Returns the transcript of a block. */
 export const pieceOf = (
   view: readonly Message[],
   block: Block,

@@ -9,11 +9,11 @@ import { credentialDigest, matchesDigest, keyIdOf } from "./keys.ts";
 import type { TeamDirectory } from "./rpc.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
-/** This file finds who presents a credential. All faults get the same answer, except an expiry. */
+/** Authenticates the caller who presents a credential. All faults get the same answer, except an expiry. */
 
 type AuthenticateAnswer = Awaited<ReturnType<TeamDirectory["authenticate"]>>;
 
-/** LIMPET_ADMIN_KEY must be no weaker than a short random string. */
+/** Length of LIMPET_ADMIN_KEY that makes it no weaker than a short random string. */
 export const adminKeyMinLength = 24;
 
 /** Returns whether the deployment has a usable admin key. */
@@ -30,7 +30,7 @@ const expiredCredential = refusalOf("token_expired", "The credential has expired
 const acceptPrincipal = (principal: Principal, now: number): AuthenticateAnswer =>
   principal.expires !== undefined && principal.expires <= now ? expiredCredential : { ok: true, principal };
 
-/** Returns what the key behind a token may do now, or null if it was revoked. */
+/** Returns the current rights of the key behind a token, or null if the key was revoked. */
 const findMinter = (tables: Tables, by: string): Pick<StoredKey, "scopes" | "expires_at"> | null =>
   by === operator || by === "dev" ? { scopes: allScopes, expires_at: null } : findStoredKey(tables, by);
 
@@ -77,7 +77,7 @@ export async function authenticate(
   return authenticateKey(tables, credential, digest, setting.now);
 }
 
-/** Limits the milliseconds for which an open socket may go on without a new check of its credential. */
+/** Milliseconds for which an open socket may stay open without a new check of its credential. */
 const socketMs = 15 * 60_000;
 
 /** Limits the principal of a socket: a key that may be revoked counts for 15 minutes, then the client must renew it. */

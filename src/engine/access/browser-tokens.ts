@@ -11,31 +11,31 @@ import { browserScopes, scopeSchema } from "./scopes.ts";
 import { signToken } from "./tokens.ts";
 import type { Claims, SigningKey } from "./tokens.ts";
 
-/** This file mints browser tokens and keeps the two keys that sign them. */
+/** Mints browser tokens and keeps the two keys that sign them. */
 
-/** A signing key signs for a day and verifies for another one, which is far longer than a token lives. */
+/** Milliseconds that a key signs; it then verifies for as long again, far longer than a token lives. */
 const rotationMs = 24 * 3_600_000;
 
 const originSchema = z.string().refine((text) => {
   const url = URL.parse(text);
   return url !== null && url.origin === text && /^https?:$/.test(url.protocol);
-}, "an origin is scheme, host and port only, like https://app.example.com");
+}, "an origin consists of scheme, host and port only, like https://app.example.com");
 
 export const mintTokenSchema = z.strictObject({
   session: z.string(),
-  /** Gives the session's creation. */
+  /** When the session was created. */
   made: z.int(),
   scopes: z.array(scopeSchema).min(1).optional(),
-  ttl: z.int().min(1).max(3600).describe("Seconds that the token lives."),
+  ttl: z.int().min(1).max(3600).describe("Lifetime of the token in seconds."),
   origin: originSchema.optional(),
 });
 
-/** Describes a minted token as the API shows it, once. */
+/** Minted token as the API shows it, once. */
 export interface MintedToken {
   readonly token: string;
   readonly session: string;
   readonly scopes: readonly Scope[];
-  /** Gives milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly expires_at: number;
   readonly origin: string | null;
 }
@@ -50,7 +50,7 @@ export function findSigningKey(tables: Tables, kid: string): SigningKey | null {
 
 const newestKeyQuery = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1";
 
-/** Returns the key that signs now: each day has a new one, and the previous one stays to verify. */
+/** Returns the key that signs now: each day has a new one, and the previous one only verifies. */
 function ensureCurrentKey(tables: Tables, now: number): SigningKey {
   const [row] = tables.read(newestKeyQuery);
   if (row !== undefined && now - Number(row["created_at"]) < rotationMs) return toKey(row);
@@ -63,8 +63,8 @@ function ensureCurrentKey(tables: Tables, now: number): SigningKey {
 }
 
 /**
- * Mints a token for one session: no scope, lifetime or origin beyond its minter's own. Repeated under the same
- * idempotency key, it is the same token signed anew, because only its claims are stored.
+ * Mints a token for one session: no scope, lifetime or origin beyond its minter's own. A repetition under the same
+ * idempotency key signs the same token again, because only its claims are stored.
  */
 export async function mintToken(
   tables: Tables,
@@ -101,7 +101,7 @@ export async function mintToken(
   }));
   const signer = replayed && claims.exp <= now ? null : findSigningKey(tables, claims.kid);
   if (signer === null)
-    return refuse("idempotency_key_reused", "The token of this Idempotency-Key is over: use a new key.");
+    return refuse("idempotency_key_reused", "The token of this Idempotency-Key has expired: use a new key.");
   const token = await signToken(claims, signer);
   const { session, exp: expires_at, origin: bound = null } = claims;
   return { token, session, scopes: claims.scopes, expires_at, origin: bound, replayed };

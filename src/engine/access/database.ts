@@ -1,4 +1,4 @@
-/** This file gives tables over SQLite: a Durable Object's storage and Node's both fit. */
+/** Opens tables over SQLite: the storage of a Durable Object or of Node. */
 
 export type DatabaseValue = string | number | null;
 export type DatabaseRow = Readonly<Record<string, DatabaseValue>>;
@@ -12,14 +12,14 @@ export interface TableDatabase {
   transaction<T>(work: () => T): T;
 }
 
-/** Lists the steps of a schema in a fixed order: a step is never edited, only followed by another. */
+/** Steps of a schema in a fixed order: a step is never edited, only followed by another. */
 export type Migrations = readonly string[];
 
-/** Gives access to an object's tables, which the first write creates, so that reads create no storage. */
+/** Access to an object's tables, which the first write creates, so that a read creates no storage. */
 export interface Tables {
-  /** Returns the rows of a read; there are none if nothing was ever written. */
+  /** Returns the rows of a read; none if nothing was ever written. */
   read(query: string, ...values: readonly DatabaseValue[]): readonly DatabaseRow[];
-  /** Runs `work` in one transaction with all tables in place. */
+  /** Runs `work` in one transaction with all tables created. */
   write<T>(work: (all: RunQuery) => T): T;
 }
 

@@ -1,9 +1,9 @@
 import { splitText } from "../../chat/text.ts";
 import type { Tables } from "./database.ts";
 
-/** This file keeps one copy of each revision that sessions of any tenant pin. */
+/** Stores one copy of each revision that sessions of any tenant pin. */
 
-/** Limits the characters of a definition in one row. */
+/** Characters of a definition in one row. */
 const partSize = 256 * 1024;
 
 /** Stores a revision's definition for a tenant that pins it. */
@@ -16,7 +16,7 @@ export function pinDefinition(tables: Tables, tenant: string, revision: string, 
   });
 }
 
-/** Deletes a tenant's pin, and with the last one the definition. */
+/** Deletes a tenant's pin, and with the last pin the definition. */
 export function unpinDefinition(tables: Tables, tenant: string, revision: string): void {
   tables.write((all) => {
     all("DELETE FROM pins WHERE revision = ? AND tenant = ?", revision, tenant);

@@ -5,7 +5,7 @@ import { createOnce } from "./once.ts";
 import type { Once } from "./once.ts";
 import type { DirectoryCall, DirectoryReply } from "./rpc.ts";
 
-/** This file performs the operations of the team's and the tenants' objects, each of which validates its parameters. */
+/** Performs the operations of the team's and the tenants' objects, after validation of their parameters. */
 
 export type DirectoryHandler<Op extends string> = (
   tables: Tables,

@@ -1,6 +1,6 @@
 import { hexOf } from "../../sandbox/sha256.ts";
 
-/** This file makes random bytes and digests for keys, tokens and names. */
+/** Creates random bytes and digests for keys, tokens and names. */
 
 type ByteArray = Uint8Array<ArrayBuffer>;
 
@@ -26,7 +26,7 @@ export async function digestOf(...parts: readonly string[]): Promise<ByteArray> 
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
-/** Compares in a time that does not depend on where the two differ; lengths are not secret. */
+/** Compares bytes in a time that does not depend on where they differ; lengths are not secret. */
 export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;

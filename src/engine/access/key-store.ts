@@ -10,18 +10,18 @@ import { withoutKey } from "./once.ts";
 import type { OnceResult, Once } from "./once.ts";
 import { jurisdictionSchema, scopeSchema } from "./scopes.ts";
 
-/** This file stores API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
+/** Stores API keys. A key belongs to one tenant; only the operator sees and creates keys of other tenants. */
 
-/** Names LIMPET_ADMIN_KEY as `by`; its tenant is `operatorTenant`. */
+/** `by` of LIMPET_ADMIN_KEY; its tenant is `operatorTenant`. */
 export const operator = "operator";
 export const operatorTenant = "default";
 
 const keyNameSchema = z.string().min(1).max(128);
 const scopesSchema = z.array(scopeSchema).min(1);
-/** A time in seconds would end a key at once. */
+/** Schema of an expiry in milliseconds; a time in seconds would expire a key at once. */
 const expiresAtSchema = z
   .int()
-  .min(100_000_000_000, "a time is in milliseconds since the epoch; this looks like seconds")
+  .min(100_000_000_000, "a time is in milliseconds since the epoch; this value looks like seconds")
   .nullable();
 const tenantNameSchema = z
   .string()
@@ -32,12 +32,12 @@ const tenantNameSchema = z
 
 export const createKeySchema = z.strictObject({
   name: keyNameSchema.optional(),
-  /** Defaults to the creator's own tenant. */
+  /** Tenant of the key; defaults to the creator's own. */
   tenant: tenantNameSchema.optional(),
-  /** Says where the tenant's data is kept, and is set by its first key; absent means as it is, at first anywhere. */
+  /** Where the tenant's data is stored, set by its first key; if absent, it stays as it is, initially anywhere. */
   jurisdiction: jurisdictionSchema.optional(),
   scopes: scopesSchema,
-  /** Gives milliseconds since the epoch; absent or null means never. */
+  /** Milliseconds since the epoch; absent or null means never. */
   expires_at: expiresAtSchema.optional(),
 });
 export type CreateKey = z.output<typeof createKeySchema>;
@@ -50,7 +50,7 @@ export const editKeySchema = z.strictObject({
 export const keyReferenceSchema = z.strictObject({ key: z.string() });
 export const listKeysSchema = z.strictObject(pageQueryFields);
 
-/** Describes a key as the API shows it, without its secret. */
+/** API key as the API shows it, without its secret. */
 export interface KeyInfo extends TenantAddress {
   readonly id: string;
   readonly name: string | null;
@@ -87,7 +87,7 @@ const findKey = (all: RunQuery, id: string): StoredKey | null => {
 
 const requireAdministered = (found: StoredKey | null, principal: Principal): KeyInfo => {
   if (found === null || (found.tenant !== principal.tenant && !isOperator(principal))) {
-    return refuse("not_found", "No such key.");
+    return refuse("not_found", "There is no such key.");
   }
   const { digest: _, ...info } = found;
   return info;
@@ -97,7 +97,7 @@ const requireAdministered = (found: StoredKey | null, principal: Principal): Key
 export const findStoredKey = (tables: Tables, id: string): StoredKey | null =>
   findKey((query, ...values) => tables.read(query, ...values), id);
 
-/** Returns the key with this id if the caller may administer it; else throws 404. */
+/** Returns the key with this id if the caller may administer it; otherwise throws 404. */
 export const getKey = (tables: Tables, principal: Principal, id: string): KeyInfo =>
   requireAdministered(findStoredKey(tables, id), principal);
 
@@ -121,18 +121,20 @@ export function listKeys(
 
 function refuseBadKey(principal: Principal, body: CreateKey, now: number): void {
   if (body.tenant !== undefined && body.tenant !== principal.tenant && !isOperator(principal)) {
-    refuse("scope_missing", "Only LIMPET_ADMIN_KEY makes keys for another tenant.", {
+    refuse("scope_missing", "Only LIMPET_ADMIN_KEY may create keys for another tenant.", {
       errors: [{ pointer: "/tenant", code: "scope_missing", message: "Leave it out." }],
     });
   }
   if (typeof body.expires_at === "number" && body.expires_at <= now) {
     refuse("invalid_request", "A key must expire in the future.", {
-      errors: [{ pointer: "/expires_at", code: "out_of_range", message: "Milliseconds after now, or null." }],
+      errors: [
+        { pointer: "/expires_at", code: "out_of_range", message: "A later time in milliseconds, or null." },
+      ],
     });
   }
 }
 
-/** Lists the tenants that exist without a key, which are kept nowhere in particular. */
+/** Tenants that exist without a key and whose data has no set place. */
 const placelessTenants: readonly string[] = [operatorTenant, "dev"];
 
 const refuseJurisdiction = (kept: Jurisdiction | null): never =>
@@ -144,7 +146,7 @@ const refuseJurisdiction = (kept: Jurisdiction | null): never =>
     },
   );
 
-/** Returns where a tenant's data is kept, which its first key decides for ever. */
+/** Sets where a tenant's data is stored, which its first key decides for ever, and returns it. */
 function setJurisdiction(
   all: RunQuery,
   tenant: string,
@@ -176,8 +178,8 @@ function insertKey(all: RunQuery, info: KeyInfo, digest: string): void {
 }
 
 /**
- * Creates a key. Repeated under the same idempotency key it returns the same key, without its secret
- * (`credential` is null), because the secret is not stored anywhere.
+ * Creates a key. A repetition under the same idempotency key returns the same key, without its secret (`credential`
+ * is null), because the secret is not stored anywhere.
  */
 export async function createKey(
   tables: Tables,

@@ -7,10 +7,10 @@ import { digestOf, randomBytes, areSameBytes } from "./encoding.ts";
 const keyFormat = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
 const dummyDigest = "0".repeat(64);
 
-/** Returns the id inside a well-formed API key, else null. */
+/** Returns the id inside a well-formed API key, otherwise null. */
 export const keyIdOf = (credential: string): string | null => keyFormat.exec(credential)?.[1] ?? null;
 
-/** Returns the hex SHA-256 of a credential, the only form in which one is kept. */
+/** Returns the hex SHA-256 of a credential, the only form in which a credential is stored. */
 export const credentialDigest = async (credential: string): Promise<string> =>
   hexOf(await digestOf("credential", credential));
 

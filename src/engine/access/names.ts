@@ -4,7 +4,7 @@ import type { PlacedNamespace, TenantAddress } from "../../sandbox/jurisdiction.
 import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { digestOf, randomBytes } from "./encoding.ts";
 
-/** This file computes session ids and object names, which are the same on every surface. */
+/** Computes session ids and object names, which are the same in the Worker and in every object. */
 
 export type { PlacedNamespace } from "../../sandbox/jurisdiction.ts";
 
@@ -24,7 +24,7 @@ export const deriveSessionId = async (
   name: string,
 ): Promise<string> => idOf(await digestOf(kind, tenant, name));
 
-/** Returns the name of a session's object. It includes the tenant, because an id means nothing under another one. */
+/** Returns the name of a session's object. It includes the tenant, because an id is unique only within a tenant. */
 export const sessionObjectName = ({ tenant, jurisdiction }: TenantAddress, session: string): string =>
   hexOf(digestFields(jurisdiction ?? "", tenant, session));
 
@@ -32,16 +32,16 @@ export const sessionObjectName = ({ tenant, jurisdiction }: TenantAddress, sessi
 export const tenantObjectName = ({ tenant, jurisdiction }: TenantAddress): string =>
   hexOf(digestFields(jurisdiction ?? "", tenant));
 
-/** Names the one TeamObject of a deployment. */
+/** Name of the one TeamObject of a deployment. */
 export const teamObjectName = "team";
 
-/** Returns a session's object, which is kept where its tenant's data is. */
+/** Returns a session's object in the jurisdiction of its tenant. */
 export const getSessionObject = <Stub>(
   namespace: PlacedNamespace<Stub>,
   address: TenantAddress,
   session: string,
 ): Stub => getPlacedObject(namespace, address.jurisdiction, sessionObjectName(address, session));
 
-/** Returns a tenant's object, which is kept where its data is. */
+/** Returns a tenant's object in its jurisdiction. */
 export const getTenantObject = <Stub>(namespace: PlacedNamespace<Stub>, address: TenantAddress): Stub =>
   getPlacedObject(namespace, address.jurisdiction, tenantObjectName(address));

@@ -5,14 +5,14 @@ import type { RunQuery, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
 import type { DirectoryCall, KeyedDelete, SessionSummary } from "./rpc.ts";
 
-/** This file makes writes happen once under an `Idempotency-Key`. Their results are stored, so they hold no secret. */
+/** Makes writes happen once under an `Idempotency-Key`. Their results are stored, so they must hold no secret. */
 
-/** Sets how long a key and its result are kept. */
+/** Milliseconds that a key and its result are kept. */
 const keyKeepMs = 7 * 24 * 3_600_000;
 
 export interface OnceResult<T> {
   readonly value: T;
-  /** Is true if the work was done before; `value` is its result from then. */
+  /** Whether the work was done before; `value` is then its earlier result. */
   readonly replayed: boolean;
 }
 
@@ -31,7 +31,7 @@ export const deleteExpiredKeys = (all: RunQuery, now: number): unknown =>
 const keyOfDelete = (session: string, key: string): string =>
   sha256Hex(canonicalJson(["delete", session, key]));
 
-/** Keeps the key of a session's delete, since the session's own rows are gone. */
+/** Keeps the key of a session's deletion, since the session's own rows are gone. */
 export function keepDelete(
   all: RunQuery,
   session: string,
@@ -46,14 +46,14 @@ export function keepDelete(
   );
 }
 
-/** Returns whether a session was deleted: under a key that is kept, or at all. */
+/** Returns whether a session was deleted: under a stored key, or at all. */
 export const wasDeleted = (tables: Tables, { session, key }: KeyedDelete, now: number): boolean => {
   const [table, id] =
     key === null ? ["tombstones WHERE id", session] : ["idempotency WHERE key", keyOfDelete(session, key)];
   return tables.read(`SELECT 1 FROM ${table} = ? AND at >= ?`, id, now - keyKeepMs).length > 0;
 };
 
-/** Creates the guard of a call; its key counts only for its caller with these rights, and for its operation. */
+/** Creates the guard of a call; its key holds only for its caller with these rights, and for its operation. */
 export async function createOnce(
   tables: Tables,
   { principal, op, params, key }: DirectoryCall<string>,

@@ -5,8 +5,8 @@ import type { Scope } from "../../session/rpc.ts";
 
 export const scopeSchema = z.enum(allScopes);
 
-/** Where a tenant's data is kept; null means anywhere. */
+/** Where a tenant's data is stored; null means anywhere. */
 export const jurisdictionSchema = z.enum(jurisdictions).nullable();
 
-/** Lists what a browser token may do when its minter names no scopes. */
+/** Scopes of a browser token whose minter names none. */
 export const browserScopes: readonly Scope[] = ["sessions:read", "sessions:write", "asks:answer"];

@@ -17,7 +17,7 @@ import {
 import { teamOperationScopes } from "./rpc.ts";
 import type { DirectoryCall, DirectoryReply, TeamOperation } from "./rpc.ts";
 
-/** This file holds the operations of the TeamObject. */
+/** Operations of the TeamObject. */
 const teamOperations: DirectoryOperations<TeamOperation> = {
   scopes: teamOperationScopes,
   handlers: {

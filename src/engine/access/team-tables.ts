@@ -1,6 +1,6 @@
 import type { Migrations } from "./database.ts";
 
-/** The tables of the team's object: who may call, and what sessions pin. */
+/** Tables of the team's object: callers, and the definitions that sessions pin. */
 export const teamMigrations: Migrations = [
   `
   -- Tenants that were ever given a key; their jurisdiction never changes. NULL means anywhere.

@@ -8,19 +8,19 @@ const claimsSchema = z.strictObject({
   tenant: z.string().min(1),
   jurisdiction: jurisdictionSchema,
   session: z.string().min(1),
-  /** Gives the session's creation in milliseconds since the epoch. */
+  /** When the session was created, in milliseconds since the epoch. */
   made: z.int(),
   scopes: z.array(scopeSchema),
-  /** Gives milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   exp: z.int().positive(),
-  /** Names the key that minted it. */
+  /** Key that minted the token. */
   by: z.string().min(1),
   kid: z.string().min(1),
   origin: z.string().optional(),
 });
 export type Claims = z.output<typeof claimsSchema>;
 
-/** Describes a deployment's key that signs tokens; `secret` is base64url of 32 bytes. */
+/** Key of the deployment that signs tokens; `secret` is base64url of 32 bytes. */
 export interface SigningKey {
   readonly kid: string;
   readonly secret: string;
@@ -33,14 +33,14 @@ const utf8 = new TextEncoder();
 const importKey = (key: SigningKey, use: "sign" | "verify"): Promise<CryptoKey> =>
   crypto.subtle.importKey("raw", fromBase64Url(key.secret) ?? new Uint8Array(0), algorithm, false, [use]);
 
-/** Writes and signs a token. */
+/** Encodes and signs a token. */
 export async function signToken(claims: Claims, key: SigningKey): Promise<string> {
   const body = jsonToBase64Url(claims);
   const signature = await crypto.subtle.sign("HMAC", await importKey(key, "sign"), utf8.encode(body));
   return `lt_${body}.${toBase64Url(new Uint8Array(signature))}`;
 }
 
-/** Returns the claims of a token that a valid key signed, else null; the caller checks its expiry. */
+/** Returns the claims of a token that a valid key signed, otherwise null; the caller checks the expiry. */
 export async function verifyToken(
   token: string,
   signingKey: (kid: string) => SigningKey | null,
@@ -54,5 +54,5 @@ export async function verifyToken(
   return valid ? claims : null;
 }
 
-/** Returns whether a credential has a token's form. */
+/** Returns whether a credential has the form of a token. */
 export const isToken = (credential: string): boolean => credential.startsWith("lt_");

@@ -2,7 +2,7 @@ import type { Bound, BudgetKind, TeamBudgets } from "../../agent/state/budget.ts
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { isOfKind } from "../../effects/schema.ts";
 
-/** This file turns the budgets of the YAML into bounds. */
+/** Converts the budgets of the YAML to bounds. */
 
 type BudgetSection = Team["budgets"]["run"];
 
@@ -21,7 +21,7 @@ const boundsOf = (section: BudgetSection, written: boolean): readonly Bound[] =>
   );
 };
 
-/** `token_budget` and `time_budget` are limits that are configured among the effects. */
+/** Returns the bounds of `token_budget` and `time_budget`, which are configured among the effects. */
 const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
   const ask = guards.budget.on_exceeded === "ask";
   const tokens = effects.filter(isOfKind("token_budget")).map(({ params }) => ({

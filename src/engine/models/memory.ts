@@ -36,7 +36,7 @@ const createEmbedder = (
 ): Embedder => ({
   provider: config.name,
   model: config.model,
-  // Nothing waits for a vector: one that cannot be had now is omitted or requested again.
+  // No caller waits for a vector: one that is not available now is omitted or requested again.
   gate: gateTermsOf(config, { maxWait: 0, total: embeddingTimeout }),
   embed: async (texts, signal) => {
     const names = [...providerReferencesOf(config), ...referencesIn(config.model).names];

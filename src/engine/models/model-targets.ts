@@ -16,7 +16,7 @@ import {
   teamOverrideOf,
 } from "./models.ts";
 
-/** This file lists the providers and models that an agent's turns may go to, in order. */
+/** Lists the providers and models that an agent's turns may go to, in order. */
 
 export type MakeCompleter = (target: ProviderModel) => Completer;
 
@@ -38,7 +38,10 @@ const providerModelsOf = (
 
 type Reasoning = NonNullable<Provider["reasoning"]>;
 
-/** Takes the agent's own reasoning or else the provider's; `options.reasoning_effort` replaces its effort or budget. */
+/**
+ * Returns the agent's own reasoning, or else the provider's; `options.reasoning_effort` replaces its effort or
+ * budget.
+ */
 const reasoningOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampling"]["reasoning"] => {
   const effort = agent.options.reasoning_effort;
   const written: Reasoning | undefined = agent.reasoning ?? provider.reasoning;
@@ -63,7 +66,7 @@ const samplingOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampli
   };
 };
 
-/** Returns the terms on which calls book at a provider's gate, or null if it has no limits. */
+/** Returns the terms of calls at a provider's gate, or null if the provider has no limits. */
 export const gateTermsOf = (
   { kind, rate_limit }: Provider,
   times: Pick<NonNullable<ModelTarget["gate"]>, "maxWait" | "total">,
@@ -114,7 +117,10 @@ export const modelTargetsOf = (
 ): readonly ModelTarget[] =>
   providerModelsOf(team, agent, override).map((target) => buildModelTarget(team, agent, target, make));
 
-/** Returns the target of a provider's own model, for calls besides the agent's turns, or null for no such provider. */
+/**
+ * Returns the target of a provider's own model, for calls besides the agent's turns; null if there is no such
+ * provider.
+ */
 export const modelTargetTo = (
   team: Team,
   agent: AgentConfig,

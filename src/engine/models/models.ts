@@ -9,7 +9,7 @@ import { fieldProblem } from "../../session/problems.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { findUnsetSecret } from "../secrets/secrets.ts";
 
-/** This file says which models a team has, and which of them a session may choose. */
+/** Resolves the models of a team and those that a session may choose. */
 
 export interface ProviderModel {
   readonly provider: Provider;
@@ -23,11 +23,11 @@ export const providerOf = (team: Team, name: string): Provider | undefined =>
 export const teamOverrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
   Object.hasOwn(team.models, model) ? team.models[model] : undefined;
 
-/** Returns what is known of a provider's model, under the team's overrides. */
+/** Returns the known data of a provider's model, with the team's overrides. */
 export const modelEntryOf = (team: Team, { provider, model }: ProviderModel): ModelEntry =>
   describeProviderModel(provider, model, teamOverrideOf(team, model));
 
-/** Returns the tokens of the context window for a provider's model; 0 means unknown. */
+/** Returns the context window of a provider's model in tokens; 0 means unknown. */
 export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, agent?: AgentConfig): number =>
   resolveWindow({
     provider,
@@ -42,7 +42,7 @@ export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, ag
 const findListedId = (team: Team, text: string): string | null =>
   Object.entries(team.models).find(([id, { alias }]) => id === text || alias === text)?.[0] ?? null;
 
-/** Finds the first provider, the agent's own before others, whose catalogue knows a model that none calls its own. */
+/** Finds the first provider, the agent's own first, whose catalogue has a model that no provider is configured with. */
 const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
   const own = providerOf(team, agent.provider);
   const order = own === undefined ? team.providers : [own, ...team.providers];
@@ -55,7 +55,7 @@ const resolveAt = (team: Team, provider: Provider, text: string): ProviderModel 
   return model === null || model === "" ? null : { provider, model };
 };
 
-/** Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names nothing that is allowed. */
+/** Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names no permitted model. */
 export const resolveModel = (team: Team, text: string, agent: AgentConfig): ProviderModel | null => {
   const whole = providerOf(team, text);
   if (whole !== undefined) return { provider: whole, model: whole.model };
@@ -73,7 +73,7 @@ const knownModels = (team: Team): string => {
   return [...new Set([...names, ...listed])].slice(0, 24).join(", ");
 };
 
-/** Says why a session may not use a model; null if it may. */
+/** Returns why a session may not use a model; null if it may. */
 export const modelProblem = (team: Team, env: Bindings, text: string, agent: AgentConfig): Problem | null => {
   if (team.sessions.model_override === "off")
     return fieldProblem("unknown_model", "/model", "this team does not let sessions choose a model");
@@ -93,7 +93,7 @@ export const modelProblem = (team: Team, env: Bindings, text: string, agent: Age
   return fieldProblem("context_window_too_small", "/model", message);
 };
 
-/** Returns the provider and model that an agent's turns go to first. */
+/** Returns the provider and model of an agent's turns, apart from its fallbacks. */
 export const firstProviderModel = (
   team: Team,
   agent: AgentConfig,
@@ -105,7 +105,7 @@ export const firstProviderModel = (
   return provider === undefined ? null : { provider, model: agent.model ?? provider.model };
 };
 
-/** Returns the problem with media of a new input that the model cannot take; null if it takes all of it. */
+/** Returns the problem with media of a new input that the model cannot accept; null if it accepts all. */
 export const mediaProblem = (
   team: Team,
   agent: AgentConfig,

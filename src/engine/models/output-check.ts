@@ -3,9 +3,9 @@ import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
 
-/** This file checks final answers. */
+/** Checks final answers. */
 
-/** Lists problems of a final text; there are none if any text is allowed (`format` null) or if it is JSON that fits. */
+/** Lists the problems of a final text; none if any text is allowed (`format` null) or if it is JSON that fits. */
 export const outputProblems = (
   text: string,
   format: "json_object" | "json_schema" | null,

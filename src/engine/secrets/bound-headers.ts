@@ -6,7 +6,7 @@ import type { Redactor } from "../../tools/redaction.ts";
 import type { Bindings } from "./secrets.ts";
 import { readSecrets } from "./secrets.ts";
 
-/** This file adds the headers that a team's file binds to an origin to the requests for that origin. */
+/** Adds the headers that a team's file binds to an origin to the requests for that origin. */
 
 interface BoundHeaderParts {
   readonly team: Pick<Team, "name" | "http">;
@@ -15,7 +15,7 @@ interface BoundHeaderParts {
   readonly redactor: Pick<Redactor, "learn">;
 }
 
-/** Wraps an egress for callers that follow no redirect by themselves: each request gets its own origin's headers. */
+/** Wraps an egress for callers that do not follow redirects: each request gets the headers of its own origin. */
 export const withBoundHeaders = ({ team, env, egress, redactor }: BoundHeaderParts): Egress => {
   const { headers: byOrigin } = team.http;
   return async (address, init) => {

@@ -5,14 +5,14 @@ import { createOwnHosts } from "./own-hosts.ts";
 import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 
-/** Lists the exact `host:port` targets that the operator opens. */
+/** Lists the exact `host:port` targets that the operator permits. */
 export const privateTargets = (env: Bindings): readonly string[] =>
   (bindingTextOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
     .split(",")
     .map((each) => each.trim())
     .filter((each) => each !== "");
 
-/** Creates the only way out of a deployment, under the team's rules and the operator's. */
+/** Creates the only egress of a deployment, under the team's rules and the operator's. */
 export const egressOf = ({ team, env, ownHosts, fetch: given }: EngineOptions): Egress =>
   createEgress({
     ...team.egress,

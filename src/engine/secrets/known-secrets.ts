@@ -5,11 +5,11 @@ import { createRedactor } from "../../tools/redaction.ts";
 import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 
-/** This file collects the secrets of a deployment that its texts could reveal. */
+/** Collects the secrets of a deployment that its texts could reveal. */
 
 type FieldPath = readonly (string | number)[];
 
-/** Lists fields whose references are names or locations; a client's id stands in the addresses that people open. */
+/** Fields whose references are names or locations; a client's id is part of the addresses that people open. */
 const openFields: ReadonlySet<unknown> = new Set([
   "model",
   "client_id",
@@ -18,10 +18,13 @@ const openFields: ReadonlySet<unknown> = new Set([
   "binding",
 ]);
 
-/** Keys are no shorter, and the words of paths seldom as long. */
+/** Length of a word of a path that is no secret: keys are longer, and words of paths seldom are. */
 const longestWord = 15;
 
-/** An address is no secret by itself, unless it carries one: a user, a query, a fragment, or a long part of its path. */
+/**
+ * Returns whether a value is an address without a secret: without a user, a query, a fragment, or a long part of
+ * its path.
+ */
 const isAddress = (value: string): boolean => {
   const url = URL.parse(value);
   if (url === null || !/^(https?|wss?):$/.test(url.protocol)) return false;
@@ -52,7 +55,7 @@ const referencesOf = (team: Team): readonly SecretReference[] =>
       referencesIn(text).names.map((name) => ({ name, isOpen: openFields.has(path.at(-1)) })),
     );
 
-/** Lists names whose values are no secrets: the team's file uses them only for names and locations, or as hosts. */
+/** Returns the names whose values are no secrets: the team's file uses them only for names, locations or hosts. */
 const openNames = (team: Team): ReadonlySet<string> => {
   const references = referencesOf(team);
   const closed = new Set(references.flatMap(({ name, isOpen }) => (isOpen ? [] : [name])));
@@ -60,10 +63,10 @@ const openNames = (team: Team): ReadonlySet<string> => {
   return new Set([...open, "LIMPET_PRIVATE_EGRESS"]);
 };
 
-/** A line of a key that is written over several. */
+/** Line of a key that spans several lines. */
 const keyLine = /^[\w+/=-]{32,}$/;
 
-/** Returns a secret as it is sent, the credentials alone if a scheme of authorisation precedes them, and each line of a key. */
+/** Returns a secret's spellings: the whole, the credentials without their scheme, and each line of a key. */
 const spellingsOf = (given: string): readonly string[] => {
   const secret = given.trim();
   const [, credentials] = /^(?:Bearer|Basic|Token|Bot|ApiKey) +(\S+)$/i.exec(secret) ?? [];
@@ -71,7 +74,7 @@ const spellingsOf = (given: string): readonly string[] => {
   return [...new Set([secret, ...(credentials === undefined ? [] : [credentials]), ...lines])];
 };
 
-/** Lists secrets that the file itself holds, by their provider or server. */
+/** Lists secrets that are written in the file itself, by their provider or server. */
 const writtenSecrets = ({ providers, mcp_servers }: Team): readonly (readonly [string, string])[] =>
   [...providers, ...mcp_servers].flatMap((entry) =>
     textsOf(entry)
@@ -81,7 +84,7 @@ const writtenSecrets = ({ providers, mcp_servers }: Team): readonly (readonly [s
       ),
   );
 
-/** Creates a redactor that knows every text binding, referred to or not; it learns other secrets as they are opened. */
+/** Creates a redactor that knows every text binding, referred to or not; it learns other secrets when they are read. */
 export const redactorOf = (team: Team, env: Bindings): Redactor => {
   const redactor = createRedactor(writtenSecrets(team));
   const learn = (name: string, value: string): void => {

@@ -1,13 +1,13 @@
-/** Holds hosts of this deployment, which its agents do not call. */
+/** Hosts of this deployment, which its agents do not call. */
 export interface OwnHosts {
   readonly has: (host: string) => boolean;
-  /** Learns a host at which the operator called the deployment. */
+  /** Records a host at which the operator called the deployment. */
   readonly learn: (host: string) => void;
 }
 
 const mostLearned = 20;
 
-/** Holds the hosts of the team file, and the newest of those that were learned. */
+/** Creates the set of the hosts of the team file and the newest of those that were recorded. */
 export const createOwnHosts = (configured: readonly string[]): OwnHosts => {
   const learned = new Set<string>();
   return {

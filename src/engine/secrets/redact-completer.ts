@@ -4,14 +4,17 @@ import type { Completer, Completion, ItemDelta } from "../../model/completer.ts"
 import { ModelError } from "../../model/error.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 
-/** This file removes secrets that a model may echo from what it returns. */
+/** Removes secrets that a model may echo from its output. */
 
 interface FilteredItem {
   readonly filter: (piece: string) => string;
   off: number;
 }
 
-/** Filters the deltas of one reply: a tail that may begin a secret is held back, and offsets count the text sent on. */
+/**
+ * Creates a filter of one reply's deltas: a tail that may begin a secret is held back, and offsets count the sent
+ * text.
+ */
 const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) => readonly ItemDelta[]) => {
   const items = new Map<number, FilteredItem>();
   return (deltas) =>
@@ -19,13 +22,13 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
       const item = items.get(delta.index) ?? { filter: redactor.stream(), off: 0 };
       items.set(delta.index, item);
       const data = item.filter(delta.data);
-      const told = { ...delta, off: item.off, data };
+      const filtered = { ...delta, off: item.off, data };
       item.off += data.length;
-      return told;
+      return filtered;
     });
 };
 
-/** Texts of a frame's `delta` that come whole; all others are pieces. */
+/** Texts of a frame's `delta` that arrive whole; all others are pieces. */
 const wholeTexts: ReadonlySet<string> = new Set([
   "type",
   "role",
@@ -36,8 +39,8 @@ const wholeTexts: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Filters the frames of one reply. A secret may come in pieces, so the texts at the same place of the frames' deltas are
- * filtered as one text, whose tail is held back while it may begin a secret.
+ * Creates a filter of one reply's frames. A secret may arrive in pieces, so the texts at the same place of the
+ * frames' deltas are filtered as one text, whose tail is held back while it may begin a secret.
  */
 const createFrameFilter = (redactor: Redactor): ((frame: string) => string) => {
   const filters = new Map<string, (piece: string) => string>();
@@ -82,12 +85,12 @@ const redactReply = (reply: Completion, redactor: Redactor): Completion => ({
 export const redactCompleter = (completer: Completer, redactor: Redactor): Completer => ({
   ...completer,
   complete: async (request, { onDelta, onRaw, ...rest }) => {
-    const told = createDeltaFilter(redactor);
+    const filterDeltas = createDeltaFilter(redactor);
     const shown = onRaw && createFrameFilter(redactor);
     const options = {
       ...rest,
       ...(onDelta && {
-        onDelta: (deltas: readonly ItemDelta[], isWhole: boolean) => onDelta(told(deltas), isWhole),
+        onDelta: (deltas: readonly ItemDelta[], isWhole: boolean) => onDelta(filterDeltas(deltas), isWhole),
       }),
       ...(onRaw && shown && { onRaw: (frames: readonly string[]) => onRaw(frames.map(shown)) }),
     };

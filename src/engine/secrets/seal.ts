@@ -2,12 +2,12 @@ import { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
 import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 
-/** This file encrypts what the deployment stores for its own use, under a key derived from LIMPET_ADMIN_KEY. */
+/** Encrypts what the deployment stores for its own use, under a key derived from LIMPET_ADMIN_KEY. */
 
-/** Encrypts texts; `bound` says where a text belongs, and elsewhere it cannot be opened. */
+/** Encrypts texts; `bound` names the place of a text, and in any other place it cannot be decrypted. */
 export interface Sealer {
   readonly seal: (text: string, bound: string) => Promise<string>;
-  /** Returns null for anything that was not sealed for this place under the key as it is now. */
+  /** Decrypts a text; returns null if it was not sealed for this place under the current key. */
   readonly open: (sealed: string, bound: string) => Promise<string | null>;
 }
 
@@ -56,7 +56,7 @@ const createSealer = (secret: string): Sealer => {
   };
 };
 
-/** Returns what seals with the deployment's key; null if it has none. */
+/** Returns the sealer with the deployment's key; null if there is no key. */
 export const sealerOf = (env: Bindings): Sealer | null => {
   const secret = bindingTextOf(env, "LIMPET_ADMIN_KEY");
   return secret === null ? null : createSealer(secret);

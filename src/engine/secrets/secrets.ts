@@ -12,9 +12,9 @@ import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
 import type { Problem } from "../../session/problems.ts";
 
-/** This file reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
+/** Reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
 
-/** Holds bindings and variables of the Worker by name. */
+/** Bindings and variables of the Worker by name. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
 interface StoredSecret {
@@ -24,7 +24,7 @@ interface StoredSecret {
 const isStored = (value: unknown): value is StoredSecret =>
   typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
 
-/** Returns a text binding; unset, empty and other bindings are null. */
+/** Returns a text binding; null if it is unset, empty or another binding. */
 export const bindingTextOf = (env: Bindings, name: string): string | null => {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
   return typeof value === "string" && value !== "" ? value : null;
@@ -34,11 +34,11 @@ export const bindingTextOf = (env: Bindings, name: string): string | null => {
 export const isSet = (env: Bindings, name: string): boolean =>
   !isReserved(name) && (bindingTextOf(env, name) !== null || isStored(env[name]));
 
-/** Returns the first reference of a text that nothing is bound to, or null if there is none. */
+/** Returns the first unbound reference of a text, or null if there is none. */
 const findUnset = (env: Bindings, text: string): string | null =>
   referencesIn(text).names.find((name) => !isSet(env, name)) ?? null;
 
-/** Returns the texts of a provider that its requests need, by their key below the provider. */
+/** Returns the texts of a provider that its requests need, by their key in the provider's section. */
 const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [string, string])[] => [
   ...(api_key === undefined ? [] : [["api_key", api_key] as const]),
   ...(base_url === undefined ? [] : [["base_url", base_url] as const]),
@@ -49,7 +49,7 @@ const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [
 export const providerReferencesOf = (provider: Provider): readonly string[] =>
   textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
 
-/** Says that a secret of a provider's model is not set, and which to administrators alone; null if all are. */
+/** Reports that a secret of a provider's model is not set, and its name to administrators only; null if all are set. */
 export const findUnsetSecret = (
   team: Team,
   env: Bindings,
@@ -78,7 +78,10 @@ const expandText = (env: Bindings, text: string): string => {
   return resolved.ok ? resolved.value : text;
 };
 
-/** Resolves a team's model ids, which choose windows, prices and capabilities; one with an unset variable stays. */
+/**
+ * Resolves a team's model ids, which determine windows, prices and capabilities; an id with an unset variable
+ * stays.
+ */
 export const resolveModelIds = (team: Team, env: Bindings): Team => {
   const resolveTarget = <L extends { readonly model?: string | undefined }>(given: L): L =>
     given.model === undefined ? given : { ...given, model: expandText(env, given.model) };
@@ -96,7 +99,7 @@ export const resolveModelIds = (team: Team, env: Bindings): Team => {
   };
 };
 
-/** Reads values of the Secrets Store; one that cannot be read is left out and so counts as unset. */
+/** Reads values of the Secrets Store; one that cannot be read is omitted and so counts as unset. */
 const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
   const values = new Map<string, string>();
   await Promise.all(
@@ -109,7 +112,7 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
   return values;
 };
 
-/** Reads the named secrets and passes each to `learn`; one that is not set or cannot be read is left out. */
+/** Reads the named secrets and passes each to `learn`; one that is not set or cannot be read is omitted. */
 export const readSecrets = async (
   env: Bindings,
   names: readonly string[],
@@ -130,7 +133,7 @@ interface RememberedText {
   readonly resolved: ResolvedText;
 }
 
-/** Resolves texts, each anew only when a value that it refers to has changed. */
+/** Creates a reader that resolves a text again only when a value that it refers to has changed. */
 const createCachingReader = (
   valueOf: (name: string) => string | undefined,
 ): ((text: string) => ResolvedText) => {
@@ -146,7 +149,10 @@ const createCachingReader = (
   };
 };
 
-/** Creates a completer that reads its secrets at every call, so a rotated key counts at once; `learn` gets each one. */
+/**
+ * Creates a completer that reads its secrets at every call, so that a rotated key is used at once; `learn` gets
+ * each one.
+ */
 export const createSecretCompleter = (
   env: Bindings,
   target: { readonly provider: Provider; readonly model: string },
@@ -156,11 +162,11 @@ export const createSecretCompleter = (
   const { provider, model } = target;
   const names = providerReferencesOf(provider);
   let stored: ReadonlyMap<string, string> = new Map();
-  const told = new Map<string, string>();
+  const learned = new Map<string, string>();
   const valueOf = (name: string): string | undefined => {
     const value = bindingTextOf(env, name) ?? stored.get(name);
-    if (value === undefined || told.get(name) === value) return value;
-    told.set(name, value);
+    if (value === undefined || learned.get(name) === value) return value;
+    learned.set(name, value);
     learn(name, value);
     return value;
   };

@@ -4,9 +4,9 @@ import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { matchesGlob } from "../../sandbox/glob.ts";
 import type { NameOf } from "../../toolboxes/agents/index.ts";
 
-/** This file says who may call whom, and how deep. */
+/** Determines which agents may call which, and how deep. */
 
-/** Lists the agents that an agent may call, by name; it never lists the agent itself. */
+/** Lists the agents that an agent may call, by name, without the agent itself. */
 export const findCallable = (team: Team, { name, delegation }: AgentConfig): readonly AgentConfig[] =>
   team.agents
     .filter(

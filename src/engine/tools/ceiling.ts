@@ -4,12 +4,12 @@ import { clientToolsOf } from "./client-tools.ts";
 import type { PlacedAgent, ToolParts } from "./effective-tools.ts";
 import { effectiveTools } from "./effective-tools.ts";
 
-/** Holds what the deployed team leaves of an older revision: tools withdrawn there are gone for its sessions, too. */
+/** What the deployed team permits of an older revision: tools withdrawn there are withdrawn from its sessions, too. */
 export interface Ceiling {
-  /** Holds the deployed team, including the agents that it dropped. */
+  /** Deployed team, including the agents that it dropped. */
   readonly team: Team;
   readonly agent: AgentConfig;
-  /** Lists the tools that the agent would have if its session began now, including the caller's own. */
+  /** Tools that the agent would have if its session began now, including the caller's own. */
   readonly tools: ReadonlySet<string>;
 }
 

@@ -7,7 +7,7 @@ import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 import type { PlacedAgent } from "./effective-tools.ts";
 import { hasNoTools, isWithinCeiling } from "./effective-tools.ts";
 
-/** This file handles the tools that the caller of a session supplies. */
+/** Checks and binds the tools that the caller of a session supplies. */
 
 interface ClientToolProblem {
   readonly field: string;
@@ -24,7 +24,10 @@ const problemOf = (tool: ClientTool, taken: readonly string[]): ClientToolProble
   return { field: "params/type", message: "arguments are an object: write type: object" };
 };
 
-/** Says why the client tools of a create are refused: a name clashes, or a schema cannot be used; null if they fit. */
+/**
+ * Returns why the client tools of a create are refused: a name clashes, or a schema cannot be used; null if they
+ * fit.
+ */
 export const clientToolProblem = (
   given: readonly ClientTool[],
   tools: ReadonlyMap<string, BoundTool>,
@@ -41,13 +44,14 @@ export const clientToolProblem = (
 
 export interface LentClientTools {
   readonly tools: readonly ClientTool[];
-  /** Lists the agents above, whose rules their calls obey, too. */
+  /** Agents above, whose rules the calls also obey. */
   readonly lenders: readonly string[];
 }
 
 /**
- * Returns the session's own tools that a placed agent has: they belong to `main` and go below it only where every
- * caller lends its tools; they are under the ceiling and come after the agent's own tools of the same name.
+ * Returns the session's own tools that a placed agent has: they belong to `main` and are lent below it only if
+ * every caller lends its tools; they are under the ceiling, and the agent's own tools of the same name take
+ * precedence.
  */
 export const clientToolsOf = (
   team: Team,
@@ -56,7 +60,7 @@ export const clientToolsOf = (
   { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
 ): LentClientTools => {
   const lenders = callerConstraints?.chain ?? [];
-  // A nameless agent is its caller: it has what that one has.
+  // A nameless agent has the tools of its caller.
   const edges = callerConstraints?.adHoc == null ? lenders : lenders.slice(0, -1);
   const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");

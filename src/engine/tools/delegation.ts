@@ -8,7 +8,7 @@ import { providerOf, resolveModel } from "../models/models.ts";
 import { findCallable, mayDelegate } from "./callable.ts";
 import type { PlacedAgent } from "./effective-tools.ts";
 
-/** This file derives what a call makes of an agent: its model, its bounds, and whom it may call in turn. */
+/** Derives the properties of a called agent: its model, its bounds, and the agents that it may call. */
 
 const cardOf = (agent: AgentConfig): AgentCard => ({
   name: agent.name,
@@ -19,7 +19,7 @@ const cardOf = (agent: AgentConfig): AgentCard => ({
   async: agent.async,
 });
 
-/** Returns whom a placed agent may call, and on which terms. */
+/** Returns the agents that a placed agent may call, and the terms. */
 export const delegationOf = (
   team: Team,
   cast: PlacedAgent,
@@ -46,7 +46,7 @@ export const delegationOf = (
   };
 };
 
-/** Gives an agent the provider of its task, or else its caller's model if it has none of its own. */
+/** Sets the provider of an agent's task, or else its caller's model if it has none of its own. */
 export const applyCallersModel = (
   team: Team,
   { agent, callerConstraints }: PlacedAgent,
@@ -56,7 +56,7 @@ export const applyCallersModel = (
   const chosen =
     callerConstraints.provider === null ? undefined : providerOf(team, callerConstraints.provider);
   if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
-  // A nameless agent has its caller's model, which may be that caller's caller's choice.
+  // A nameless agent has its caller's model, which that caller may have from its own caller.
   const callers = callerConstraints.chain.slice(callerConstraints.adHoc === null ? -1 : -2).toReversed();
   const model = callers
     .map((each) => team.agents.find(({ name }) => name === each)?.delegation.model)
@@ -68,7 +68,7 @@ export const applyCallersModel = (
     : { ...agent, provider: target.provider.name, model: target.model };
 };
 
-/** Returns the globs that bound the writes of an agent as its config says, counted from the workspace's root. */
+/** Returns the globs that bound the writes of an agent as its config says, relative to the workspace's root. */
 const configuredPathsOf = ({ options }: AgentConfig): Agent["writablePaths"] =>
   options.writable_paths === undefined
     ? null

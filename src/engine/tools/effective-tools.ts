@@ -17,14 +17,14 @@ import { selectTools } from "../../tools/toolbox.ts";
 import { findCallable, mayDelegate, taskNameOf } from "./callable.ts";
 import { withServerNames } from "./servers.ts";
 
-/** This file alone decides what a thread's agent may use, both for what is declared and for what dispatch checks. */
+/** Decides alone which tools a thread's agent may use, both those declared and those that dispatch accepts. */
 
 export interface ToolParts {
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
 }
 
-/** Describes an agent with its caller's constraints, which are null in `main`. */
+/** Agent with its caller's constraints, which are null in `main`. */
 export interface PlacedAgent {
   readonly agent: AgentConfig;
   readonly callerConstraints: CallerConstraints | null;
@@ -32,7 +32,7 @@ export interface PlacedAgent {
 
 type BoundTools = ReadonlyMap<string, BoundTool>;
 
-/** Lists tools under their own names, as a model and the API see them. */
+/** Returns tools under their own names, as a model and the API see them. */
 export const declaredTools = (tools: BoundTools): readonly BoundTool[] =>
   [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined && tool.withheld === undefined);
 
@@ -47,7 +47,10 @@ export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] =>
   ...(builtInToolboxes["agents"] ?? []),
 ];
 
-/** Says why a ceiling is refused: one entry leaves no tool of this deployment or the caller; null if all are good. */
+/**
+ * Returns why a ceiling is refused: one entry leaves no tool of this deployment or the caller; null if all are
+ * good.
+ */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
     (entry) => !entry.includes("__") && !known.some((name) => isWithinCeiling(name, [entry])),
@@ -63,10 +66,10 @@ export const ceilingProblem = (ceiling: readonly string[], known: readonly strin
 const isNameless = (callerConstraints: CallerConstraints | null): boolean =>
   callerConstraints !== null && callerConstraints.adHoc !== null;
 
-/** Returns whether `tool_access` takes all tools from an agent. */
+/** Returns whether `tool_access` denies an agent all tools. */
 export const hasNoTools = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
 
-/** `delegate` and `spawn_agents` are one tool, so a whitelist that names one has both. */
+/** Adds the alias to a whitelist: `delegate` and `spawn_agents` are one tool, so naming one permits both. */
 const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
   if (name !== "agents" || tools === undefined) return tools === undefined ? { name } : { name, tools };
   const both = ["spawn_agents", "delegate"];
@@ -88,7 +91,7 @@ const selectOwnTools = (
   return new Map(tools.map((bound) => [bound.tool.name, bound]));
 };
 
-/** Returns an agent's toolboxes after whitelists, regardless of its place in the call tree. */
+/** Returns the tools of an agent after whitelists, regardless of its place in the call tree. */
 const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTools => {
   const skills = team.skills.filter(
     ({ name, description }) => description !== null && agent.skills.includes(name),
@@ -98,7 +101,7 @@ const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTool
   return selectOwnTools(team, agent, [...toolboxes, core], ["ask", "core"]);
 };
 
-/** These tools work on an agent's own things, so a lent one would have nothing to work on. */
+/** Tools that work on an agent's own data, so that a lent one would have nothing to work on. */
 const personalTools: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
 
 const inheritTools = (own: BoundTools, lent: BoundTools, caller: AgentConfig): BoundTools => {
@@ -125,7 +128,10 @@ const chainTools = (
   return new Map([...all].filter(([name]) => isWithinCeiling(name, ceiling)));
 };
 
-/** Calling agents, ending a task, handing it over and asking the caller follow depth and config, never inheritance. */
+/**
+ * Returns the tools to call agents, end or hand over a task and ask the caller: they follow depth and config, never
+ * inheritance.
+ */
 const orchestrationTools = (
   { team }: ToolParts,
   cast: PlacedAgent,
@@ -146,7 +152,7 @@ const orchestrationTools = (
   const handsOver = !nameless && agent.options.max_handoffs > 0 && callable.length > 0;
   const core: Toolbox = {
     name: "core",
-    description: "What a called agent has.",
+    description: "Tools of a called agent.",
     tools: [
       taskComplete,
       ...(handsOver ? [judgeByAgents(handoff, resolve)] : []),
@@ -181,7 +187,7 @@ export const effectiveTools = (
   return new Map([...tools, ...orchestrationTools(parts, cast, ceiling)]);
 };
 
-/** Returns what an agent would have if it were not at its depth limit. */
+/** Returns the tools that an agent would have if it were not at its depth limit. */
 export const toolsBeyondDepth = (
   parts: ToolParts,
   cast: PlacedAgent,
@@ -189,14 +195,14 @@ export const toolsBeyondDepth = (
 ): ReadonlySet<string> =>
   new Set(mayDelegate(parts.team, cast) ? [] : orchestrationTools(parts, cast, ceiling, true).keys());
 
-/** Describes an agent that another may call from `main`, and the tools that it then has. */
+/** Agent that another may call from `main`, and the tools that it then has. */
 export interface CallEdge {
   readonly agent: string;
   readonly inherit: "own" | "intersect" | "union";
   readonly tools: readonly string[];
 }
 
-/** Lists every edge from an agent in `main` to those it may call, with the tools of the called one. */
+/** Lists every edge from an agent in `main` to those that it may call, with the tools of the called agent. */
 export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
   const main = { agent: caller, callerConstraints: null };

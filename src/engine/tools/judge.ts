@@ -22,7 +22,7 @@ import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
 
-/** This file alone decides what a call may do, when a reply is stored and again when an approval comes in. */
+/** Decides alone what a call may do, when a reply is stored and again when an approval arrives. */
 
 type Judged = Parameters<RunningAgent["judge"]>[0];
 
@@ -54,16 +54,16 @@ interface JudgeParts {
   readonly ceiling: Ceiling | null;
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly client: LentClientTools;
-  /** Lists the names of every tool that exists, whoever may use it. */
+  /** Names of every tool that exists, whoever may use it. */
   readonly known: ReadonlySet<string>;
-  /** Lists the tools that only its depth takes from the agent. */
+  /** Tools that the agent lacks only because of its depth. */
   readonly beyondDepth: ReadonlySet<string>;
   /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly now: () => number;
 }
 
-/** Holds the policies of everyone whose rules a call has to obey, its agent's first. */
+/** Policies of all agents whose rules a call has to obey, its own agent's first. */
 type Policies = readonly Policy[];
 
 const policiesIn = (
@@ -75,7 +75,10 @@ const policiesIn = (
   return [policyOf(team, agent, grants), ...others.map((each) => policyOf(team, each, grants))];
 };
 
-/** A grant is to the session or to the agent that calls, whoever lent it the tool. */
+/**
+ * Returns the policies of a call; a grant belongs to the session or to the calling agent, whichever agent lent the
+ * tool.
+ */
 const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: readonly Grant[]): Policies => {
   const own = grants.filter(({ scope, agent }) => scope === "session" || agent === parts.agent.name);
   return [parts, ...(parts.ceiling === null ? [] : [parts.ceiling])].flatMap((each) =>
@@ -83,16 +86,16 @@ const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: reado
   );
 };
 
-const decided = (
+const applyPolicies = (
   policies: Policies,
   call: PermissionCall,
   plan: Omit<CallPlan, "verdict" | "by" | "remember">,
   aliasOf: string = call.tool,
 ): CallPlan => {
   const names = aliasOf === call.tool ? [call] : [call, { ...call, tool: aliasOf }];
-  const judgedAs = names.flatMap((named) => policies.map((each) => [each, named] as const));
-  const found = findStrictest(judgedAs.map((each) => verdict(...each)));
-  const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
+  const pairs = names.flatMap((named) => policies.map((each) => [each, named] as const));
+  const found = findStrictest(pairs.map((each) => verdict(...each)));
+  const closed = pairs.map((each) => closedPaths(...each)).filter((each) => each !== null);
   const decision = {
     ...plan,
     ...(closed.length === 0
@@ -122,7 +125,7 @@ const judgeClient = (
   const parsed = parseForeignArguments(name, params, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
   const call = { tool: name, toolbox: "client", subjects: [name], safety, ...given };
-  return decided(policies, call, {
+  return applyPolicies(policies, call, {
     toolbox: "client",
     safety,
     workspace: "none",
@@ -136,9 +139,9 @@ const invalidText = {
   too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
 };
 
-type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
+type CallFacts = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
 
-/** A path as rules see it: from the workspace's root. One that leads outside stays; the sandbox refuses it. */
+/** Returns a path as rules see it: from the workspace's root. One that leads outside stays; the sandbox refuses it. */
 const subjectPath = (directory: string, raw: string): string => {
   try {
     return workspacePath(pathFrom(directory, raw));
@@ -147,31 +150,31 @@ const subjectPath = (directory: string, raw: string): string => {
   }
 };
 
-/** Replaces the paths of a call, which count from the agent's folder, by those that rules see. */
-const withSubjectPaths = (told: Told, directory: string): Told => {
-  const { subjects, acts } = told;
-  if (acts === undefined) return told;
+/** Replaces the paths of a call, relative to the agent's folder, by those that rules see. */
+const withSubjectPaths = (facts: CallFacts, directory: string): CallFacts => {
+  const { subjects, acts } = facts;
+  if (acts === undefined) return facts;
   const paths = acts.flatMap(({ act, subject }) => (isFileAct(act) ? [subject] : []));
   const seen = (subject: string): string =>
     paths.includes(subject) ? subjectPath(directory, subject) : subject;
   return {
-    ...told,
+    ...facts,
     subjects: subjects.map(seen),
     acts: acts.map((act) => ({ ...act, subject: seen(act.subject) })),
   };
 };
 
-/** Returns what a tool itself says of a call; a tool that fails to say it makes the call an error. */
-const toldBy = (
+/** Returns a tool's own description of a call; a tool that fails to describe it makes the call an error. */
+const describeCall = (
   tool: Tool,
   args: unknown,
   directory: string,
   page: string | null,
-): Told | { readonly failed: string } => {
-  let told: Told;
+): CallFacts | { readonly failed: string } => {
+  let facts: CallFacts;
   try {
     const acts = tool.acts?.(args, page);
-    told = {
+    facts = {
       safety: tool.safety(args),
       subjects: tool.subject(args, page),
       ...(acts === undefined ? {} : { acts }),
@@ -180,13 +183,13 @@ const toldBy = (
   } catch (error) {
     return { failed: errorMessageOf(error) };
   }
-  const { subjects, acts = [] } = told;
+  const { subjects, acts = [] } = facts;
   const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
-  if (!isList) return { failed: "subject gives back no list of texts" };
+  if (!isList) return { failed: "subject did not return a list of texts" };
   const areActs = Array.isArray(acts) && acts.every(isCallAct);
   return areActs
-    ? withSubjectPaths(told, directory)
-    : { failed: "acts gives back no list of {act, subject}" };
+    ? withSubjectPaths(facts, directory)
+    : { failed: "acts did not return a list of {act, subject}" };
 };
 
 /** Returns whether a toolbox is an MCP server, whose results may try to instruct the model. */
@@ -205,10 +208,10 @@ const judgeBound = (
   if (tool.withheld !== undefined) return refusal(tool.withheld, "error", "pins");
   const parsed = parseArguments(tool, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
-  const told = toldBy(tool, parsed.args, workspacePath(agent.options.working_dir), page);
-  if ("failed" in told) return refusal(errorText("failed", told.failed), "error", "tool");
-  const { safety } = told;
-  const permission = { tool: tool.name, toolbox, ...told, ...given };
+  const facts = describeCall(tool, parsed.args, workspacePath(agent.options.working_dir), page);
+  if ("failed" in facts) return refusal(errorText("failed", facts.failed), "error", "tool");
+  const { safety } = facts;
+  const permission = { tool: tool.name, toolbox, ...facts, ...given };
   const plan = {
     toolbox,
     safety,
@@ -217,7 +220,7 @@ const judgeBound = (
     ...(tool.request === null ? {} : { session: true }),
     ...(readsForeign(toolbox) || isServer(team, toolbox) ? { foreign: true } : {}),
   };
-  return decided(policies, permission, plan, tool.aliasOf);
+  return applyPolicies(policies, permission, plan, tool.aliasOf);
 };
 
 /** Judges a call of a tool that the placed agent does not have. */
@@ -233,7 +236,7 @@ const judgeMissing = (
     : refusal(`unknown_tool: ${unknownToolText(name, [...tools.keys()])}`, "error", "toolboxes");
 };
 
-/** Returns whether the agent has a tool that the deployed team no longer gives it. */
+/** Returns whether the agent has a tool that the deployed team no longer permits. */
 const isWithdrawn = ({ ceiling, tools, client }: JudgeParts, name: string): boolean =>
   ceiling !== null &&
   !ceiling.tools.has(name) &&
@@ -262,12 +265,12 @@ const planOf = (
   return judgeBound(policies, bound, call.args, parts, { ...given, page });
 };
 
-/** Returns the paths that rules close to a search which the runtime makes for the agent; null if they forbid it. */
+/** Returns the paths that rules exclude from a search which the runtime makes for the agent; null if they forbid it. */
 export const findPathsClosedToSearch = (parts: JudgeParts): readonly ClosedPath[] | null => {
   const reading = { subjects: ["."], acts: [{ act: "read", subject: "." }], safety: "read" } as const;
   const call = { tool: "search_content", toolbox: "search", ...reading, now: parts.now() };
   const plan = { toolbox: "search", safety: "read", workspace: "read", terminal: false } as const;
-  const { verdict: found, closed = [] } = decided(policiesOf(parts, [], []), call, plan, "fs_read");
+  const { verdict: found, closed = [] } = applyPolicies(policiesOf(parts, [], []), call, plan, "fs_read");
   return found === "allow" ? closed : null;
 };
 
@@ -281,7 +284,7 @@ interface Planned {
   readonly plan: CallPlan;
 }
 
-/** Creates the judge, which gives a call's plan: its class, and its verdict or a refusal. A repeat is cached. */
+/** Creates the judge, which returns a call's plan: its class, and its verdict or a refusal. A repeat is cached. */
 export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
   const known = new WeakMap<Judged, Planned>();
   return (call, grants, place) => {

@@ -9,19 +9,19 @@ import { guardKindsOf } from "../guards.ts";
 import { findUnknownMiddleware } from "../middleware.ts";
 import { providerOf } from "../models/models.ts";
 
-/** This file finds what a definition needs and this deployment lacks. */
+/** Finds what a definition needs and this deployment lacks. */
 
 export interface Deployment {
-  /** Holds the team with its model ids resolved. */
+  /** Team with its model ids resolved. */
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
-  /** Lists the built-in guards and those of the team's extensions. */
+  /** Built-in guards and those of the team's extensions. */
   readonly guards: readonly Guard[];
-  /** Lists the effects of the team's extensions. */
+  /** Effects of the team's extensions. */
   readonly effects: readonly Effect[];
-  /** Lists the middleware of the team's extensions. */
+  /** Middleware of the team's extensions. */
   readonly middleware: readonly Middleware[];
-  /** Lists the provider kinds that have a client. */
+  /** Provider kinds that have a client. */
   readonly kinds: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
 import type { ServerReach, Servers } from "./servers.ts";
 
-/** This file gives a session its tenant's part in MCP servers: what was approved of their tools, and tokens for them. */
+/** Connects a session with its tenant's data about MCP servers: the approved tools, and tokens. */
 
 type Sighting = Omit<ServerSighting, "lock" | "allowNew">;
 
@@ -18,13 +18,13 @@ const sightingOf = (answer: ServerAnswer): Sighting => {
   return { server, tools, state: "connected", error };
 };
 
-/** What a tenant keeps of its servers. */
+/** Tenant's data about its servers. */
 export interface TenantServerStore {
   readonly sawServer: TenantStores["sawServer"];
   readonly authorizeServer: (asked: Omit<ServerAuthorization, "address">) => Promise<AuthorizationAnswer>;
 }
 
-/** Reaches servers on behalf of a tenant. */
+/** Access to servers on behalf of a tenant. */
 interface PinnedServers {
   readonly list: (
     name: string,
@@ -35,13 +35,13 @@ interface PinnedServers {
   readonly authorize: (server: string) => AuthorizeServer;
 }
 
-/** Who asks for tokens: a session or nobody in particular (null), with a person who can sign in or without. */
+/** Who requests tokens: a session or nobody in particular (null), with or without a person who can sign in. */
 interface TokenAsker {
   readonly session: string | null;
   readonly interactive: () => boolean;
 }
 
-/** Creates what obtains a tenant's tokens by server. */
+/** Returns the function that obtains a tenant's tokens by server. */
 export const createAuthorizer =
   (authorizeServer: TenantServerStore["authorizeServer"], { session, interactive }: TokenAsker) =>
   (server: string): AuthorizeServer =>
@@ -52,8 +52,8 @@ export const createAuthorizer =
     }));
 
 /**
- * Wraps the servers for a tenant and one of its sessions, or for an administrator: a tool that nobody has approved as it
- * is now comes back quarantined.
+ * Wraps the servers for a tenant and one of its sessions, or for an administrator: a tool that nobody has approved
+ * in its current form is quarantined.
  */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
@@ -68,7 +68,7 @@ export const createPinnedServers = (
       const seen = await sawServer({ ...sightingOf(answer), ...pinning(name) }).catch(() => null);
       if (!answer.ok) return answer;
       if (seen === null) {
-        const reason = "what was approved of its tools could not be read";
+        const reason = "the approvals of its tools could not be read";
         return { server: name, ok: false, state: "failed", reason };
       }
       const changed = new Set(seen.map(({ tool }) => tool));

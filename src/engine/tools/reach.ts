@@ -14,7 +14,7 @@ import { withBoundHeaders } from "../secrets/bound-headers.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
 
-/** This file gives tools that declare `hosts` and `secrets` access to those, and to nothing else. */
+/** Gives tools that declare `hosts` and `secrets` access to those, and to nothing else. */
 
 interface ReachParts {
   readonly env: Bindings;
@@ -55,8 +55,8 @@ const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): 
 };
 
 /**
- * Binds the tools of all toolboxes. Those of `http` speak for the team, with the headers that its file binds to origins;
- * those of `browser` alone have browsers.
+ * Binds the tools of all toolboxes. Those of `http` send the headers that the team's file binds to origins; only
+ * those of `browser` have browsers.
  */
 export const withReach = (toolboxes: readonly Toolbox[], parts: ReachParts): readonly Toolbox[] => {
   const speaking = withBoundHeaders(parts);

@@ -17,11 +17,11 @@ import { privateTargets } from "../secrets/egress.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { bindingTextOf, readSecrets } from "../secrets/secrets.ts";
 
-/** This file says how tokens for a team's MCP servers are obtained; who stores them gives them back at each use. */
+/** Obtains tokens for a team's MCP servers; the caller stores them and passes them in at each use. */
 
 type LoginOutcome = Awaited<ReturnType<McpClient["authorize"]>>;
 
-/** Obtains the tokens of servers. Both reject with a sentence if none can be had. */
+/** Obtains the tokens of servers. Both functions reject with a sentence if there is none. */
 export interface ServerLogins {
   readonly authorize: (
     server: string,
@@ -47,20 +47,20 @@ export interface LoginParts {
   readonly client: McpClient | null;
 }
 
-/** The paths of the two addresses that authorization servers know of a deployment. */
+/** Paths of the two addresses of a deployment that authorization servers know. */
 export const callbackPath = "/v1/oauth/callback";
 export const clientPath = "/client-metadata.json";
 
 const isDevelopment = (env: Bindings): boolean => bindingTextOf(env, "LIMPET_DEV") === "1";
 
-/** Returns where people reach this deployment; null if the team's file does not say it. */
+/** Returns the origin at which people reach this deployment; null if the team's file does not say it. */
 const originOf = (env: Bindings, { access }: Pick<Team, "access">): string | null => {
   if (isDevelopment(env)) return bindingTextOf(env, "LIMPET_ORIGIN") ?? "http://localhost:8787";
   const [host] = access.hosts;
   return host === undefined ? null : `https://${host}`;
 };
 
-/** Returns the document by which authorization servers know this client; null where they could not read it. */
+/** Returns the document by which authorization servers know this client; null if they could not read it. */
 export const describeClient = (
   env: Bindings,
   team: Pick<Team, "access">,
@@ -81,7 +81,10 @@ export const describeClient = (
 
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
-/** Tokens and logins travel by https; in development also within this machine, where the operator opened the port. */
+/**
+ * Returns whether tokens and logins may be sent to an address: by https, or in development to a permitted port of
+ * this machine.
+ */
 const isSafe = (env: Bindings, address: string): boolean => {
   const url = URL.parse(address);
   if (url === null || url.username !== "" || url.password !== "") return false;
@@ -92,14 +95,14 @@ const isSafe = (env: Bindings, address: string): boolean => {
 
 const longestAnswer = 65_536;
 
-/** All requests of an attempt together may take so long. */
+/** Milliseconds for all requests of an attempt together. */
 const attemptMs = 15_000;
 
 const requireRedirect = ({ env, team }: LoginParts): string => {
   const origin = originOf(env, team);
   if (origin === null)
     throw new Error(
-      "the team's file does not say where people come back to: set access.hosts to this deployment's host",
+      "the team's file does not say where people return to: set access.hosts to this deployment's host",
     );
   return `${origin}${callbackPath}`;
 };
@@ -124,7 +127,7 @@ const createAuthSend =
     });
   };
 
-/** Resolves what the file says of a server's credentials, each time anew. */
+/** Resolves the references in a server's credentials, each time anew. */
 const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedServer> => {
   const { team, env, redactor } = parts;
   const { url = "", credentials, auth } = server;
@@ -132,7 +135,7 @@ const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedSe
   const namesIn = (...texts: readonly (string | undefined)[]): readonly string[] =>
     texts.flatMap((text = "") => referencesIn(text).names);
   const values = await readSecrets(env, namesIn(url, secret, key), redactor.learn);
-  // A client's id is public: it stands in the addresses at which people sign in.
+  // A client's id is public: it is part of the addresses at which people sign in.
   const ids = await readSecrets(env, namesIn(id), () => undefined);
   const field = `mcp_servers[${team.mcp_servers.findIndex(({ name }) => name === server.name)}]`;
   const resolve = (name: string, text: string, known = values): string => {
@@ -144,7 +147,7 @@ const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedSe
     text === undefined ? undefined : resolve(`credentials.${name}`, text);
   const address = new URL(resolve("url", url));
   address.search = "";
-  if (!isSafe(env, address.href)) throw new Error(`${field}.url: tokens are sent to https addresses alone`);
+  if (!isSafe(env, address.href)) throw new Error(`${field}.url: tokens are sent only to https addresses`);
   const redirect = auth === "oauth" ? requireRedirect(parts) : null;
   const client =
     id === undefined
@@ -164,23 +167,23 @@ const openGrant = async (parts: LoginParts, server: McpServer): Promise<OpenedSe
   };
 };
 
-/** What is stored belongs to the address of the server: credentials for one are not sent to another of its name. */
-const belongingTo = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
+/** Returns the stored credentials of a server's address: they are not sent to another server of the same name. */
+const selectForUrl = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
   stored.flatMap(({ issuer, value }) => {
     const { url: own, value: inner = null } = fieldsOf(value);
     return own === url ? [{ issuer, value: inner }] : [];
   });
 
-const stampedWith = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
+const bindToUrl = (url: string, stored: readonly IssuerCredentials[]): readonly IssuerCredentials[] =>
   stored.map(({ issuer, value }) => ({ issuer, value: { url, value } }));
 
 const noState = (): never => {
-  throw new Error("a login that ends does not begin another");
+  throw new Error("the end of a login does not begin another");
 };
 
-/** Creates what obtains tokens for the servers of a team. */
+/** Creates the access to tokens for the servers of a team. */
 export const createServerLogins = (parts: LoginParts): ServerLogins => {
-  /** Makes one attempt at a server: its requests have 15 s together. */
+  /** Makes one attempt at a server, whose requests have 15 s together. */
   const attempt = async <T>(
     name: string,
     more: Pick<Authorizer, "state" | "now">,
@@ -189,7 +192,7 @@ export const createServerLogins = (parts: LoginParts): ServerLogins => {
     const { client, team } = parts;
     const server = team.mcp_servers.find((each) => each.name === name);
     if (client === null || server === undefined || server.auth === "none")
-      throw new Error("the deployed team signs in at no such server");
+      throw new Error("the deployed team has no such server to sign in at");
     const opened = await openGrant(parts, server);
     const { url, grant } = opened;
     return limitTime(attemptMs, undefined, (signal) =>
@@ -199,21 +202,21 @@ export const createServerLogins = (parts: LoginParts): ServerLogins => {
   return {
     authorize: (name, stored, { request, state, now }) =>
       attempt(name, { state, now }, async (client, authorizer) => {
-        const known = belongingTo(authorizer.url, stored);
+        const known = selectForUrl(authorizer.url, stored);
         const after = await client.authorize(authorizer, known, request);
         const { outcome } = after;
         if (outcome.kind === "login" && !isSafe(parts.env, outcome.login.url))
           throw new Error("the address at which people would sign in is not https");
         return {
           outcome,
-          stored: after.stored === known ? stored : stampedWith(authorizer.url, after.stored),
+          stored: after.stored === known ? stored : bindToUrl(authorizer.url, after.stored),
         };
       }),
     finish: (name, stored, { login, query, now }) =>
       attempt(name, { state: noState, now }, async (client, authorizer) => {
-        const known = belongingTo(authorizer.url, stored);
+        const known = selectForUrl(authorizer.url, stored);
         const after = await client.finishLogin(authorizer, known, login, new URLSearchParams(query));
-        return after === null ? null : stampedWith(authorizer.url, after);
+        return after === null ? null : bindToUrl(authorizer.url, after);
       }),
   };
 };

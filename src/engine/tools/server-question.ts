@@ -6,7 +6,7 @@ import { firstCharacters } from "../../chat/text.ts";
 import type { Park, QuestionSpec } from "../../tools/define-tool.ts";
 import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
 
-/** This file puts the questions of an MCP server to a person, one at a time, and reads the answers. */
+/** Asks a person the questions of an MCP server, one at a time, and reads the answers. */
 
 const requestSchema = z.object({
   method: z.string(),
@@ -20,7 +20,7 @@ const requestSchema = z.object({
 
 type ServerRequest = z.output<typeof requestSchema>["params"];
 
-/** What a call keeps while its server waits: the questions, the server's own state, and the answers so far. */
+/** State of a call whose server waits: the questions, the server's own state, and the answers so far. */
 export const waitSchema = z.object({
   requests: z.record(z.string(), z.json()),
   state: z.string().nullable(),
@@ -32,17 +32,17 @@ export interface ServerWait {
   readonly requests: Readonly<Record<string, Json>>;
   readonly state: string | null;
   readonly answers: Readonly<Record<string, Json>>;
-  /** The server asked so often before. */
+  /** Number of times that the server has asked before. */
   readonly rounds: number;
 }
 
-/** A server may ask again so often, since each time could go on for ever. */
+/** Number of times that a server may ask again, since it could go on for ever. */
 const mostRounds = 5;
 
-/** More questions than these at once are no conversation. */
+/** Number of questions that a server may ask at once. */
 const mostQuestions = 10;
 
-/** A question is given to a person so often before the call ends. */
+/** Number of times that a person is asked a question before the call ends. */
 const mostTries = 5;
 
 const answeredSchema = z.object({
@@ -83,7 +83,7 @@ const describeField = ([name, field]: readonly [string, JsonObject]): string => 
   return `- ${name === title ? name : `${name} (${title})`}${about} [${listed}]`;
 };
 
-/** A form of one field is a plain question; a longer one is answered by a JSON object. */
+/** Returns a form of one field as a plain question; a longer form is answered by a JSON object. */
 const questionOf = (server: string, request: ServerRequest, problem: string): QuestionSpec => {
   const fields = propertiesOf(request);
   const [only] = fields;
@@ -116,7 +116,7 @@ const valueOf = (field: JsonObject, answer: string): Json => {
   return answer.trim() === "" || Number.isNaN(number) ? answer : number;
 };
 
-/** Reads the content of a form from a person's answer, or says what does not fit. */
+/** Reads the content of a form from a person's answer, or returns what does not fit. */
 const contentOf = (request: ServerRequest, answer: string): JsonObject | string => {
   const fields = propertiesOf(request);
   const [only] = fields;
@@ -124,12 +124,12 @@ const contentOf = (request: ServerRequest, answer: string): JsonObject | string 
     fields.length === 1 && only !== undefined
       ? { [only[0]]: valueOf(only[1], answer) }
       : (parseJson(answer) ?? answer);
-  if (!isJsonObject(content)) return "The answer is no JSON object.";
+  if (!isJsonObject(content)) return "The answer is not a JSON object.";
   const problems = findSchemaErrors(request.requestedSchema ?? {}, content, "answer");
-  return problems.length === 0 ? content : `That does not fit: ${problems.slice(0, 5).join("; ")}`;
+  return problems.length === 0 ? content : `The answer does not fit: ${problems.slice(0, 5).join("; ")}`;
 };
 
-/** Returns what the server is told, or a sentence about what does not fit. */
+/** Returns the reply for the server, or a sentence about what does not fit. */
 const replyTo = (request: ServerRequest, answer: string | null): JsonObject | string => {
   if (answer === null) return { action: "cancel" };
   if (request.mode === "url") return { action: answer === "approve" ? "accept" : "decline" };
@@ -146,7 +146,7 @@ const readRequest = (value: Json | undefined): ServerRequest | null => {
   return URL.parse(params.url ?? "")?.protocol === "https:" ? params : null;
 };
 
-/** What a call does about its server's questions: ask a person, call again with all answers, or give up. */
+/** Next step of a call about its server's questions: ask a person, call again with all answers, or give up. */
 export type NextQuestion =
   | { readonly do: "ask"; readonly park: Extract<Park, { readonly on: "answer" }> }
   | { readonly do: "call"; readonly wait: ServerWait }
@@ -165,7 +165,7 @@ const askNext = (server: string, wait: ServerWait, problem = "", tries = 0): Nex
   return { do: "ask", park: { on: "answer", subject, memo } };
 };
 
-/** Returns what to do about the questions that a server has just asked. */
+/** Returns the next step about the questions that a server has just asked. */
 export const startQuestions = (
   server: string,
   {
@@ -179,7 +179,7 @@ export const startQuestions = (
   return askNext(server, { requests: asked, state, answers: {}, rounds });
 };
 
-/** Returns what to do after a person's answer, which stands in the call's memo; null if the call asked nothing. */
+/** Returns the next step after a person's answer, which is in the call's memo; null if the call asked nothing. */
 export const continueQuestions = (server: string, memo: Json): NextQuestion | null => {
   const read = answeredSchema.safeParse(memo);
   if (!read.success) return null;

@@ -13,7 +13,7 @@ import { findMisfits } from "../../tools/schema/json-schema.ts";
 import type { NextQuestion, ServerWait } from "./server-question.ts";
 import { continueQuestions, startQuestions, waitSchema } from "./server-question.ts";
 
-/** This file makes a tool of what an MCP server offers. */
+/** Makes a tool of what an MCP server offers. */
 
 const outputLimit = 32_000;
 
@@ -23,7 +23,7 @@ const safetyOf = ({ trust }: McpServer, { hints }: ServerTool): Safety => {
   return hints.idempotent ? "idempotent" : "unsafe";
 };
 
-/** Models write null for what they leave out: such a parameter is left out, unless its schema takes null. */
+/** Removes parameters that are null, as models write what they omit, unless their schema permits null. */
 const withoutNulls = (schema: Json, args: JsonObject): JsonObject => {
   const { properties, required } = fieldsOf(schema);
   const isRequired = (name: string): boolean => Array.isArray(required) && required.includes(name);
@@ -41,7 +41,7 @@ const paramsOf = (schema: Json): z.ZodObject =>
   });
 
 const unknownText =
-  "unknown: the connection broke before the answer came, so nobody knows whether this was done. Find out before you call it again.";
+  "unknown: the connection broke before the answer arrived, so the call may or may not have taken effect. Find out before you call it again.";
 
 const unreachable = (server: string, reason: string): ToolOutput => ({
   ...toolError("unavailable", `the MCP server ${server} cannot be used now: ${reason}; go on without it`),
@@ -49,10 +49,10 @@ const unreachable = (server: string, reason: string): ToolOutput => ({
 
 const refusedQuestion = toolError(
   "unsupported",
-  "the server asks for something that nobody here may be asked, or the answers never fitted",
+  "the server asks for something that people here may not be asked for, or the answers never fitted",
 );
 
-/** A call asks so often that somebody signs in: once, and for wider scopes. */
+/** Number of times that a call asks somebody to sign in: once, and for wider scopes. */
 const mostLogins = 3;
 
 const loginSchema = z.object({
@@ -60,14 +60,14 @@ const loginSchema = z.object({
   answer: z.string().nullable(),
 });
 
-/** What a call goes on with: the answers that its server waits for, and how often somebody was asked to sign in for it. */
+/** Progress of a call: the answers that its server waits for, and how often somebody was asked to sign in for it. */
 interface CallProgress {
   readonly wait: ServerWait | null;
   readonly logins: number;
 }
 
 const askForLogin = (server: string, url: string, { wait, logins }: CallProgress): ToolOutput | Parked => {
-  if (logins >= mostLogins) return unreachable(server, "it refuses what people signed in for");
+  if (logins >= mostLogins) return unreachable(server, "it refuses the tokens after several logins");
   const memo = { login: { count: logins + 1, wait } } as unknown as Json;
   return parkCallOn({ on: "answer", subject: { authorization: { server, url, login: true } }, memo });
 };
@@ -75,13 +75,13 @@ const askForLogin = (server: string, url: string, { wait, logins }: CallProgress
 const declinedOutput = (server: string): ToolOutput =>
   toolError("denied", `nobody signed in at the MCP server ${server}; go on without it`);
 
-/** Asks a person, or gives up; null if there is nothing left to ask. */
+/** Asks a person, or gives up; returns null if there is nothing left to ask. */
 const carryOut = (next: NextQuestion): ToolOutput | Parked | null => {
   if (next.do === "ask") return parkCallOn(next.park);
   return next.do === "refuse" ? refusedQuestion : null;
 };
 
-/** Returns the output of a call with what it says about the server. */
+/** Returns the output of a call with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
   { end, connection, listChanged }: McpCallReport,
@@ -101,10 +101,10 @@ const outputOf = (
 const withheldText = (name: string): string =>
   errorText(
     "quarantined",
-    `${name} is not what was approved of its server; go on without it until an administrator approves it`,
+    `${name} has changed since its server's tools were approved; go on without it until an administrator approves it`,
   );
 
-/** Stands where no server is known: its tools then need no token. */
+/** Stands in for an unknown server, whose tools need no token. */
 const noTokens: AuthorizeServer = async () => ({ kind: "token", token: null });
 
 interface ServerCall {
@@ -117,7 +117,7 @@ interface ServerCall {
   readonly context: McpCall["context"];
 }
 
-/** Calls once; a call that may be repeated is sent again if its answer was lost. */
+/** Sends a call; repeats one that may be repeated if its answer was lost. */
 const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> => {
   const { client, endpoint, connection, tool, args, answers, context } = call;
   const given = {
@@ -134,14 +134,17 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   return { ...second, end: { kind: "unreachable", reason: second.end.reason } };
 };
 
-/** Says why a server is not asked now; null if it is. */
+/** Returns the output if a server is in a pause after a failure; null if it may be called. */
 const pauseOf = (server: McpServer, { server: link, now }: ToolContext): ToolOutput | null => {
   const wait = (link?.retryAt ?? 0) - now();
   if (wait <= 0) return null;
   return unreachable(server.name, `it did not answer and is asked again in ${Math.ceil(wait / 1_000)} s`);
 };
 
-/** Makes the tool that calls a server's. Its arguments are checked against the server's schema before they leave. */
+/**
+ * Creates the tool that calls a server's. Its arguments are checked against the server's schema before they are
+ * sent.
+ */
 export const createServerTool = (
   server: McpServer,
   tool: ServerTool,

@@ -21,16 +21,16 @@ import type { ServerLogins } from "./server-login.ts";
 import { createServerLogins } from "./server-login.ts";
 import { createServerTool } from "./server-tool.ts";
 
-/** This file connects sessions with the MCP servers of their team. */
+/** Connects sessions with the MCP servers of their team. */
 
-/** What a request to a server has from whoever makes it. */
+/** Caller's part of a request to a server. */
 export interface ServerReach {
   readonly signal: AbortSignal;
   /** Obtains the tenant's tokens for the server. */
   readonly authorize: AuthorizeServer;
 }
 
-/** Lists servers for a session. */
+/** MCP servers as a session reaches them. */
 export interface Servers {
   /** Returns the toolboxes of the lists that a session keeps. */
   readonly toolboxes: (tools: ServerTools | null) => readonly Toolbox[];
@@ -40,11 +40,11 @@ export interface Servers {
     connection: Json,
     outside: ServerReach & { readonly sandbox: () => Sandbox },
   ) => Promise<ServerAnswer>;
-  /** Returns what of a connection ends the session that its server keeps; null if it keeps none. */
+  /** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
   readonly sessionOf: (connection: Json) => Json;
-  /** Ends what a server keeps for a deleted session; rejects if the server does not answer. */
+  /** Ends a server's session of a deleted session; rejects if the server does not answer. */
   readonly end: (name: string, connection: Json, outside: ServerReach) => Promise<void>;
-  /** Returns what the team's file says about changes of a server's tools. */
+  /** Returns the settings in the team's file about changes of a server's tools. */
   readonly pinning: (name: string) => Pick<ServerSighting, "lock" | "allowNew">;
   readonly logins: ServerLogins;
 }
@@ -54,7 +54,7 @@ export interface ServerParts {
   readonly env: Bindings;
   readonly egress: Egress;
   readonly redactor: Redactor;
-  /** Speaks to servers; null if the Worker contains no client. */
+  /** Client of MCP servers; null if the Worker contains none. */
   readonly client: McpClient | null;
 }
 
@@ -80,7 +80,7 @@ const openServer = async ({ team, env, redactor }: ServerParts, server: McpServe
     throw new Error(unsetSecretText(`${field}.${key}`));
   });
   const parsed = URL.parse(address?.[1] ?? "");
-  if (parsed === null) throw new Error(`${field}.url is no address`);
+  if (parsed === null) throw new Error(`${field}.url is not an address`);
   return {
     url: parsed,
     headers: resolved.map(([key, value]) => [key.slice("headers.".length), value] as const),
@@ -99,7 +99,7 @@ const createSender =
     return egress(to, { ...init, headers, redirects: "follow", maxBytes: null, secrets });
   };
 
-/** Keeps the tokens that it passes on out of what the server says. */
+/** Wraps the authorization so that tokens are redacted from what the server returns. */
 const createTokenKeeper = (
   { name, auth }: McpServer,
   authorize: AuthorizeServer,
@@ -131,7 +131,7 @@ const endpointOf = async (
   return { url: shown.href, transport, protocol, send, authorize, redact };
 };
 
-/** Lists names in the team's file that are not among the tools offered. */
+/** Lists names in the team's file that are not among the offered tools. */
 const findMissing = (
   { team }: ServerParts,
   { name, tools = [] }: McpServer,
@@ -141,7 +141,7 @@ const findMissing = (
   const wanted = new Set([...tools, ...entries.flatMap((entry) => entry.tools ?? [])]);
   return [...wanted]
     .filter((tool) => !found.includes(tool) && !found.includes(serverToolName(name, tool)))
-    .map((tool) => `"${tool}" is named in the team's file and is not among the tools offered`);
+    .map((tool) => `"${tool}" is named in the team's file, but the server does not offer it`);
 };
 
 interface NamedTools {
@@ -149,7 +149,7 @@ interface NamedTools {
   readonly omitted: readonly string[];
 }
 
-/** Names the tools of a server; of two that would have one name, the first is kept. */
+/** Names the tools of a server; of two tools with the same name, the first is kept. */
 const nameTools = (server: string, listed: readonly ListedTool[]): NamedTools => {
   const named = new Map<string, ServerTool>();
   const omitted: string[] = [];
@@ -161,7 +161,7 @@ const nameTools = (server: string, listed: readonly ListedTool[]): NamedTools =>
   return { tools: [...named.values()], omitted };
 };
 
-/** Says which driver runs no programs. */
+/** Returns a sentence about a driver that runs no programs. */
 const describeProgram = async ({ name }: McpServer, sandbox: () => Sandbox): Promise<string> => {
   const driver = await Promise.try(() => sandbox().capabilities()).then(
     (found) => `the sandbox "${found.driver}"`,
@@ -170,11 +170,11 @@ const describeProgram = async ({ name }: McpServer, sandbox: () => Sandbox): Pro
   return `the server ${name} is a program, and ${driver} runs no MCP servers; give the server a url`;
 };
 
-/** Tells whether the team's whitelist, if there is one, has a tool of this name. */
+/** Returns whether the team's whitelist, if there is one, includes a tool of this name. */
 const isOffered = ({ name, tools }: McpServer, tool: string): boolean =>
   tools === undefined || tools.some((each) => each === tool || serverToolName(name, each) === tool);
 
-/** Whitelists of a server's tools may use the server's own names. */
+/** Returns whitelists that may use a server's own names of its tools. */
 export const withServerNames = (
   { mcp_servers }: Pick<Team, "mcp_servers">,
   entry: ToolboxEntry,
@@ -184,7 +184,7 @@ export const withServerNames = (
   return { ...entry, tools: entry.tools.flatMap((tool) => [tool, serverToolName(entry.name, tool)]) };
 };
 
-/** Lists a tool that no session has seen yet: whatever its server will say of it, it may do anything. */
+/** Returns the entry of a tool that no session has seen yet: until its server describes it, it may do anything. */
 export const unseenServerTool = ({ mcp_servers }: Pick<Team, "mcp_servers">, name: string): ServerTools => {
   const server = mcp_servers.find((each) => name.startsWith(`${each.name}__`));
   if (server === undefined) return {};

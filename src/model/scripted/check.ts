@@ -2,11 +2,11 @@ import type { Json } from "../../chat/message.ts";
 import type { Script } from "./schema.ts";
 import { findUnknownPlaceholders } from "./template.ts";
 
-/** A fault of a script that its schema cannot see (`script_invalid`), with its path in the document. */
+/** Fault of a script that its schema cannot detect (`script_invalid`), with its path in the document. */
 interface ScriptProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** Set for a name that is not known. */
+  /** Unknown name, if the fault is one. */
   readonly unknown?: {
     readonly kind: "agent" | "scene" | "tool";
     readonly name: string;
@@ -20,11 +20,11 @@ type CheckedReply = Script["replies"][number];
 
 type ScriptPath = readonly (string | number)[];
 
-/** The names that a script may use. */
+/** Names that a script may use. */
 export interface ScriptNames {
   readonly agents: ReadonlySet<string>;
   readonly tools: ReadonlySet<string>;
-  /** Servers whose tools are known only once they are asked: `server__tool`. */
+  /** Servers whose tools are known only after a request: `server__tool`. */
   readonly servers: ReadonlySet<string>;
 }
 
@@ -93,7 +93,7 @@ const findRepeatedNames = ({ scenes }: Script): ScriptProblem[] =>
   scenes.flatMap(({ name }, index) =>
     scenes.findIndex((other) => other.name === name) === index
       ? []
-      : [{ path: ["scenes", index, "name"], message: `the scene ${name} stands in the script twice` }],
+      : [{ path: ["scenes", index, "name"], message: `the scene ${name} is in the script twice` }],
   );
 
 /** Checks the names in a script: scenes, agents, tools and placeholders. */

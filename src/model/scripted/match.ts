@@ -11,14 +11,14 @@ export type ScriptReply = Script["replies"][number];
 
 type TextMatch = NonNullable<When["input"]>;
 
-/** The thread's position in the script, which a scripted reply stores in its opaque data. */
+/** Position of the thread in the script, which a scripted reply stores in its opaque data. */
 interface ScriptPosition {
   readonly scene: string;
   /** How often each scene was played in this thread. */
   readonly played: Readonly<Record<string, number>>;
 }
 
-/** The reply to play and, for scenes, the position after it. */
+/** Reply to play and, for scenes, the position after it. */
 export interface ScriptChoice {
   readonly reply: ScriptReply;
   readonly position?: ScriptPosition;
@@ -28,8 +28,9 @@ const isPositionIn = ({ scenes }: Script, data: Json): boolean =>
   isJsonObject(data) && "played" in data && scenes.some(({ name }) => name === data["scene"]);
 
 /**
- * The position after the thread's previous reply, read from that reply, so that a shortened history changes nothing.
- * Any provider that plays the script may have written it: one turn may use a provider, the next its fallback.
+ * Returns the position after the thread's previous reply, read from that reply, so that a shortened history changes
+ * nothing. Any provider that plays the script may have written it: one turn may use a provider, the next its
+ * fallback.
  */
 const positionOf = (script: Script, { request }: ScriptFacts): ScriptPosition | undefined => {
   for (let index = request.messages.length - 1; index >= 0; index--) {
@@ -49,12 +50,12 @@ const hasWord = (text: string, word: string): boolean =>
 /** Compares literally, ignoring case. */
 const matchesText = (match: TextMatch | undefined, text: string): boolean => {
   if (match === undefined) return true;
-  const said = text.toLowerCase();
+  const lowered = text.toLowerCase();
   const { equals, starts_with: begin, contains, words } = match;
   return (
-    (equals === undefined || said === equals.toLowerCase()) &&
-    (begin === undefined || said.startsWith(begin.toLowerCase())) &&
-    (contains === undefined || said.includes(contains.toLowerCase())) &&
+    (equals === undefined || lowered === equals.toLowerCase()) &&
+    (begin === undefined || lowered.startsWith(begin.toLowerCase())) &&
+    (contains === undefined || lowered.includes(contains.toLowerCase())) &&
     (words ?? []).every((word) => hasWord(text, word))
   );
 };
@@ -87,7 +88,7 @@ const matchesScene = (
   );
 };
 
-/** Chooses the reply: the n-th of `replies`, else the first scene that matches, else `start`; undefined if none. */
+/** Chooses the reply: the n-th of `replies`, else the first matching scene, else `start`; returns undefined if none. */
 export const chooseReply = (script: Script, facts: ScriptFacts): ScriptChoice | undefined => {
   if (script.scenes.length === 0) {
     const reply = script.replies[facts.request.context.call];
@@ -102,7 +103,7 @@ export const chooseReply = (script: Script, facts: ScriptFacts): ScriptChoice | 
   return { reply: scene, position: { scene: scene.name, played } };
 };
 
-/** Says in a sentence what a request lacks of a reply's `expect`; null if nothing. */
+/** Explains in a sentence what a request lacks of a reply's `expect`; returns null if nothing. */
 export const findMismatch = ({ expect = {} }: ScriptReply, { request, last }: ScriptFacts): string | null => {
   const declared = new Set(request.tools.map(({ name }) => name));
   const count = expect.messages ?? request.messages.length;

@@ -3,18 +3,18 @@ import type { DeepReadonly } from "../../schema.ts";
 import { count, mapOf, name, text } from "../../schema.ts";
 import { finishReasons, purposes } from "../completer.ts";
 
-/** The schema of scripts, from which the scripted provider answers without a network. */
+/** Defines the schema of scripts, from which the scripted provider answers without a network. */
 
 const literalMatch = z.strictObject({
   equals: z.string().optional().describe("The whole text, any case."),
   starts_with: z.string().optional().describe("The beginning of the text, any case."),
   contains: z.string().optional().describe("A part of the text, any case."),
-  words: z.array(text(100, 1)).min(1).optional().describe("Words that all stand in the text, any case."),
+  words: z.array(text(100, 1)).min(1).optional().describe("Words that the text must all contain, any case."),
 });
 
 const lastMatch = z.strictObject({
-  text: literalMatch.optional().describe("What the newest message says."),
-  tool: text(64, 1).optional().describe("The tool whose result is the newest."),
+  text: literalMatch.optional().describe("Text of the newest message."),
+  tool: text(64, 1).optional().describe("Tool whose result is the newest message."),
   ok: z.boolean().optional().describe("Whether that result is a success."),
 });
 
@@ -24,9 +24,9 @@ const whenSchema = z.strictObject({
   turn: count(0).optional().describe("Only in this turn of the run, from 1."),
   call: count(0).optional().describe("Only at this model call of the thread, from 0."),
   attempt: count(1).optional().describe("Only at this attempt of the call, from 1."),
-  after: text(64, 1).optional().describe("Only after this scene gave the thread's previous reply."),
-  input: literalMatch.optional().describe("What the newest input says."),
-  last: lastMatch.optional().describe("What the newest message is."),
+  after: text(64, 1).optional().describe("Only if this scene was the thread's previous reply."),
+  input: literalMatch.optional().describe("Text of the newest input."),
+  last: lastMatch.optional().describe("Kind of the newest message."),
   times: count(1).optional().describe("At most this often in a thread."),
 });
 
@@ -45,7 +45,7 @@ const pieceSchema = z.union([
   z
     .strictObject({
       call: text(64, 1).describe("Tool to call."),
-      args: mapOf(z.json()).optional().describe("Its arguments; texts may hold templates."),
+      args: mapOf(z.json()).optional().describe("Its arguments; texts may contain templates."),
       raw_args: z.string().optional().describe("Its arguments as raw text, sent as it is."),
     })
     .refine((value) => value.args === undefined || value.raw_args === undefined, {
@@ -56,7 +56,7 @@ const pieceSchema = z.union([
 const failures = ["network", "timeout", "truncated_stream", "protocol_error"] as const;
 
 const failKeys = {
-  times: count(1).default(1).describe("How many attempts fail so."),
+  times: count(1).default(1).describe("Number of attempts that fail so."),
   after_chars: count(0).optional().describe("Characters of the reply sent before it fails."),
 };
 
@@ -87,7 +87,7 @@ const expectSchema = z.strictObject({
 });
 
 const replyKeys = {
-  reply: z.array(pieceSchema).max(100).default([]).describe("What the model says, in order."),
+  reply: z.array(pieceSchema).max(100).default([]).describe("Pieces of the reply, in order."),
   finish: z.enum(finishReasons).optional().describe("Omitted: tool_calls with a call, else stop."),
   fail: z.array(failSchema).max(64).default([]).describe("Attempts that fail first, in order."),
   stall_ms: count(0, 3_600_000).default(0).describe("Milliseconds of silence before the reply."),
@@ -104,7 +104,7 @@ const sceneSchema = z.strictObject({
   ...replyKeys,
 });
 
-/** A whole script: `replies` by number of the call, or `scenes` by the content of the request. */
+/** Whole script: `replies` by number of the call, or `scenes` by the content of the request. */
 export const scriptSchema = z.strictObject({
   script: z.literal(1).describe("Version of this format."),
   pace: z

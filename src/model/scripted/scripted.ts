@@ -17,7 +17,7 @@ import { scriptFactsOf, fillJson, fillTemplate } from "./template.ts";
 export interface ScriptedOptions {
   readonly provider: string;
   readonly model: string;
-  /** Absent if scripted calls cost nothing. */
+  /** Returns the price; absent if scripted calls cost nothing. */
   readonly price?: (answered: string) => Price | null;
   readonly now?: () => number;
   /** Waits; rejects or returns early once the signal is aborted. A timer by default. */
@@ -28,7 +28,7 @@ type ScriptPiece = ScriptReply["reply"][number];
 
 type Fail = ScriptReply["fail"][number];
 
-/** One attempt at a scripted reply. */
+/** Attempt at a scripted reply. */
 interface Play extends ScriptChoice {
   readonly facts: ScriptFacts;
   readonly origin: AttemptOrigin;
@@ -47,7 +47,7 @@ const waitOrAbort = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", done);
   });
 
-/** The failure of this attempt: the list names failures in order, each `times` long. Attempts count from 1. */
+/** Returns the failure of this attempt: the list names failures in order, each `times` long. Attempts count from 1. */
 const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
   let left = attempt;
   for (const fail of fails) {
@@ -57,7 +57,7 @@ const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
   return undefined;
 };
 
-/** Throws what a wire would throw: a status as an HTTP answer, the rest as an error of the transport. */
+/** Throws the error of a protocol: a status as an HTTP answer, the rest as an error of the transport. */
 const throwFailure = (fail: Fail, origin: AttemptOrigin): never => {
   if ("error" in fail) throw modelError(fail.error, origin, `The script says ${fail.error}.`);
   const { status, retry_after: seconds } = fail;
@@ -84,7 +84,7 @@ function* chunksOf(text: string, size: number): Generator<string> {
 
 const repeatBlockLength = 65_536;
 
-/** The chunks of a text, or of a repeated one, of which only one block exists at a time. */
+/** Returns the chunks of a text, or of a repeated one, of which only one block exists at a time. */
 function* chunksOfSource(
   source: string | { repeat: string; times: number },
   facts: ScriptFacts,
@@ -98,7 +98,7 @@ function* chunksOfSource(
   }
 }
 
-/** The events of one piece, one for each chunk. */
+/** Returns the events of one piece, one for each chunk. */
 function* eventsOf(piece: ScriptPiece, item: number, { facts, chunk }: Play): Generator<ModelEvent> {
   if ("reasoning" in piece) {
     for (const text of chunksOfSource(piece.reasoning, facts, chunk)) yield { type: "reasoning", item, text };
@@ -116,7 +116,10 @@ function* eventsOf(piece: ScriptPiece, item: number, { facts, chunk }: Play): Ge
 const writtenText = (event: ModelEvent): string =>
   "text" in event ? event.text : "json" in event ? event.json : "name" in event ? event.name : "";
 
-/** The default usage: the estimate, with everything that an earlier call sent counted as read from the cache. */
+/**
+ * Returns the default usage: the estimate, with everything that an earlier call sent counted as read from the
+ * cache.
+ */
 const estimateUsage = (request: ModelRequest, output: number): Json => {
   const whole = estimateRequest(request);
   const previous = request.messages.findLastIndex(({ role }) => role === "assistant");
@@ -159,13 +162,13 @@ function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
 
 const afterChars = (fail: Fail): number => ("after_chars" in fail ? (fail.after_chars ?? 0) : 0);
 
-/** True if the attempt fails before its first byte; cut and malformed replies and `after_chars` need one. */
+/** Returns whether the attempt fails before its first byte; cut and malformed replies and `after_chars` need one. */
 const failsAtOnce = (fail: Fail): boolean => {
   if ("after_chars" in fail && fail.after_chars !== undefined) return false;
   return "status" in fail || fail.error === "network" || fail.error === "timeout";
 };
 
-/** Ends a cut stream cleanly, since the collector has to notice the cut. */
+/** Ends a cut stream without an error, since the collector has to detect the cut. */
 const endEarly = (fail: Fail, origin: AttemptOrigin): void => {
   if (!("error" in fail) || fail.error !== "truncated_stream") throwFailure(fail, origin);
 };
@@ -194,13 +197,13 @@ const prepare = (script: Script, request: ModelRequest, provider: string): Play 
   return { ...choice, facts, origin, chunk: script.pace.chunk, fail };
 };
 
-/** The body that a wire would get: everything of the request but its origin. */
+/** Returns the body that a protocol would get: everything in the request but its origin. */
 const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRequest): string =>
   JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
 
 /**
- * The scripted provider has no clock, no randomness and no network. The reply is a pure function of script and
- * request, sent through the same collector as a wire's.
+ * Creates the scripted provider, which has no clock, randomness or network. The reply is a pure function of script
+ * and request, sent through the same collector as that of a protocol.
  */
 export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {
   const { provider, model, price = () => ({ input: 0, output: 0 }) } = options;

@@ -3,14 +3,14 @@ import type { Json, Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import type { ModelRequest } from "../completer.ts";
 
-/** The facts of a request that matching and templates may read. */
+/** Facts of a request that matching and templates may read. */
 export interface ScriptFacts {
   readonly request: ModelRequest;
   /** Text of the newest input of a person or of a calling agent. */
   readonly input: string;
   /** Text of the newest message, notes included. */
   readonly last: string;
-  /** The newest message that is not a note. */
+  /** Newest message that is not a note. */
   readonly newest: Message | undefined;
 }
 
@@ -41,7 +41,10 @@ const placeholder = /\{\{([^{}]*)\}\}/g;
 
 const variable = /^(?:input|agent|turn|last|results\.[\w-]+(?:\.[\w-]+)*)$/;
 
-/** Parses the text between the braces: a name, and how many characters of its value; null if it is plain text. */
+/**
+ * Parses the text between the braces: a name, and the number of characters of its value; returns null for plain
+ * text.
+ */
 const parsePlaceholder = (body: string): { readonly name: string; readonly first: number | null } | null => {
   const [name = "", cut, ...more] = body.split("|", 3);
   if (name === "" || more.length > 0) return null;
@@ -59,7 +62,7 @@ const valueAtPath = (text: string, path: readonly string[]): Json | undefined =>
   return value;
 };
 
-/** The text of the newest result of a tool, or of a JSON path in it; empty if there is none. */
+/** Returns the text of the newest result of a tool, or of a JSON path in it; empty if there is none. */
 const findResultText = (tool: string, path: readonly string[], messages: readonly Message[]): string => {
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool_result"));
   const result = results.findLast(({ name }) => name === tool);
@@ -80,7 +83,7 @@ const valueOf = (name: string, facts: ScriptFacts): string => {
   return findResultText(tool, path, messages);
 };
 
-/** Fills the placeholders of a template; unknown ones stay as they are (the build refuses them). */
+/** Fills the placeholders of a template; unknown ones stay (the build refuses them). */
 export const fillTemplate = (template: string, facts: ScriptFacts): string =>
   template.replace(placeholder, (whole, body: string) => {
     const asked = parsePlaceholder(body);
@@ -97,10 +100,10 @@ export const fillJson = (value: Json, facts: ScriptFacts): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillJson(item, facts)]));
 };
 
-/** A placeholder that a task graph fills in by itself, so that it goes into the call unchanged. */
+/** Matches a placeholder that a task graph fills itself, so that it is passed unchanged to the call. */
 const graphOutputPattern = /^[\w-]{1,64}\.output$/;
 
-/** Finds the placeholders that no request can fill, as they are written in the template. */
+/** Finds the placeholders that no request can fill, as written in the template. */
 export const findUnknownPlaceholders = (template: string): readonly string[] =>
   [...template.matchAll(placeholder)]
     .filter(([, body = ""]) => {

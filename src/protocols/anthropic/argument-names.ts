@@ -7,13 +7,16 @@ import { foldRoot } from "../json-schema.ts";
 import { hash8 } from "../tool-names.ts";
 
 /**
- * The Messages API refuses a whole request if one argument of one tool has another name than this pattern allows, like
- * `filter[id]` or `$top`. Declarations give such an argument another name, and replies are read under the tool's own; a
- * reply may use either.
+ * Matches the argument names that the Messages API allows: it refuses a whole request for one other name in one
+ * tool, like `filter[id]` or `$top`. Declarations rename such an argument, and replies are read under the tool's
+ * own name; a reply may use either.
  */
 const allowed = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Returns an argument's name as it is sent: other characters become `_`; a changed or long name ends in `_` and its hash. */
+/**
+ * Returns an argument's name as it is sent: other characters become `_`; a changed or long name ends in `_` and its
+ * hash.
+ */
 export const wireArgumentName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_.-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 
@@ -28,7 +31,7 @@ const renameListed = (names: Json): Json =>
     ? names.map((name: Json) => (typeof name === "string" ? wireArgumentName(name) : name))
     : names;
 
-/** How each keyword of an object's schema names properties. */
+/** Renamers for the keywords of an object's schema that name properties. */
 const renames: Readonly<Record<string, (value: Json) => Json>> = {
   properties: (value) => (isJsonObject(value) ? renameKeys(value) : value),
   required: renameListed,
@@ -71,7 +74,10 @@ const namesOf = ({ schema }: ToolSpec): ArgumentNames =>
       .map((name) => [wireArgumentName(name), name]),
   );
 
-/** Maps what was sent back to the names of arguments, by tool and once per list; tools that need no mapping are left out. */
+/**
+ * Maps sent names back to the names of arguments, by tool and once per list; tools that need no mapping are
+ * omitted.
+ */
 export const argumentNamesByWire = (tools: readonly ToolSpec[]): ReadonlyMap<string, ArgumentNames> => {
   const known = namesCache.get(tools);
   if (known !== undefined) return known;
@@ -81,7 +87,7 @@ export const argumentNamesByWire = (tools: readonly ToolSpec[]): ReadonlyMap<str
   return names;
 };
 
-/** Reads the arguments of a call by their own names; a text that is no object stays as it is. */
+/** Reads the arguments of a call by their own names; a text that is not an object stays unchanged. */
 export const readArguments = (text: string, names: ArgumentNames): string => {
   const value = parseJson(text);
   if (!isJsonObject(value)) return text;

@@ -31,10 +31,10 @@ export interface AnthropicFragment {
   readonly markable: boolean;
 }
 
-/** Longer fragments are built each time: caching them would cost more memory than it saves time. */
+/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
 const longestKept = 256 * 1024;
 
-/** One serialisation for each message object, replaced when the message goes to another target. */
+/** Serialisations of message objects, replaced when a message is sent to another target. */
 const fragmentCache = new WeakMap<Message, AnthropicFragment>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
@@ -61,7 +61,7 @@ const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarg
   return serialise(mediaBlock(media));
 };
 
-/** Drops media from a failed result, which may only hold text. */
+/** Drops media from a failed result, which may hold only text. */
 const errorPart = (part: ContentPart): ContentPart =>
   part.type === "text" ? part : { type: "text", text: `[${part.type} omitted: the tool failed]` };
 
@@ -87,7 +87,7 @@ const callBlock = ({ id, name, args }: ToolCallPart): string => {
 
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** The block of a reasoning part, null unless this provider and model signed it. */
+/** Returns the block of a reasoning part, null unless this provider and model signed it. */
 const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: WireTarget): string | null => {
   const { opaque } = part;
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;
@@ -108,7 +108,7 @@ const otherBlock = (
   return contentBlock(part, request, target);
 };
 
-/** Everything besides the message on which its wire form depends. */
+/** Returns everything besides the message on which its wire form depends. */
 const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 

@@ -3,7 +3,7 @@ import type { Protocol } from "../protocol.ts";
 import { createAnthropicDecoder } from "./reply.ts";
 import { buildAnthropic } from "./request.ts";
 
-/** The protocol of Anthropic's Messages API. */
+/** Protocol of Anthropic's Messages API. */
 export const anthropicMessages: Protocol = {
   name: "anthropic-messages",
   path: "/v1/messages",

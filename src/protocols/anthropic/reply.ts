@@ -27,9 +27,9 @@ interface StreamBlock {
   signature: string;
   /** Input that was sent whole at the start, for a call whose deltas stay empty. */
   readonly input: string;
-  /** Names of arguments by what was sent; null if the input can be passed on as it comes. */
+  /** Names of arguments by their sent names; null if the input can be passed on as it arrives. */
   readonly names: ReadonlyMap<string, string> | null;
-  /** Input that waits for its end, since its names are to be changed. */
+  /** Input that is held until its end, since its names are to be changed. */
   held: string;
   anyInput: boolean;
   ended: boolean;
@@ -52,7 +52,7 @@ const blockKinds = new Set(["text", "thinking", "redacted_thinking", "tool_use"]
 /** Reads a text of a frame; servers omit empty ones. */
 const readFrameText = ({ faults }: AnthropicState, value: unknown): string => {
   if (value !== undefined && value !== null && typeof value !== "string")
-    throw faults.broken("another value where a text belongs");
+    throw faults.broken("a value that is not a text");
   return value ?? "";
 };
 
@@ -86,7 +86,7 @@ const openCall = (
   };
 };
 
-/** Reads the start of a block; null for an unknown kind of block. */
+/** Reads the start of a block; returns null for an unknown kind of block. */
 const readBlockStart = (state: AnthropicState, item: number, content: BlockContent): ModelEvent | null => {
   if (content.type === "text") return { type: "text", item, text: readFrameText(state, content.text) };
   if (content.type === "thinking")
@@ -103,7 +103,7 @@ const startBlock = (
 ): void => {
   if (typeof index !== "number" || !isJsonObject(content))
     throw state.faults.broken("a content block without number or content");
-  if (state.blocks.has(index)) throw state.faults.broken("a content block that is open already");
+  if (state.blocks.has(index)) throw state.faults.broken("a content block that is already open");
   const kind = (blockKinds.has(content.type) ? content.type : "unknown") as StreamBlock["kind"];
   const input =
     content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
@@ -171,7 +171,7 @@ const applyMessageDelta = (
   if (usage) events.push({ type: "usage", raw: usage as unknown as Json });
 };
 
-/** The end only counts after a stop reason and `message_stop`; an unknown reason is a plain stop. */
+/** Ends the reply, which needs a stop reason and `message_stop`; an unknown reason is a plain stop. */
 const finishMessage = (state: AnthropicState, events: ModelEvent[]): void => {
   const { reason, category } = state;
   if (reason === undefined) throw state.faults.broken("message_stop without a stop reason");
@@ -210,7 +210,10 @@ const knownEvents = new Set<unknown>([
   "message_stop",
 ] satisfies StreamEvent["type"][]);
 
-/** Reads a stream of the Messages API. Usage of `message_delta` replaces that of `message_start`, field by field. */
+/**
+ * Creates the decoder of the Messages API. Usage of `message_delta` replaces that of `message_start`, field by
+ * field.
+ */
 export const createAnthropicDecoder = (
   request: ModelRequest,
   faults: Faults,

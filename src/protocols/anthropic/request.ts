@@ -14,7 +14,7 @@ import { createAnthropicFragmenter } from "./blocks.ts";
 
 type AnthropicParams = Anthropic.Messages.MessageCreateParamsStreaming;
 
-/** The request without model, tools, system and messages. Newer API types omit sampling. */
+/** Request without model, tools, system and messages. Newer API types omit sampling. */
 type AnthropicTail = Pick<
   AnthropicParams,
   "max_tokens" | "stream" | "thinking" | "output_config" | "tool_choice"
@@ -47,13 +47,13 @@ const toolText = (tool: ToolSpec): string => {
   return built;
 };
 
-/** The names of the calls in a history, in order of first use. */
+/** Returns the names of the calls in a history, in order of first use. */
 const calledNames = (messages: readonly Message[]): ReadonlySet<string> =>
   new Set(
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.name] : []))),
   );
 
-/** Declares the tools of calls in the history, even if none may be called any more. */
+/** Declares the tools of calls in the history, even if none of them may be called any more. */
 const stubTools = (messages: readonly Message[]): readonly ToolSpec[] =>
   [...calledNames(messages)].map((name) => ({
     name,
@@ -69,8 +69,8 @@ interface AnthropicThinking {
 }
 
 /**
- * Models with a budget refuse to think in a tool loop whose last reply did not begin with their own thinking; notes after
- * the results are part of the loop.
+ * Returns whether a model with a budget may think: it refuses to in a tool loop whose last reply did not begin with
+ * its own thinking; notes after the results are part of the loop.
  */
 const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): boolean => {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
@@ -79,7 +79,7 @@ const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): 
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
-/** Reasoning with its own budget, which counts towards `max_tokens`. */
+/** Returns reasoning with its own budget, which counts towards `max_tokens`. */
 const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
@@ -121,7 +121,7 @@ const thinkingOf = (
 
 interface AnthropicChoice {
   readonly choice?: AnthropicParams["tool_choice"];
-  /** An instruction for the model where a forced choice is not possible. */
+  /** Instruction for the model where a forced choice is not possible. */
   readonly instruction?: string;
 }
 
@@ -174,7 +174,7 @@ type TurnBlocks = Pick<AnthropicFragment, "results" | "others">;
 const turnText = (role: WireRole, { results, others }: TurnBlocks): string =>
   `{"role":"${role}","content":[${joinElements(results, others)}]}`;
 
-/** A message with a breakpoint in its last block, if that block may carry one. */
+/** Returns a message with a breakpoint in its last block, if that block may carry one. */
 const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string): AnthropicFragment => {
   if (!fragment.markable || cache === "") return fragment;
   const { results, others } = fragment;
@@ -186,8 +186,8 @@ const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string
 };
 
 /**
- * Builds turns: messages of one role are merged, a user turn's results come first, empty ones are dropped. The text
- * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
+ * Creates a builder of turns: merges messages of one role, puts a user turn's results first, and drops empty
+ * messages. The text grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const createTurnBuilder = () => {
   let closed = "";
@@ -215,7 +215,7 @@ const createInstruction = (text: string): AnthropicFragment => {
   return { target: "", ...blocks, text: turnText("user", blocks), markable: true };
 };
 
-/** Builds all messages as text, ending with a user's turn; `marked` says which have a breakpoint. */
+/** Builds all messages as text, ending with a user's turn; `marked` lists those with a breakpoint. */
 const buildMessages = (
   request: ModelRequest,
   target: WireTarget,
@@ -240,7 +240,7 @@ const buildMessages = (
   return { text: turns.text(), fragments, marked: `${marked.join()}${cache}` };
 };
 
-/** Builds a request of the Messages API. What may change from turn to turn comes after the messages. */
+/** Builds a request of the Messages API. Parts that may change from turn to turn come after the messages. */
 export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireRequest => {
   const droppedParameters: string[] = [];
   const cache = breakpointText(request);

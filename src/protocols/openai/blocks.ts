@@ -19,20 +19,20 @@ type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
 export interface OpenAiFragment {
   readonly target: string;
-  /** Both of the following, which is what the request's digest covers. */
+  /** Both of the following fields, which the request's digest covers. */
   readonly text: string;
   readonly messages: string;
   /** Content parts with the images and documents of tool results, joined by commas. */
   readonly media: string;
 }
 
-/** Longer fragments are built each time: caching them would cost more memory than it saves time. */
+/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
 const longestKept = 256 * 1024;
 
-/** One serialisation for each message object, replaced when the message goes to another target. */
+/** Serialisations of message objects, replaced when a message is sent to another target. */
 const fragmentCache = new WeakMap<Message, OpenAiFragment>();
 
-/** Google's placeholder for a call that has no signature of its own. */
+/** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
 
 const textPart = (text: string): ContentPartParam => ({ type: "text", text });
@@ -67,7 +67,7 @@ const userMessage = (parts: readonly Part[], request: ModelRequest, target: Wire
   return `{"role":"user","content":${content.every(isText) ? quoteJson(partsText(content)) : serialise(content)}}`;
 };
 
-/** Google's signature of a call, returned only to the provider and model that gave it. */
+/** Returns Google's signature of a call, which is sent only to the provider and model that issued it. */
 const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: WireTarget): string => {
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return noSignature;
   const { thought_signature: signature } = fieldsOf(opaque.data);
@@ -143,7 +143,7 @@ const buildTexts = (
   return { messages: messages.join(","), media: media.join(",") };
 };
 
-/** Everything besides the message on which its wire form depends. */
+/** Returns everything besides the message on which its wire form depends. */
 const targetKey = (request: ModelRequest, { provider, capabilities, traits }: WireTarget): string =>
   [
     `${provider}/${request.model}`,
@@ -163,7 +163,7 @@ export const createOpenAiFragmenter = (
     const known = fragmentCache.get(message);
     if (known?.target === key) return known;
     const { messages, media } = buildTexts(message, request, target);
-    // Joining makes one flat string, and a body a join of few strings.
+    // A join makes one flat string, and a body is a join of few strings.
     const text = [messages, media].join("\n");
     const fragment = { target: key, text, messages: text.slice(0, messages.length), media };
     if (text.length <= longestKept) fragmentCache.set(message, fragment);

@@ -1,7 +1,7 @@
 import { parseJson } from "../../chat/json.ts";
 import type { ModelEvent } from "../../model/completer.ts";
 
-/** A piece of a tool call as chat servers stream it; every field may be missing or null. */
+/** Piece of a tool call as chat servers stream it; every field may be missing or null. */
 export interface CallPiece {
   readonly index?: number | null;
   readonly id?: string | null;
@@ -13,7 +13,7 @@ interface CallSlot {
   readonly index: number | undefined;
   id: string;
   name: string;
-  /** The reply's item, once the name is known; earlier pieces wait in `args`. */
+  /** Item of the reply, once the name is known; earlier pieces wait in `args`. */
   item: number | undefined;
   args: string;
 }
@@ -24,7 +24,10 @@ export interface CallSlots {
   readonly end: (events: ModelEvent[]) => void;
 }
 
-/** Whether a piece for a known index opens another call: it has another id or name, or a name after whole arguments. */
+/**
+ * Returns whether a piece for a known index opens another call: it has another id or name, or a name after whole
+ * arguments.
+ */
 const opensAnotherCall = (slot: CallSlot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;

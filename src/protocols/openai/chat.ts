@@ -3,7 +3,7 @@ import type { Protocol } from "../protocol.ts";
 import { createOpenAiDecoder } from "./reply.ts";
 import { buildOpenAi } from "./request.ts";
 
-/** The protocol of OpenAI's chat completions API, which many servers share. */
+/** Protocol of OpenAI's chat completions API, which many servers share. */
 export const openAiChat: Protocol = {
   name: "openai-chat",
   path: "/chat/completions",

@@ -13,7 +13,7 @@ import { toolNamesByWire } from "../tool-names.ts";
 import type { CallPiece, CallSlots } from "./calls.ts";
 import { createCallSlots } from "./calls.ts";
 
-/** A delta of a chat server; any field may be missing, null or of another type. */
+/** Delta of a chat server; any field may be missing, null or of another type. */
 interface ChatDelta {
   readonly content?: unknown;
   readonly refusal?: unknown;
@@ -48,9 +48,9 @@ interface OpenAiState {
   readonly think: ThinkTags | undefined;
   readonly nextItem: () => number;
   started: boolean;
-  /** The item that text is added to now. */
+  /** Item to which text is added now. */
   open: { readonly type: TextKind; readonly item: number } | undefined;
-  /** The item of reasoning that the details belong to. */
+  /** Item of reasoning to which the details belong. */
   reasoning: number | undefined;
   state: "open" | "finished" | "done";
 }
@@ -70,7 +70,10 @@ const addText = (state: OpenAiState, type: TextKind, text: unknown, events: Mode
   events.push({ type, item: state.open.item, text });
 };
 
-/** Mistral sends a list where it thinks or cites: pieces of text, and of reasoning with pieces of its own. */
+/**
+ * Adds the pieces of a list, which Mistral sends for thoughts and citations: text, and reasoning with pieces of its
+ * own.
+ */
 const addPieces = (state: OpenAiState, pieces: readonly unknown[], events: ModelEvent[]): void => {
   for (const piece of pieces) {
     const { text, thinking } = fieldsOf(piece);
@@ -87,7 +90,7 @@ const addContent = (state: OpenAiState, content: unknown, events: ModelEvent[]):
   for (const { type, text } of state.think.feed(content)) addText(state, type, text, events);
 };
 
-/** Reads reasoning from one of three fields; servers that fill two repeat themselves. */
+/** Reads reasoning from one of three fields; servers that fill two of them repeat themselves. */
 const addReasoning = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): void => {
   const told = state.details.take(delta.reasoning_details);
   const text = [delta.reasoning_content, delta.reasoning, told].find(
@@ -106,7 +109,7 @@ const takeDelta = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): 
     if (piece !== null) state.calls.take(piece, events);
 };
 
-/** A `finish_reason` ends the reply; an unknown one is a plain stop, but `error` leaves half of a reply. */
+/** Ends the reply by its `finish_reason`; an unknown one is a plain stop, but `error` means half a reply. */
 const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): void => {
   if (raw === "error") throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
   for (const { type, text } of state.think?.end() ?? []) addText(state, type, text, events);
@@ -121,7 +124,7 @@ const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): voi
   events.push({ type: "finish", reason: finishByReason[raw] ?? "stop", raw });
 };
 
-/** Azure begins with a chunk about the prompt, which holds no choice and names no model yet. */
+/** Starts the reply; Azure begins with a chunk about the prompt, which holds no choice and names no model yet. */
 const startReply = (state: OpenAiState, { model, choices }: JsonObject, events: ModelEvent[]): void => {
   const isPrelude = model === "" && Array.isArray(choices) && choices.length === 0;
   if (state.started || isPrelude) return;
@@ -130,13 +133,13 @@ const startReply = (state: OpenAiState, { model, choices }: JsonObject, events: 
   events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
 };
 
-/** The HTTP status in an error inside a stream, as Google and OpenRouter send it. */
+/** Returns the HTTP status in an error inside a stream, as Google and OpenRouter send it. */
 const statusOf = (error: Json | undefined): number | undefined => {
   const { code } = fieldsOf(error);
   return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 };
 
-/** Error frames are `{error}`, a list of it (Gemini), an event named error, or an error in a choice. */
+/** Throws for an error frame: `{error}`, a list of it (Gemini), an event named error, or an error in a choice. */
 const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
   const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
   const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
@@ -156,7 +159,7 @@ const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]):
   if (state.state === "finished") state.state = "done";
 };
 
-/** Reads a stream of the chat completions API in the dialects of all providers. */
+/** Creates the decoder of the chat completions API in the dialects of all providers. */
 export const createOpenAiDecoder = (
   request: ModelRequest,
   { traits }: WireTarget,
@@ -178,7 +181,10 @@ export const createOpenAiDecoder = (
     reasoning: undefined,
     state: "open",
   };
-  /** Reads a chunk. Of a reply that has ended only usage is awaited: what is unreadable ends the waiting, and undoes nothing. */
+  /**
+   * Reads a chunk. Once the reply has ended, only its usage is awaited: an unreadable chunk ends the wait, and
+   * undoes nothing.
+   */
   const readChunk = (data: string): JsonObject | null => {
     try {
       return parseFrame(data, faults);

@@ -78,15 +78,15 @@ const samplingOf = (
   return {};
 };
 
-/** One cache key per thread, so that its calls hit the same cache; the key does not reveal the ids. */
+/** Returns the cache key of a thread, so that its calls hit the same cache; the key does not reveal the ids. */
 const cacheKey = ({ context }: ModelRequest): string => {
   const thread = `${context.session}\n${context.thread}`;
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
 /**
- * Builds all messages; the media of a block of results follow it as one user message. A user's turn comes last. The text
- * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
+ * Builds all messages; the media of a block of results follow it as one user message. A user's turn comes last. The
+ * text grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const buildMessages = (
   request: ModelRequest,
@@ -137,7 +137,7 @@ const tailOf = (
   };
 };
 
-/** Builds a request of the chat completions API. What may change from turn to turn comes after the messages. */
+/** Builds a request of the chat completions API. Parts that may change from turn to turn come after the messages. */
 export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequest => {
   const droppedParameters: string[] = [];
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);

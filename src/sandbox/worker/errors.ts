@@ -8,7 +8,7 @@ export function throwNotFound(path: string): never {
   fail("workspace_read_not_found", `${path} does not exist in the workspace`);
 }
 
-/** The POSIX name of a refusal, which commands expect in an error's text. */
+/** Returns the POSIX name of a refusal, which commands expect in an error's text. */
 export function posixName(error: SandboxError): string {
   if (error.code === "workspace_read_not_found") return "ENOENT: no such file or directory";
   if (error.code === "path_outside" || error.code === "path_not_writable") return "EACCES: permission denied";

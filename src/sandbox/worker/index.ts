@@ -6,13 +6,16 @@ import type { WorkspaceObject } from "./object.ts";
 
 export { WorkspaceObject } from "./object.ts";
 
-/** The objects' namespace, available during requests; the platform types `exports` for one Worker, not for two. */
+/**
+ * Returns the objects' namespace, available during requests; the platform types `exports` for one Worker, not for
+ * two.
+ */
 const workspaces = (): DurableObjectNamespace<WorkspaceObject> =>
   (exports as unknown as { WorkspaceObject: DurableObjectNamespace<WorkspaceObject> }).WorkspaceObject;
 
 const sandboxIdPattern = new RegExp(`^(?:(${jurisdictions.join("|")})-)?[a-z2-7]{1,128}$`);
 
-/** Returns the object of a sandbox, in the jurisdiction that stands before its id; null if this is no id. */
+/** Returns the object of a sandbox, in the jurisdiction before its id; null if the id is invalid. */
 const findWorkspace = (id: string): DurableObjectStub<WorkspaceObject> | null => {
   const match = sandboxIdPattern.exec(id);
   if (match === null) return null;
@@ -23,7 +26,7 @@ const findWorkspace = (id: string): DurableObjectStub<WorkspaceObject> | null =>
 const refuse = (error: string, status: 400 | 404): Response =>
   Response.json({ error, code: "invalid_request" }, { status });
 
-/** The Worker behind the `SANDBOX` binding, with one object per sandbox id. */
+/** Worker behind the `SANDBOX` binding, with one object per sandbox id. */
 const app = new Hono();
 app.get("/health", () => Response.json({ ok: true }));
 app.post("/v1/sandbox", () =>
@@ -41,6 +44,6 @@ app.all("/v1/sandbox/:id/*", async (context) => {
     );
   }
 });
-app.notFound(() => refuse("no such route", 404));
+app.notFound(() => refuse("there is no such route", 404));
 
 export default app;

@@ -2,39 +2,43 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
  * Counts the work of the embedded shell. A Worker's clock stands still while code runs, so a long stretch cannot be
- * timed: each round of a loop of the shell pays for its work here, in units of about a nanosecond (`limpet build-shell`
- * writes the payments into the shell's code). A stretch is what runs between two turns of the event loop.
+ * timed: each round of a loop of the shell pays for its work here, in units of about a nanosecond (`limpet
+ * build-shell` inserts the payments into the shell's code). A stretch is the time between two turns of the event
+ * loop.
  */
 
-/** Units between two looks at what was spent. */
+/** Units between two checks of the spent units. */
 const grain = 100_000;
-/** Units that code which cannot give way may spend at a stretch. */
+/** Units that code which cannot yield may spend in a stretch. */
 const longest = 100_000_000;
-/** Units after which code that can gives way: few at first, more while they turn out to be cheap. */
+/** Units after which code that can yield does so: few at first, more while they turn out to be cheap. */
 const pause = { least: 400_000, most: 10_000_000, now: 400_000 };
-/** Milliseconds that a stretch should take before it gives way. */
+/** Milliseconds that a stretch should take before it yields. */
 const wanted = 10;
 
-/** Characters that one variable and all variables of a shell may hold, and those stored since they were last summed up. */
+/** Characters that one variable and all variables of a shell may hold, and those stored since the last sum. */
 const mostInOne = 4 * 1024 * 1024;
 const most = 24 * 1024 * 1024;
 const unsummed = 1024 * 1024;
 
-/** Ends a command that works too long at a stretch or holds too much, or would. No code of the shell keeps it. */
+/** Error that ends a command which works too long in a stretch or holds too much. No code of the shell may catch it. */
 export class WorkLimit extends Error {}
 
-/** The variables of a shell or of awk, as its code has them: those of now, and what functions put aside until they return. */
+/**
+ * Variables of a shell or of awk, as its code has them: the current ones, and those that functions save until they
+ * return.
+ */
 interface ShellState {
   readonly env?: unknown;
   readonly vars?: unknown;
   readonly arrays?: unknown;
-  /** One for each function that has not returned. */
+  /** Scopes, one for each function that has not returned. */
   readonly localScopes?: readonly object[];
   readonly localArrayScopes?: unknown;
   readonly localVarStack?: unknown;
 }
 
-/** Characters of the texts that a value holds, however deep in lists, maps and plain objects. */
+/** Returns the characters of the texts in a value, however deep in lists, maps and plain objects. */
 const charactersOf = (value: unknown): number => {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
@@ -44,7 +48,7 @@ const charactersOf = (value: unknown): number => {
   return sum;
 };
 
-/** What functions put aside beside their scopes. */
+/** Arguments that functions save besides their scopes. */
 const putAside = new WeakMap<object, unknown>();
 
 const charactersIn = (state: ShellState): number => {
@@ -53,28 +57,28 @@ const charactersIn = (state: ShellState): number => {
   return charactersOf([env, vars, arrays, localScopes, localArrayScopes, localVarStack, asides]);
 };
 
-/** Characters that all shells stored so far, and what that was when each was last summed up. */
+/** Characters that all shells have stored so far, and their number when each was last summed up. */
 let stored = 0;
 const summed = new WeakMap<ShellState, number>();
 
-/** The signal that ends the command whose code runs. */
+/** Signal that ends the running command. */
 const ending = new AsyncLocalStorage<AbortSignal>();
 
-/** What the running stretch has spent, and when it began. */
+/** Units spent in the current stretch, and when it began. */
 let spent = 0;
 let began = 0;
 
-/** What a text, a list or bytes take to walk; anything else is no longer than a word. */
+/** Returns the cost of walking a text, a list or bytes; anything else is no longer than a word. */
 const sizeOf = (value: unknown): number =>
   typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array ? value.length : 0;
 
-/** Length of what is searched. */
+/** Length of the searched value. */
 let noted = 0;
 
 export const meter = {
-  /** Units until the next look; the shell's loops count it down. */
+  /** Units until the next check; the shell's loops count them down. */
   left: grain,
-  /** Whether it is time to give way. */
+  /** Whether it is time to yield. */
   due: false,
   /** Called when `left` has run out. */
   spend(): void {
@@ -83,17 +87,17 @@ export const meter = {
     meter.due = spent >= pause.now;
     if (spent > longest) throw new WorkLimit("a single step of the command takes too long");
   },
-  /** Runs a command, whose work ends where it next gives way once the signal is aborted. */
+  /** Runs a command, which ends at its next yield once the signal is aborted. */
   run<Result>(signal: AbortSignal, command: () => Promise<Result>): Promise<Result> {
     return ending.run(signal, command);
   },
-  /** Begins a stretch: the event loop has turned. */
+  /** Begins a stretch, after a turn of the event loop. */
   begin(): void {
     spent = 0;
     meter.due = false;
     began = Date.now();
   },
-  /** Lets other work in: requests are served, time-outs fire. */
+  /** Yields to other work, so that requests are served and time-outs fire. */
   async giveWay(): Promise<void> {
     const before = began;
     await new Promise<void>((resolve) => setTimeout(resolve, 0));
@@ -107,7 +111,7 @@ export const meter = {
     if ((meter.left -= sizeOf(value)) < 0) meter.spend();
     return value;
   },
-  /** Pays for a value that becomes a list: the characters of a text are dear. */
+  /** Pays for a conversion of a value to a list: the characters of a text are expensive. */
   spread<Value>(value: Value): Value {
     if ((meter.left -= (typeof value === "string" ? 24 : 2) * sizeOf(value)) < 0) meter.spend();
     return value;
@@ -117,18 +121,18 @@ export const meter = {
     if ((meter.left -= (typeof value === "string" ? 48 : 24) * sizeOf(value)) < 0) meter.spend();
     return value;
   },
-  /** Notes what is about to be searched. */
+  /** Notes the value that is about to be searched. */
   note<Value>(value: Value): Value {
     noted = sizeOf(value);
     return value;
   },
-  /** Pays for a search by where it ended. */
+  /** Pays for a search by its position of success. */
   found<Result>(result: Result): Result {
     const walked = result === false || result === -1 ? noted : typeof result === "number" ? result : 0;
     if ((meter.left -= walked >> 2) < 0) meter.spend();
     return result;
   },
-  /** Counts a value that is stored in a variable of a shell; an element's shell is not known, and counted later. */
+  /** Counts a value that is stored in a variable of a shell; an element's shell is unknown, so it is counted later. */
   hold<Value>(state: ShellState | null, value: Value): Value {
     const length = typeof value === "string" ? value.length : 0;
     if (length > mostInOne) throw new WorkLimit("a variable holds more than 4 million characters");
@@ -139,18 +143,18 @@ export const meter = {
       throw new WorkLimit("the command's variables hold more than 24 million characters");
     return value;
   },
-  /** Notes where a function puts the arguments of its caller: they count until its scope is gone. */
+  /** Records where a function saves the arguments of its caller: they count until its scope is gone. */
   putAside<Texts>(state: ShellState, texts: Texts): Texts {
     const scope = state.localScopes?.at(-1);
     if (scope !== undefined && scope !== texts && !putAside.has(scope)) putAside.set(scope, texts);
     return texts;
   },
-  /** Refuses a pattern whose counted repeats make a program much longer than its text. */
+  /** Refuses a pattern whose counted repetitions compile to a program much longer than its text. */
   admit(instructions: number, pattern: string): void {
     if (instructions > 500 && instructions > 2 * pattern.length)
       throw new WorkLimit(`a pattern compiles to ${instructions} instructions, 500 are allowed`);
   },
-  /** Throws on what a `catch` of the shell must not keep. */
+  /** Rethrows errors that a `catch` of the shell must not swallow. */
   passOn(error: unknown): void {
     if (error instanceof WorkLimit) throw error;
   },

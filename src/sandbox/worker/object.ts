@@ -8,7 +8,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
   transaction: (run) => storage.transactionSync(run),
 });
 
-/** One workspace per object: its files, commands and outcomes are stored in the object's SQLite. */
+/** Workspace of a sandbox: its files, commands and outcomes are stored in the object's SQLite. */
 export class WorkspaceObject extends DurableObject {
   readonly #server: WorkspaceServer;
   #reminded = false;

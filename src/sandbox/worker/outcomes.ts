@@ -7,7 +7,7 @@ import { runAtomically } from "./files/files.ts";
 /** Milliseconds for which outcomes of commands and keyed changes are kept. */
 export const retention = 24 * 60 * 60 * 1000;
 
-/** Stands in place of the request of a key that was ended before its change came. */
+/** Replaces the request of a key that was ended before its change arrived. */
 const ended = "";
 
 interface StoredOutcome {
@@ -22,7 +22,7 @@ const storeOutcome = ({ database, now }: Disk, key: string, { body, answer }: St
   database.all("INSERT INTO outcomes (key, body, answer, at) VALUES (?, ?, ?, ?)", key, body, answer, now());
 };
 
-/** The changes that the parts of a key made, in order. */
+/** Returns the changes of a key's parts, in order. */
 const changesOfParts = ({ database }: Disk, key: string): readonly FileChange[] =>
   database
     .all<{ answer: string }>(
@@ -32,7 +32,7 @@ const changesOfParts = ({ database }: Disk, key: string): readonly FileChange[] 
     )
     .flatMap(({ answer }) => JSON.parse(answer) as readonly FileChange[]);
 
-const endWith = (
+const endKeyWith = (
   disk: Disk,
   key: string,
   outcomeOf: (changes: readonly FileChange[]) => ChangeOutcome | null,
@@ -45,20 +45,23 @@ const endWith = (
     return outcome;
   });
 
-/** Answers what the change of a key did; null if it did nothing. What it has not done is refused from now on. */
+/**
+ * Ends a key and returns the outcome of its change; null if nothing was changed. Changes not made yet are refused
+ * from now on.
+ */
 export const endKey = (disk: Disk, key: string): ChangeOutcome | null =>
-  endWith(disk, key, (changes) => (changes.length === 0 ? null : { changes, partial: true }));
+  endKeyWith(disk, key, (changes) => (changes.length === 0 ? null : { changes, partial: true }));
 
-/** Ends a key whose parts are all made, and answers what they did. */
+/** Ends a key whose parts are all made, and returns their outcome. */
 export const completeKey = (disk: Disk, key: string): ChangeOutcome | null =>
-  endWith(disk, key, (changes) => ({ changes }));
+  endKeyWith(disk, key, (changes) => ({ changes }));
 
-/** Whoever sends it again begins another change, under another key. */
+/** Refuses a change of an ended key; a repetition is another change, under another key. */
 const refuseLate = (): never => fail("capacity_exceeded", "this change came too late; send it again");
 
 /**
- * Runs a change once per key: a used key gives the stored answer, in one transaction with the change.
- * The same key with another body is `key_reused`. Refused changes are not stored, since nothing happened.
+ * Runs a change once per key: a used key returns the stored answer, in one transaction with the change. The same
+ * key with another body is `key_reused`. Refused changes are not stored, since nothing happened.
  */
 export function runOnce<Answer>(
   disk: Disk,
@@ -81,15 +84,15 @@ export function runOnce<Answer>(
   });
 }
 
-/** One of the changes that a request makes one after the other under one key. */
+/** Part of the changes that a request makes one after the other under one key. */
 interface Part {
   readonly key: string | undefined;
-  /** From 1. */
+  /** Number of the part, from 1. */
   readonly number: number;
   readonly body: string;
 }
 
-/** Runs a part of a change once; none that is new once the key has ended. */
+/** Runs a part of a change once; refuses a new part once the key has ended. */
 export function runPartOnce<Answer>(disk: Disk, { key, number, body }: Part, change: () => Answer): Answer {
   if (key === undefined) return runAtomically(disk, change);
   const own = `${key}/${String(number).padStart(6, "0")}`;

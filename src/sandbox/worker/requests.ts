@@ -9,7 +9,7 @@ import type {
 } from "../contract.ts";
 import { fail } from "./errors.ts";
 
-/** The request bodies of the wire. */
+/** Defines the request bodies of the wire. */
 
 const path = z.string().min(1);
 export const pathList = z.array(z.string());

@@ -62,14 +62,14 @@ function headerPaths<Entry>(
   return parseBody(list, text);
 }
 
-/** Makes a test of whether an entry of the request closes a path to an act. */
+/** Creates a test of whether an entry of the request closes a path to an act. */
 const closing = (closed: ClosedPath): ((path: string, act: FileAct) => boolean) => {
   if (typeof closed === "string") return createGlobMatcher(closed);
   const matches = createGlobMatcher(closed.match);
   return (path, act) => includesAct(closed.act, act) && matches(path);
 };
 
-/** The disk as it is open to a request. */
+/** Returns the disk with the restrictions of a request. */
 function openTo(context: Context, disk: Disk): Disk {
   const closed = headerPaths(context, "Sandbox-Closed-Paths", closedList)?.map(closing);
   return closed === undefined
@@ -89,7 +89,7 @@ const changeContext = (context: Context, writablePaths: readonly string[] | unde
 
 const keyOf = (context: Context): string | undefined => context.req.header("Idempotency-Key");
 
-/** The path after `/file/` or `/tar/`, without the mount. */
+/** Returns the path after `/file/` or `/tar/`, without the mount. */
 function filePath(context: Context): string {
   const { pathname } = new URL(context.req.url);
   const encoded = pathname.replace(/^.*?\/(?:file|tar)\/workspace\/?/, "");
@@ -120,7 +120,7 @@ function readFile(disk: Disk, context: Context): Response {
   });
 }
 
-/** The bytes that a body is said to have. */
+/** Returns the announced bytes of a body. */
 const bodySize = ({ req }: Context): number =>
   Number(req.header("Content-Length") ?? req.header("Sandbox-Size") ?? 0);
 
@@ -130,7 +130,7 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const announced = Number(context.req.header("Content-Length") ?? 0);
   const { file } = disk.limits();
   if (announced > file) {
-    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
+    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
   }
   const checkAlive = aliveCheck(workspace);
   const bytes = new Uint8Array(await context.req.arrayBuffer());
@@ -146,7 +146,10 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   return Response.json(outcome);
 }
 
-/** Makes a check that the workspace was not destroyed while a body came; its files would reach the next one of its id. */
+/**
+ * Creates a check that the workspace was not destroyed while a body arrived; its files would reach the next one
+ * with its id.
+ */
 const aliveCheck = ({ commands }: Workspace): (() => void) => {
   const instance = commands.instance();
   return () => {
@@ -154,11 +157,11 @@ const aliveCheck = ({ commands }: Workspace): (() => void) => {
   };
 };
 
-/** Refuses a change that was begun for an earlier workspace of this id, whose files its session's end has removed. */
+/** Refuses a change that began for an earlier workspace with this id, whose files were removed with its session. */
 function requireInstance({ commands }: Workspace, context: Context): void {
   const begunFor = context.req.header("Sandbox-Instance");
   if (begunFor !== undefined && begunFor !== commands.instance())
-    fail("capacity_exceeded", "the workspace is another one than when this began; send it again");
+    fail("capacity_exceeded", "the workspace has been replaced since the change began; send it again");
 }
 
 async function unpack(workspace: Workspace, context: Context): Promise<Response> {
@@ -183,7 +186,7 @@ const statOf = (path: string, entry: Entry): FileStat => ({
   modTime: entry.mtime,
 });
 
-/** Answers what the change of a key did, which it does not do any more if it has not. */
+/** Answers with the outcome of a key's change; a change not made by now is no longer made. */
 function settle(workspace: Workspace, body: string): Response {
   const outcome = endKey(workspace.disk, parseBody(keyBody, body).key);
   workspace.remember();
@@ -212,7 +215,7 @@ function look(disk: Disk, op: string, body: string): Response {
   }
   const known = [...Object.keys(changeOperations), "stat", "list", "diff", "settle"];
   if (op !== "stat" && op !== "list")
-    fail("unsupported", `fs/${op} is no operation; there are ${known.join(", ")}`);
+    fail("unsupported", `fs/${op} is not an operation; there are ${known.join(", ")}`);
   const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
   if (op === "stat") {
     const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
@@ -304,7 +307,7 @@ async function git(workspace: Workspace, context: Context): Promise<Response> {
 
 const unsupported = (what: string) => (): never => fail("unsupported", `the bash driver has no ${what}`);
 
-/** All routes of one workspace, under `/v1/sandbox/:id`. */
+/** Creates all routes of one workspace, under `/v1/sandbox/:id`. */
 export function createRoutes(workspace: Workspace): Hono {
   const app = new Hono({ strict: false }).basePath("/v1/sandbox/:id");
   app.use(async (context, next) => {
@@ -324,7 +327,9 @@ export function createRoutes(workspace: Workspace): Hono {
     console.error(JSON.stringify(line));
     return Response.json({ error: "the sandbox failed", code: "exec_transport_error" }, { status: 502 });
   });
-  app.notFound(() => Response.json({ error: "no such route", code: "invalid_request" }, { status: 404 }));
+  app.notFound(() =>
+    Response.json({ error: "there is no such route", code: "invalid_request" }, { status: 404 }),
+  );
   app.post("/exec", (context) => exec(workspace, context));
   app.get("/exec/:exec_id", (context) => attach(workspace, context));
   app.delete("/exec/:exec_id", (context) => {

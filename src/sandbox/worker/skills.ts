@@ -7,7 +7,10 @@ import { locate } from "./files/locate.ts";
 import type { Writer } from "./files/tree.ts";
 import { removeTree, writeFile } from "./files/tree.ts";
 
-/** The team's skills in the workspace are one tree that only the runtime writes; it is read-only to all others. */
+/**
+ * Places the team's skills in the workspace as one tree that only the runtime writes; it is read-only to all
+ * others.
+ */
 
 const folder = ".skills";
 const writer: Writer = {
@@ -17,14 +20,14 @@ const writer: Writer = {
   placesSkills: true,
 };
 
-/** The digest of the placed skills; null if none were ever placed. */
+/** Returns the digest of the placed skills; null if none were ever placed. */
 export const readPlacedDigest = ({ database }: Disk): string | null => metaOf(database, "skills");
 
 const pathOf = (name: string): string => {
   const path = workspacePath(`${folder}/${name}`);
   return path.startsWith(`${folder}/`)
     ? path
-    : fail("invalid_request", `files: ${name} lies outside of ${folder}`);
+    : fail("invalid_request", `files: ${name} is outside ${folder}`);
 };
 
 /** Replaces the whole folder at once. */

@@ -15,14 +15,17 @@ import { makeFolder, touchEntry, walk } from "./files/tree.ts";
 import { holdBytes } from "./held-bytes.ts";
 import { completeKey, runPartOnce } from "./outcomes.ts";
 
-/** Folders as tar archives: files and folders only, one after the other in both directions. */
+/** Packs and unpacks folders as tar archives: files and folders only, one after the other in both directions. */
 
-/** The bytes that the files of an archive may have in all. */
+/** Bytes of the files of an archive together. */
 const mostBytes = 32 * 1024 * 1024;
 
 const endOfArchive = 1024;
 
-/** An archive of one entry without its end; a file that changed since the walk is taken as it is now. */
+/**
+ * Returns an archive of one entry without its end; a file that changed since the walk is packed in its current
+ * state.
+ */
 async function packEntry(disk: Disk, base: string, { path, entry }: Found): Promise<Uint8Array | null> {
   const now = findChild(disk, entry.parent, entry.name);
   if (now === null || now.type !== entry.type) return null;
@@ -39,7 +42,7 @@ async function packEntry(disk: Disk, base: string, { path, entry }: Found): Prom
   return archive.subarray(0, -endOfArchive);
 }
 
-/** Streams a folder without its links; one whose files are too large together is refused before it begins. */
+/** Streams a folder without its links; refuses one whose files together are too large before it begins. */
 export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
   const folder = requireEntry(disk, path);
   if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
@@ -49,7 +52,10 @@ export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array>
   const open = entries.filter((found) => disk.isClosed?.(found.path, "read") !== true);
   const size = open.reduce((sum, { entry }) => sum + entry.size, 0);
   if (size > mostBytes)
-    fail("payload_too_large", `the files of ${path} have ${size} bytes; an archive may have ${mostBytes}`);
+    fail(
+      "payload_too_large",
+      `the files of ${path} have ${size} bytes; an archive may have at most ${mostBytes}`,
+    );
   const left = open.values();
   return new ReadableStream({
     pull: async (controller) => {
@@ -63,7 +69,7 @@ export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array>
   });
 }
 
-/** What has been taken from an archive so far. */
+/** Progress of unpacking an archive. */
 interface Progress {
   readonly base: string;
   readonly changes: FileChange[];
@@ -78,27 +84,33 @@ const refuseEntry = (name: string, why: string): never => fail("invalid_request"
 /** Returns the path of an entry; refuses one that an archive may not have here. */
 function checkEntry(progress: Progress, { name, type = "file", size }: TarHeader): string {
   if (type !== "file" && type !== "directory")
-    refuseEntry(name, `is a ${type}; an archive may have files and folders only`);
-  if (name.startsWith("/")) refuseEntry(name, "is absolute; name it from the folder that it goes to");
-  if (name.split("/").includes("..")) refuseEntry(name, "leads out of the folder that it goes to");
+    refuseEntry(name, `is a ${type}; an archive may contain only files and folders`);
+  if (name.startsWith("/")) refuseEntry(name, "is absolute; name it relative to the target folder");
+  if (name.split("/").includes("..")) refuseEntry(name, "leads out of the target folder");
   if (name.includes("\uFFFD")) refuseEntry(name, "has a name that is not UTF-8");
   const path = workspacePath(joinPath(progress.base, name));
   progress.entries += 1;
   progress.bytes += size;
   progress.names += path.length;
   if (progress.entries > maxListed)
-    fail("payload_too_large", `${name} is one entry too many; an archive may have ${maxListed}`);
+    fail("payload_too_large", `${name} is one entry too many; an archive may have at most ${maxListed}`);
   if (progress.names > maxNames)
-    fail("payload_too_large", `${name} is too much; the paths of an archive may have ${maxNames} characters`);
+    fail(
+      "payload_too_large",
+      `${name} is too much; the paths of an archive may have at most ${maxNames} characters`,
+    );
   if (progress.bytes > mostBytes)
-    fail("payload_too_large", `${name} is too large; the files of an archive may have ${mostBytes} bytes`);
+    fail(
+      "payload_too_large",
+      `${name} is too large; the files of an archive may have at most ${mostBytes} bytes`,
+    );
   return path;
 }
 
-/** The mode of a file that an archive brings: of that which it had, only whether its owner may run it. */
+/** Returns the mode of an unpacked file: of its mode in the archive, only whether its owner may run it. */
 const modeOf = (mode: number): number => ((mode & 0o100) === 0 ? 0o644 : 0o755);
 
-/** Does what an entry says, once per key and place in the archive. */
+/** Unpacks an entry, once per key and place in the archive. */
 async function takeEntry(
   disk: Disk,
   context: ChangeContext,
@@ -126,7 +138,10 @@ async function takeEntry(
 
 const isRefusal = (error: unknown): error is SandboxError => error instanceof SandboxError;
 
-/** Reads entries as they come. The first refused one ends it; what follows is read and dropped, for the answer to arrive. */
+/**
+ * Reads entries as they arrive. The first refused one ends the unpacking; the rest is read and dropped, for the
+ * answer to arrive.
+ */
 async function takeEntries(
   entries: AsyncIterable<ParsedTarEntry>,
   take: (entry: ParsedTarEntry) => Promise<void>,
@@ -153,7 +168,7 @@ interface Archive {
   readonly path: string;
   readonly key: string | undefined;
   readonly body: ReadableStream<Uint8Array> | null;
-  /** Throws if the workspace was destroyed since the request came. */
+  /** Throws if the workspace was destroyed since the request arrived. */
   readonly checkAlive: () => void;
 }
 
@@ -171,7 +186,7 @@ export async function unpackFolder(
     );
   } catch (error) {
     if (isRefusal(error)) throw error;
-    fail("invalid_request", `the body is no whole tar archive: ${(error as Error).message}`);
+    fail("invalid_request", `the body is not a complete tar archive: ${(error as Error).message}`);
   }
   const outcome = { changes: progress.changes };
   return key === undefined ? outcome : (completeKey(disk, key) ?? outcome);

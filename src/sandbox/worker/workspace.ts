@@ -8,7 +8,7 @@ import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The limits unless `PUT /` sets others. */
+/** Limits unless `PUT /` sets others. */
 const defaultLimits: SandboxLimits = {
   wall: 10 * 60 * 1000,
   output: 1024 * 1024,
@@ -17,7 +17,7 @@ const defaultLimits: SandboxLimits = {
   file: 32 * 1024 * 1024,
 };
 
-/** What a workspace needs of its object. */
+/** Services of the object that a workspace needs. */
 export interface WorkspaceHost {
   readonly database: Database;
   readonly now: () => number;
@@ -39,10 +39,10 @@ export interface Workspace {
   readonly destroy: () => Promise<void>;
 }
 
-/** A workspace as its object uses it: it answers requests and forgets what has expired. */
+/** Workspace as its object uses it: answers requests and deletes expired data. */
 export interface WorkspaceServer {
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Forgets outcomes older than a day; gives the time of the next call, or null if nothing is left. */
+  /** Deletes outcomes older than a day; returns the time of the next call, or null if nothing is left. */
   readonly expire: () => number | null;
 }
 

@@ -7,7 +7,7 @@ export const cancelChild = defineTool({
   description: "Stops a child and everything it started. Stopping one that has ended changes nothing.",
   params: z.strictObject({
     child: childParameter,
-    reason: z.string().max(1_000).optional().describe("Why it is not needed any more."),
+    reason: z.string().max(1_000).optional().describe("Why it is no longer needed."),
   }),
   safety: "idempotent",
   workspace: "none",

@@ -4,7 +4,8 @@ import { childParameter } from "./parameters.ts";
 
 export const checkChildren = defineTool({
   name: "check_children",
-  description: "Tells how your children are doing, as a JSON array: state, turns, last text, open question.",
+  description:
+    "Reports the progress of your children, as a JSON array: state, turns, last text, open question.",
   params: z.strictObject({
     child: childParameter.optional().describe("Only this child, by its id, also if it has ended."),
   }),

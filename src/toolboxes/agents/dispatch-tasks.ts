@@ -6,7 +6,7 @@ import { graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 const declaredTool = defineTool({
   name: "dispatch_tasks",
   description:
-    "Gives a graph of tasks to other agents: each starts when those it depends on have ended, as many at once as possible. Waits for all and reports what came of each.",
+    "Gives a graph of tasks to other agents: each starts when those it depends on have ended, as many at once as possible. Waits for all and reports the outcome of each.",
   params: z.strictObject({
     tasks: z.array(graphTaskSchema).min(1).max(mostGraphTasks).describe("The tasks, in any order."),
     async: z
@@ -21,5 +21,5 @@ const declaredTool = defineTool({
   request: (graph) => ({ do: "dispatch_tasks", graph }),
 });
 
-/** The session gets the graph unchanged and reports all of its mistakes at once. */
+/** Tool whose session gets the graph unchanged and reports all of its mistakes at once. */
 export const dispatchTasks: Tool = withFields(declaredTool, { params: z.looseObject({}) });

@@ -13,13 +13,13 @@ import { spawnAgent } from "./spawn-agent.ts";
 import { delegate, spawnAgents } from "./spawn-agents.ts";
 import { steerChild } from "./steer-child.ts";
 
-/** The agent name that permission rules check for a task: the configured one, and the match for "auto". */
+/** Returns the agent name that permission rules check for a task: the configured one, and the match for "auto". */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
 
 const findFirstText = (...values: readonly unknown[]): string =>
   values.find((value) => typeof value === "string") ?? "";
 
-/** The agents that a graph names, as far as it is readable; its mistakes are reported when it is checked. */
+/** Returns the agents that a graph names, as far as it is readable; its mistakes are reported when it is checked. */
 const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">[] => {
   const { task_graph, tasks } = fieldsOf(graph);
   const listed = [fieldsOf(task_graph)["tasks"], tasks].find(isList) ?? [];
@@ -38,7 +38,7 @@ const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] 
   return named.length === 0 ? [tool.name] : named;
 };
 
-/** The same tool, with permissions judged by the agents that its call names. */
+/** Returns a tool whose permissions are judged by the agents that its call names. */
 export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool =>
   withFields(tool, {
     subject: (args) => agentsOf(tool, args, nameOf),
@@ -47,21 +47,21 @@ export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool =>
       : { acts: (args) => agentsOf(tool, args, nameOf).map((subject) => ({ act: "delegate", subject })) }),
   });
 
-/** The parts of the toolbox that an agent gets if it may delegate at all. */
+/** Parts of the toolbox that an agent gets if it may delegate at all. */
 export interface AgentsToolboxParts {
-  /** True if it may call at least one agent. */
+  /** Whether the agent may call at least one agent. */
   readonly calls: boolean;
-  /** True if it may start nameless agents. */
+  /** Whether the agent may start nameless agents. */
   readonly adHoc: boolean;
-  /** True if it may have children that it does not wait for, or that ask it. */
+  /** Whether the agent may have children that it does not wait for, or that ask it. */
   readonly manages: boolean;
   readonly nameOf: NameOf;
 }
 
-/** The implicit toolbox `agents` of an agent that may start children. */
+/** Returns the implicit toolbox `agents` of an agent that may start children. */
 export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToolboxParts): Toolbox => ({
   name: "agents",
-  description: "Other agents: who they are, tasks for them, and what comes of them.",
+  description: "Other agents: a list of them, tasks for them, and their results.",
   tools: [
     ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate, dispatchTasks] : []),
     ...(adHoc ? [spawnAgent] : []),

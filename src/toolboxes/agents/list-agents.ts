@@ -6,7 +6,7 @@ export const listAgents = defineTool({
   description:
     "Lists the agents that you may call, as a JSON array. With a task, those that fit it best come first.",
   params: z.strictObject({
-    task: z.string().max(32_000).optional().describe("What is to be done."),
+    task: z.string().max(32_000).optional().describe("The task to be done."),
   }),
   safety: "read",
   workspace: "none",

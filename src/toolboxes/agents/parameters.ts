@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { writablePathProblem } from "../../sandbox/writable.ts";
 
-/** This file holds the parameters that the tools of this toolbox share. */
+/** Parameters that the tools of this toolbox share. */
 
 const filledText = (what: string) => z.string().regex(/\S/, `${what} is blank; say what it should be`);
 
@@ -17,7 +17,7 @@ const writablePaths = z
   )
   .max(200);
 
-/** One task for another agent. */
+/** Schema of a task for another agent. */
 export const taskSchema = z.strictObject({
   agent: z
     .string()
@@ -29,28 +29,28 @@ export const taskSchema = z.strictObject({
   ),
   context: z
     .string()
-    .describe("What it has to know: file contents, decisions, constraints. Empty if nothing is needed."),
+    .describe("What it needs to know: file contents, decisions, constraints. Empty if nothing is needed."),
   task_id: z
     .string()
     .min(1)
     .max(64)
     .optional()
-    .describe("Task of the board that this is; it is assigned to it."),
+    .describe("Id of this task on the board; the task is assigned to the agent."),
   async: z.boolean().optional().describe("Work in the background: the result arrives later as a message."),
   mode: z
     .enum(["blocking", "interactive"])
     .optional()
-    .describe("interactive lets it put questions to you while it works."),
+    .describe("interactive lets it ask you questions while it works."),
   persistent: z
     .boolean()
     .default(false)
-    .describe("Go on with the same conversation at the next call of this agent."),
+    .describe("Continue the same conversation at the next call of this agent."),
   provider: z.string().min(1).max(64).optional().describe("Provider of its model, if you may choose one."),
   timeout_seconds: z.int().min(1).max(86_400).optional().describe("Seconds after which it is stopped."),
   writable_paths: writablePaths.optional().describe("Globs that bound what it may write, like src/**."),
 });
 
-/** The longest result in characters; children's texts are cut earlier, so that lists stay whole. */
+/** Longest result in characters; children's texts are cut earlier, so that lists stay whole. */
 export const listLimit = 400_000;
 
 /** Fields of an item that differ for every child, whatever its outcome. */

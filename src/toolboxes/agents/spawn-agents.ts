@@ -18,7 +18,10 @@ const paramsFor = (standard: OnError) =>
     on_error: onErrorSchema(standard),
   });
 
-/** The parameters as they are parsed: with `collect` an invalid task fails alone, and the others are started. */
+/**
+ * Returns the schema of the parameters as they are parsed: with `collect` an invalid task fails alone, and the
+ * others start.
+ */
 const readParamsFor = (standard: OnError) =>
   z
     .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })
@@ -53,10 +56,10 @@ const startRequestOf = ({
 
 const defineSpawn = (
   standard: OnError,
-  told: Pick<ToolDefinition, "name" | "description" | "aliasOf">,
+  words: Pick<ToolDefinition, "name" | "description" | "aliasOf">,
 ): Tool => {
   const declared = defineTool({
-    ...told,
+    ...words,
     params: paramsFor(standard),
     safety: "idempotent",
     workspace: "none",
@@ -74,7 +77,7 @@ export const spawnAgents = defineSpawn("cancel", {
     "Gives tasks to several agents at once and waits for all of them. The result is a JSON array with one item for each task, in their order.",
 });
 
-/** Another name of spawn_agents, with `collect` as its default. */
+/** Alias of spawn_agents, with `collect` as its default. */
 export const delegate = defineSpawn("collect", {
   name: "delegate",
   description: "Gives tasks to several agents at once; failures of some do not stop the others.",

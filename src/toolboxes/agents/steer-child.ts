@@ -4,7 +4,7 @@ import { childParameter, textParameter } from "./parameters.ts";
 
 export const steerChild = defineTool({
   name: "steer_child",
-  description: "Sends a message to a running child; it reads it before its next step and keeps its work.",
+  description: "Sends a message to a running child, which reads it before its next step and keeps its work.",
   params: z.strictObject({
     child: childParameter,
     message: textParameter("message", "What the child should know or do."),

@@ -8,7 +8,7 @@ import { useOpenPage } from "./session-page.ts";
 export const browserClick = defineTool({
   name: "browser_click",
   description:
-    "Clicks an element of the open page and returns {url, title} of where that leads; browser_extract reads it.",
+    "Clicks an element of the open page and returns {url, title} of the page after that; browser_extract reads it.",
   params: z.strictObject({ selector: selectorParameter("Element to click") }),
   safety: "unsafe",
   workspace: "none",

@@ -10,10 +10,10 @@ import type { AttachedPage } from "./page.ts";
 import { actsOnPage, callTimeout, optionalSelector } from "./parameters.ts";
 import { useOpenPage } from "./session-page.ts";
 
-/** Providers take images of 5 MiB in base64. */
+/** Most bytes of a picture, since providers accept images of up to 5 MiB in base64. */
 const mostBytes = 3_932_160;
 
-/** Models refuse images with longer sides. */
+/** Longest side in pixels, since models refuse larger images. */
 const longestSide = 8_000;
 
 const fullPage = async (page: AttachedPage): Promise<JsonObject> => {
@@ -45,7 +45,7 @@ const clipOf = async (
   };
 };
 
-/** Pictures are sharp, or else small enough. */
+/** Formats in the order in which they are tried: sharp ones first, then small ones. */
 const formats = [
   { media_type: "image/png", params: { format: "png" } },
   { media_type: "image/jpeg", params: { format: "jpeg", quality: 70 } },
@@ -66,7 +66,7 @@ const capture = async (page: AttachedPage, clip: JsonObject | null) => {
 
 export const browserScreenshot = defineTool({
   name: "browser_screenshot",
-  description: "Shows a picture of the open page: of what is in view, of one element, or of the whole page.",
+  description: "Shows a picture of the open page: of the visible part, of one element, or of the whole page.",
   params: z.strictObject({
     selector: optionalSelector("Only this element"),
     full_page: z.boolean().default(false).describe("True shows the whole page, up to 8000 pixels."),

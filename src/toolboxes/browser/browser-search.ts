@@ -18,18 +18,18 @@ const search = async (page: AttachedPage, url: string) => {
   if (refused !== null)
     return toolError(
       "unavailable",
-      `the search page at ${host} leads to ${new URL(refused).host}; browser.search_url names it`,
+      `the search page at ${host} redirects to ${new URL(refused).host}; change browser.search_url`,
     );
   const { results, captcha } = fieldsOf(await page.evaluate(findResults));
   if (captcha === true)
     return toolError(
       "unavailable",
-      `${host} asked for a captcha; set browser.search_url to a page that does not`,
+      `${host} asked for a captcha; set browser.search_url to a page that does not ask for one`,
     );
   if (page.progress.status >= 400)
     return toolError(
       "unavailable",
-      `${host} answered with status ${page.progress.status}; browser.search_url names it`,
+      `${host} answered with status ${page.progress.status}; check browser.search_url`,
     );
   return { content: JSON.stringify(readResults(results)) };
 };
@@ -43,7 +43,8 @@ export const browserSearch = defineTool({
   timeout: callTimeout,
   hosts: ["*"],
   does: ["egress"],
-  // The team's file chose the address, so its host needs no rule; a rule on the act itself binds the call.
+  // The team's file chose the address, so its host needs no rule; a rule on the act itself still applies to the
+  // call.
   acts: () => [{ act: "egress", subject: "browser.search_url" }],
   run: async ({ query }, context) => {
     const { searchUrl } = context.browser;

@@ -8,7 +8,7 @@ import { useOpenPage } from "./session-page.ts";
 export const browserType = defineTool({
   name: "browser_type",
   description:
-    "Types text into a field of the open page in place of what is there, or chooses an option of a list. Returns {url, title}.",
+    "Replaces the text of a field of the open page, or chooses an option of a list. Returns {url, title}.",
   params: z.strictObject({
     selector: selectorParameter("Field"),
     text: z.string().max(20_000).describe("Text to type, or the option's label or value."),

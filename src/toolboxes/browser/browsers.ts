@@ -6,19 +6,19 @@ import { createDevtools } from "./devtools.ts";
 import type { Devtools } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 
-/** The browsers of the platform: each session has one of its own while it runs, and connects for each call. */
+/** Opens browsers of the platform: each session has its own while it runs, and connects to it for each call. */
 
-/** A browser that nobody uses for so long closes itself. */
+/** Milliseconds after which an unused browser closes itself. */
 const keepAliveMs = 600_000;
 
 const standardWaitMs = 1_000;
 
-/** The platform opens a browser well within this time, or not at all. */
+/** Milliseconds within which the platform opens a browser, or not at all. */
 const longestOpeningMs = 60_000;
 
 const longestAnswerMs = 10_000;
 
-/** How long to wait by a `Retry-After` of seconds or a date. */
+/** Returns the milliseconds to wait by a `Retry-After` of seconds or a date. */
 const waitOf = (header: string | null, now: number): number => {
   if (header === null) return standardWaitMs;
   const seconds = Number(header);
@@ -26,14 +26,14 @@ const waitOf = (header: string | null, now: number): number => {
   return Number.isFinite(ms) ? Math.max(0, ms) : standardWaitMs;
 };
 
-/** Opens a browser and returns its id; waits while the platform has none to give, if that is within the deadline. */
+/** Opens a browser and returns its id; waits while the platform has none available, if the deadline permits. */
 export const acquireBrowser = async (
   { browser, pause, now, deadline }: Pick<ToolContext, "browser" | "pause" | "now" | "deadline">,
   life: AbortSignal,
 ): Promise<string> => {
   for (;;) {
     life.throwIfAborted();
-    // A request that the end of the call broke off would leave a browser whose id nobody knows.
+    // A request cut off by the end of the call would leave a browser whose id is unknown.
     const { answer, text } = await limitTime(longestOpeningMs, undefined, async (signal) => {
       const path = `/v1/devtools/browser?keep_alive=${keepAliveMs}`;
       const answer = await browser.request(path, { method: "POST", signal });
@@ -61,7 +61,7 @@ export const acquireBrowser = async (
 const mostTries = 4;
 const betweenTriesMs = 300;
 
-/** Asks once for a connection; null if nothing came within the time for an answer. */
+/** Requests a connection once; returns null if none was open in time. */
 const requestConnection = async (
   { request }: BrowserReach,
   id: string,
@@ -87,8 +87,8 @@ const endWith = (life: AbortSignal, devtools: Devtools): Devtools => {
 };
 
 /**
- * Connects with an open browser until `life` ends; null if it cannot be reached. One that is just being left by another
- * call is asked again.
+ * Connects to an open browser until `life` ends; returns null if it cannot be reached. Retries a browser that
+ * another call is just leaving.
  */
 export const connectBrowser = async (
   { browser, pause }: Pick<ToolContext, "browser" | "pause">,

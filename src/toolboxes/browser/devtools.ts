@@ -1,43 +1,43 @@
 import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { JsonObject } from "../../chat/json.ts";
 
-/** A connection that speaks the Chrome DevTools Protocol: commands with answers, and events. */
+/** Connection by the Chrome DevTools Protocol: commands with answers, and events. */
 
 export interface DevtoolsEvent {
   readonly method: string;
   readonly params: JsonObject;
-  /** The part of the browser that it comes from; empty for the browser itself. */
+  /** Session of the part of the browser that sent the event; empty for the browser itself. */
   readonly session: string;
 }
 
 export interface Devtools {
   /** Sends a command; rejects with the browser's message, or when the connection ends. */
   readonly send: (method: string, params?: JsonObject, session?: string) => Promise<JsonObject>;
-  /** Names a command that is sent when this side closes the connection. */
+  /** Sets a command that is sent when this side closes the connection. */
   readonly sendAtEnd: (method: string, params: JsonObject, session: string) => void;
   readonly listen: (listener: (event: DevtoolsEvent) => void) => void;
   readonly close: () => void;
-  /** Is aborted when the connection ends, however it ends. */
+  /** Aborted when the connection ends, however it ends. */
   readonly ended: AbortSignal;
 }
 
-/** The parts of a WebSocket that a connection needs. */
+/** Parts of a WebSocket that a connection needs. */
 export interface DevtoolsSocket {
   readonly send: (data: string) => void;
   readonly close: () => void;
   readonly addEventListener: (type: "message" | "close" | "error", on: (event: Event) => void) => void;
 }
 
-/** Reads a text field of a message; empty if it has none. */
+/** Reads a text field of a message; returns an empty text if there is none. */
 export const textIn = (fields: JsonObject, name: string): string => {
   const value = fields[name];
   return typeof value === "string" ? value : "";
 };
 
-/** Messages of a page may nest as deep as its document. */
+/** Deepest level of messages: those of a page may nest as deep as its document. */
 const deepest = 1_000;
 
-/** Speaks over a socket that was accepted. */
+/** Creates a connection over an accepted socket. */
 export const createDevtools = (socket: DevtoolsSocket): Devtools => {
   const waiting = new Map<number, PromiseWithResolvers<JsonObject>>();
   const listeners: ((event: DevtoolsEvent) => void)[] = [];
@@ -75,7 +75,7 @@ export const createDevtools = (socket: DevtoolsSocket): Devtools => {
       const target = session === "" ? {} : { sessionId: session };
       socket.send(JSON.stringify({ id: count, method, params, ...target }));
     }
-    // A command that nobody waits for any more may fail.
+    // A command whose answer is no longer needed may fail.
     answer.promise.catch(() => undefined);
     return answer.promise;
   };

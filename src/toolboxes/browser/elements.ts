@@ -15,11 +15,11 @@ const onElement = async (page: AttachedPage, selector: string, body: string): Pr
   const found = await page.evaluate(script);
   if (found === missing) throw new BrowserFailure("no_match", `nothing on the page matches ${selector}`);
   if (found === "invalid")
-    throw new BrowserFailure("invalid_arguments", `selector: ${selector} is no CSS selector`);
+    throw new BrowserFailure("invalid_arguments", `selector: ${selector} is not a CSS selector`);
   return fieldsOf(found);
 };
 
-/** A rectangle in CSS pixels of the window. */
+/** Rectangle in CSS pixels of the window. */
 interface Box {
   readonly x: number;
   readonly y: number;
@@ -27,7 +27,7 @@ interface Box {
   readonly height: number;
 }
 
-/** Brings an element into view and says where it is; fails if it has no size. */
+/** Scrolls an element into view and returns its place; fails if it has no size. */
 export const locateElement = async (page: AttachedPage, selector: string): Promise<Box> => {
   const { x, y, width, height } = await onElement(
     page,
@@ -52,7 +52,10 @@ export const clickElement = async (page: AttachedPage, selector: string): Promis
 
 const longestLabel = 100;
 
-/** Finds the option of a list by its label or value, or selects the text of a field so that typing replaces it. */
+/**
+ * Returns the script that finds the option of a list by its label or value, or selects the text of a field to
+ * replace.
+ */
 const takeFocus = (text: string): string => `
   if (element instanceof HTMLSelectElement) {
     const wanted = ${JSON.stringify(text)};
@@ -73,7 +76,7 @@ const chooseOption = (selector: string, index: number): string => `(() => {
   element.dispatchEvent(new Event("change", { bubbles: true }));
 })()`;
 
-/** Types a text into a field in place of what is there. */
+/** Types a text into a field in place of its content. */
 export const typeInto = async (page: AttachedPage, selector: string, text: string): Promise<void> => {
   const { focused, chosen, options } = await onElement(page, selector, takeFocus(text));
   if (typeof chosen === "number" && chosen >= 0) {
@@ -84,7 +87,7 @@ export const typeInto = async (page: AttachedPage, selector: string, text: strin
     const labels = options.slice(0, 50).map((each) => String(each).slice(0, longestLabel));
     throw new BrowserFailure("no_match", `${selector} has no option "${text}"; it has: ${labels.join(", ")}`);
   }
-  if (focused !== true) throw new BrowserFailure("failed", `${selector} takes no text`);
+  if (focused !== true) throw new BrowserFailure("failed", `${selector} does not accept text`);
   if (text !== "") await page.act("Input.insertText", { text });
   else await pressKey(page, { key: "Backspace", code: "Backspace", windowsVirtualKeyCode: 8 });
 };

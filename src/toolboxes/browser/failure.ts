@@ -1,6 +1,6 @@
 import type { ToolErrorCode } from "../../tools/errors.ts";
 
-/** A call of the browser failed in a way that the model can use. */
+/** Failure of a browser call that the model can act on. */
 export class BrowserFailure extends Error {
   readonly code: ToolErrorCode;
   constructor(code: ToolErrorCode, sentence: string) {

@@ -6,41 +6,41 @@ import type { Devtools, DevtoolsEvent } from "./devtools.ts";
 import { createRequests, readRequest } from "./requests.ts";
 import type { AnswerRequest } from "./requests.ts";
 
-/** Follows what a page does while a call is connected with it, and makes its requests. */
+/** Follows a page while a call is connected to it, and makes its requests. */
 
-/** Whether a page may make a request: `isMain` is that for the document which a person would see as the page. */
+/** Returns whether a page may make a request: `isMain` marks the document that a person would see as the page. */
 export type MayLoad = (url: string, isMain: boolean) => boolean;
 
 export interface Progress {
   loading: boolean;
-  /** Until this time a navigation that the page has asked for is waited for; 0: none. */
+  /** Time until which a navigation that the page has started is awaited; 0: none. */
   expected: number;
-  /** How many of its requests are being made. */
+  /** Number of its requests under way. */
   asking: number;
-  /** When something last happened. */
+  /** Time of the last activity. */
   at: number;
   /** Whether the call has clicked or typed something. */
   hasActed: boolean;
-  /** Where the page wanted to go but may not; it stayed. */
+  /** Address to which the page was not permitted to go; it stayed. */
   refused: string | null;
-  /** The newest address that it wanted to show in another window. */
+  /** Newest address that the page wanted to open in another window. */
   window: string | null;
   /** Why its newest document could not be loaded. */
   problem: string | null;
-  /** The status of its newest document; 0 before the first. */
+  /** Status of its newest document; 0 before the first. */
   status: number;
-  /** The address of its newest document, where its requests come from. */
+  /** Address of its newest document, which makes its requests. */
   from: string;
-  /** The address that a call opens just now; null while the page goes where it wants. */
+  /** Address that a call is opening; null while the page navigates by itself. */
   chosen: string | null;
-  /** The newest address that was asked for a document. */
+  /** Newest address from which a document was requested. */
   hop: string;
 }
 
 interface Parts {
   readonly devtools: Devtools;
   readonly answer: AnswerRequest;
-  /** The id of the page, which is also that of its main frame. */
+  /** Id of the page, which is also that of its main frame. */
   readonly target: string;
   readonly mayLoad: MayLoad;
   readonly progress: Progress;
@@ -49,7 +49,7 @@ interface Parts {
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin;
 
-/** What leads a page to a document: the redirect of another, the call that opens it, or the page itself. */
+/** Returns what led the page to a document: the redirect of another, the call that opens it, or the page itself. */
 const sourceOf = ({ hop, chosen, from }: Progress, paused: JsonObject, url: string): string => {
   if (textIn(paused, "redirectedRequestId") !== "") return hop;
   return chosen !== null && originOf(chosen) === originOf(url) ? chosen : from;
@@ -57,12 +57,12 @@ const sourceOf = ({ hop, chosen, from }: Progress, paused: JsonObject, url: stri
 
 const noteDocument = (progress: Progress, url: string, status: number): void => {
   progress.status = status;
-  // A redirect shows nothing yet, and these two leave the page where it is.
+  // A redirect shows nothing yet, and these two statuses leave the page where it is.
   const isSamePage = status === 204 || status === 205 || (status >= 300 && status < 400);
   if (!isSamePage) progress.from = url;
 };
 
-/** Makes a paused request, or lets it fail; a document that may not be opened is as if nobody had asked for it. */
+/** Makes a paused request, or fails it; a refused document is treated as if it had not been requested. */
 const handleRequest = async (parts: Parts, { params, session }: DevtoolsEvent): Promise<void> => {
   const { devtools, target, mayLoad, progress } = parts;
   const requestId = textIn(params, "requestId");
@@ -87,18 +87,18 @@ const handleRequest = async (parts: Parts, { params, session }: DevtoolsEvent): 
 const makeRequest = async (parts: Parts, event: DevtoolsEvent): Promise<void> => {
   const { progress } = parts;
   progress.asking += 1;
-  // An answer that comes when the page is gone concerns nobody.
+  // An answer that arrives after the page is gone is dropped.
   await handleRequest(parts, event).catch(() => undefined);
   progress.asking -= 1;
 };
 
-/** Connections between browsers go past both the proxy and the egress, so documents get no means for them. */
+/** Script that removes connections between browsers, which bypass both the proxy and the egress. */
 export const withoutPeers: JsonObject = {
   source: `for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete globalThis[name];`,
   runImmediately: true,
 };
 
-/** Asks for the frames of other sites, which are parts of the browser with requests of their own. */
+/** Parameters to attach to the frames of other sites, which are parts of the browser with requests of their own. */
 export const attachFrames: JsonObject = {
   autoAttach: true,
   waitForDebuggerOnStart: true,
@@ -106,7 +106,7 @@ export const attachFrames: JsonObject = {
   filter: [{ type: "iframe" }],
 };
 
-/** A frame that cannot be included stays as it is, without any network. */
+/** Includes the frame of another site; one that cannot be included stays as it is, without any network. */
 const includeFrame = async ({ devtools }: Parts, { params }: DevtoolsEvent): Promise<void> => {
   if (fieldsOf(params["targetInfo"])["type"] !== "iframe") return;
   const session = textIn(params, "sessionId");
@@ -117,7 +117,7 @@ const includeFrame = async ({ devtools }: Parts, { params }: DevtoolsEvent): Pro
   await devtools.send("Runtime.runIfWaitingForDebugger", {}, session);
 };
 
-/** The script of a page can stop it with a dialog; only leaving the page is agreed to. */
+/** Closes a dialog, with which a script could block the page; it accepts only leaving the page. */
 const closeDialog = async ({ devtools }: Parts, { params, session }: DevtoolsEvent): Promise<void> => {
   const accept = params["type"] === "beforeunload";
   await devtools.send("Page.handleJavaScriptDialog", { accept }, session);
@@ -129,7 +129,7 @@ const noteLoading = ({ progress, target }: Parts, { method, params }: DevtoolsEv
   progress.expected = 0;
 };
 
-/** A slow browser begins to load a while after the page has asked for it. */
+/** Milliseconds within which a slow browser begins to load after the page has requested it. */
 const navigationStartMs = 2_000;
 
 const noteNavigation = ({ progress, target, now }: Parts, { params }: DevtoolsEvent): void => {
@@ -165,7 +165,7 @@ const followed = new Set([
 
 interface FollowedPage extends Pick<Parts, "devtools" | "target" | "mayLoad"> {
   readonly context: ToolContext;
-  /** The address of its document. */
+  /** Address of its document. */
   readonly url: string;
 }
 

@@ -6,21 +6,21 @@ import { textIn } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 import type { AttachedPage } from "./page.ts";
 
-/** What a model gets to read of a page. */
+/** Reads the text of a page for a model. */
 
 const longestHtml = 2_000_000;
 const longestText = 100_000;
 const longestTitle = 1_000;
 const longestAddress = 8_192;
 
-/** More than the text, since links come with it. */
+/** Longest result: the text and the links. */
 export const pageLimit = 140_000;
 
-/** A page can make its address as long as it likes; of a longer one only the origin is left, which calls are judged by. */
+/** Shortens an address, which a page can make arbitrarily long, to its origin, by which calls are judged. */
 export const shortAddress = (url: string): string =>
   url.length <= longestAddress ? url : `${URL.parse(url)?.origin ?? ""}/`;
 
-/** The first bytes of a text, without half a character at the end. */
+/** Returns the first bytes of a text, without half a character at the end. */
 const cutText = (text: string): { readonly text: string; readonly cut: boolean } => {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= longestText) return { text, cut: false };
@@ -28,7 +28,7 @@ const cutText = (text: string): { readonly text: string; readonly cut: boolean }
   return { text: decoder.decode(bytes.subarray(0, longestText), { stream: true }), cut: true };
 };
 
-/** Finds the HTML of a page, or of the elements that match a selector. */
+/** Returns the script that reads the HTML of a page, or of the elements that match a selector. */
 const scriptFor = (selector: string | undefined): string =>
   selector === undefined
     ? `({ html: document.documentElement.outerHTML.slice(0, ${longestHtml}), url: location.href, title: document.title })`
@@ -37,7 +37,7 @@ const scriptFor = (selector: string | undefined): string =>
 const allMatching = (selector: string): string =>
   `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
 
-/** Where a page says that it is. Scripts of the page can change what it answers, so all of it is cut here. */
+/** Reads the address and the title of a page. Its scripts can change the answer, so all of it is cut here. */
 const placeIn = (found: JsonObject) => ({
   url: shortAddress(textIn(found, "url")),
   title: textIn(found, "title").slice(0, longestTitle),
@@ -50,7 +50,7 @@ export const readPage = async (page: AttachedPage, selector?: string): Promise<T
   const { url, title } = placeIn(found);
   if (selector !== undefined && html === "")
     return toolError("no_match", `nothing on the page matches ${selector}`);
-  // The parser is loaded with the first page.
+  // The parser is loaded only when a page is read.
   const { readHtml } = await import("../http/html-text.ts");
   const read = readHtml(html, url);
   const { text, cut } = cutText(read.text);
@@ -66,17 +66,17 @@ export const readPage = async (page: AttachedPage, selector?: string): Promise<T
   return { content: JSON.stringify(content) };
 };
 
-/** Fails if the page wanted to go where it may not. */
+/** Fails if the page was not permitted to go where it wanted. */
 export const requireArrival = (page: AttachedPage): void => {
   const refused = page.progress.refused;
   if (refused === null) return;
   throw new BrowserFailure(
     "not_permitted",
-    `the page leads to ${shortAddress(refused)}, which needs a permission of its own; the page stayed where it was. Open the address with browser_navigate.`,
+    `the page leads to ${shortAddress(refused)}, which needs a separate permission; the page stayed where it was. Open the address with browser_navigate.`,
   );
 };
 
-/** Where an action left the page. */
+/** Describes the page after an action. */
 export const describePlace = async (page: AttachedPage): Promise<ToolOutput> => {
   const place = await page.evaluate("({ url: location.href, title: document.title })");
   return { content: JSON.stringify(placeIn(fieldsOf(place))) };

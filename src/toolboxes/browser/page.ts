@@ -8,7 +8,7 @@ import { BrowserFailure } from "./failure.ts";
 import { attachFrames, followPage, withoutPeers } from "./page-events.ts";
 import type { MayLoad, Progress } from "./page-events.ts";
 
-/** One page of a browser, while a call is connected with it. */
+/** Page of a browser, while a call is connected to it. */
 export interface AttachedPage {
   readonly target: string;
   /** Opens an address; the page stays where it is if that fails. */
@@ -16,26 +16,26 @@ export interface AttachedPage {
   /** Runs a script in the page and returns its value. */
   readonly evaluate: (script: string) => Promise<Json>;
   readonly send: (method: string, params?: JsonObject) => Promise<JsonObject>;
-  /** Sends a command that may have effects elsewhere: if the call fails afterwards, it is not known what it did. */
+  /** Sends a command that may have effects elsewhere: if the call fails afterwards, its effects are unknown. */
   readonly act: AttachedPage["send"];
-  /** Waits until the page has loaded and asks for nothing more, for a while at most. */
+  /** Waits until the page has loaded and makes no more requests, but only for a limited time. */
   readonly settle: () => Promise<void>;
-  /** Opens here what the page wanted to show in a window of its own, which a session does not have. */
+  /** Opens here what the page wanted to open in a new window, which a session does not have. */
   readonly followWindow: () => Promise<void>;
   readonly progress: Readonly<Progress>;
 }
 
-/** Pages look as on a small laptop. */
+/** Size of the window, like that of a small laptop. */
 const viewport = { width: 1_280, height: 800, deviceScaleFactor: 1, mobile: false };
 
 const quietMs = 300;
 const longestSettleMs = 12_000;
 const stepMs = 50;
 
-/** Time that is left for reading the page when its deadline is near. */
+/** Milliseconds reserved for reading the page when its deadline is near. */
 const reserveMs = 4_000;
 
-/** What a page threw is of its own words. */
+/** Longest part that is quoted of what a page threw. */
 const longestThrown = 500;
 
 const delay = (ms: number): Promise<void> => {
@@ -72,7 +72,7 @@ export const attachPage = async (
   const send: AttachedPage["send"] = (method, params = {}) => devtools.send(method, params, session);
   const { targetInfo } = await devtools.send("Target.getTargetInfo", { targetId: target });
   const url = textIn(fieldsOf(targetInfo), "url");
-  // Between two calls a page stands still: nobody follows what it does, like opening frames that were given no means.
+  // Between two calls a page is frozen: nothing monitors it, for instance when it opens frames with network access.
   await send("Page.setWebLifecycleState", { state: "active" });
   devtools.sendAtEnd("Page.setWebLifecycleState", { state: "frozen" }, session);
   const progress = followPage({ devtools, target, context, mayLoad, url });

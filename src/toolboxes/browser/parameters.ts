@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { CallAct } from "../../tools/acts.ts";
 import { addressSubject } from "../../tools/egress/url.ts";
 
-/** A call of the browser has half a minute. */
+/** Milliseconds of a browser call. */
 export const callTimeout = 30_000;
 
 export const selectorParameter = (what: string) =>
@@ -11,7 +11,7 @@ export const selectorParameter = (what: string) =>
 export const optionalSelector = (what: string) =>
   z.string().min(1).max(1_000).optional().describe(`${what}, as a CSS selector.`);
 
-/** What a call does with the page that is open: it may make any request to its host. */
+/** Returns the acts of a call on the open page: it may make any request to its host. */
 export const actsOnPage = (page: string | null): readonly CallAct[] => {
   const url = URL.parse(page ?? "");
   return url === null || !/^https?:$/.test(url.protocol)

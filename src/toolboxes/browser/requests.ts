@@ -6,11 +6,11 @@ import { EgressError } from "../../tools/egress/egress.ts";
 import { textIn } from "./devtools.ts";
 
 /**
- * A page has no network of its own: each of its requests is made here, by the deployment's egress, which checks every
+ * Makes the requests of a page, which has no network of its own, by the deployment's egress, which checks every
  * address and every redirect.
  */
 
-/** A request that a page wants to make. */
+/** Request that a page wants to make. */
 export interface PageRequest {
   readonly url: string;
   readonly method: string;
@@ -21,12 +21,12 @@ export interface PageRequest {
 const longestAnswer = 8 * 1_048_576;
 const longestRequestMs = 20_000;
 
-/** What the pages of one call may ask for. */
+/** Limits for the pages of one call. */
 const mostAtOnce = 6;
 const mostRequests = 500;
 const mostBytes = 32 * 1_048_576;
 
-/** The browser gets inflated bodies, whose length it can count. */
+/** Headers that are dropped, since the browser gets inflated bodies, whose length it can count. */
 const droppedHeaders = new Set(["content-encoding", "content-length", "transfer-encoding"]);
 
 const joinBytes = (pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> => {
@@ -61,7 +61,7 @@ const headersOf = ({ headers }: Response): readonly JsonObject[] => [
   ...headers.getSetCookie().map((value) => ({ name: "set-cookie", value })),
 ];
 
-/** What a request came to: an answer in the browser's words, or why there is none. */
+/** Outcome of a request: an answer in the browser's format, or why there is none. */
 type PageAnswer =
   | { readonly ok: true; readonly status: number; readonly fields: JsonObject }
   | { readonly ok: false; readonly denied: boolean; readonly problem: string };
@@ -69,7 +69,7 @@ type PageAnswer =
 /** Makes the request of a page, whose address is `from`. */
 export type AnswerRequest = (request: PageRequest, from: string) => Promise<PageAnswer>;
 
-/** Lets a few works go on at once; the others wait their turn. */
+/** Creates a queue that runs a few pieces of work at once while the others wait. */
 const createTurns = (most: number) => {
   const waiting: (() => void)[] = [];
   let active = 0;
@@ -86,7 +86,7 @@ const createTurns = (most: number) => {
   };
 };
 
-/** Makes the requests of pages while their connection lasts, as many and as long as one call may have. */
+/** Makes the requests of pages while their connection lasts, within the limits of one call. */
 export const createRequests = (
   { egress }: Pick<ToolContext, "egress">,
   ended: AbortSignal,

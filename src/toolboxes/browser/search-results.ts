@@ -7,7 +7,7 @@ const longestTitle = 300;
 const longestAddress = 2_000;
 const longestSnippet = 500;
 
-/** Reads what the script found, none of it longer than it should be: the page can change what the script does. */
+/** Reads the script's results and limits their lengths: the page can change what the script does. */
 export const readResults = (found: Json | undefined) =>
   (Array.isArray(found) ? found : []).slice(0, mostResults).map((each) => {
     const fields = fieldsOf(each);
@@ -19,14 +19,14 @@ export const readResults = (found: Json | undefined) =>
   });
 
 /**
- * A script that runs in a search page: it finds the links to other hosts that are headings, each with the text beside it,
- * and says whether the page asks for a captcha instead. It knows no search engine in particular.
+ * Script for a search page: finds the links to other hosts that are headings, each with the text beside it, and
+ * whether the page asks for a captcha instead. It is not specific to any search engine.
  */
 export const findResults = String.raw`(() => {
   const most = ${mostResults};
   const clean = (text, length) => (text ?? "").replace(/\s+/g, " ").trim().slice(0, length);
   const isWeb = (url) => url !== null && /^https?:$/.test(url.protocol);
-  /* Some pages lead to results by way of an address of their own that names the real one. */
+  /** Some pages link to results by an address of their own that contains the real one. */
   const addressOf = (link) => {
     const url = URL.parse(link.href);
     if (!isWeb(url)) return null;
@@ -37,7 +37,7 @@ export const findResults = String.raw`(() => {
     link.closest("h1, h2, h3, h4, [role=heading]") !== null || link.querySelector("h1, h2, h3, h4, [role=heading]") !== null ||
     /\bresult\b.*\b(a|link|title)\b|result[_-]+(a|link|title)/i.test(link.className);
   const headings = [...document.querySelectorAll("a[href]")].filter(isHeading);
-  /* The largest part of the page around a result that holds no other. */
+  /** Returns the largest part of the page that contains a result and no other. */
   const partOf = (link) => {
     let part = link;
     while (part.parentElement !== null && part.parentElement !== document.body &&

@@ -14,11 +14,11 @@ import type { AttachedPage } from "./page.ts";
 import type { MayLoad } from "./page-events.ts";
 import { requireArrival, shortAddress } from "./page-text.ts";
 
-/** Connects a call with the page of its session, which is opened, or opened again, where needed. */
+/** Connects a call to the page of its session, which is opened, or opened again, if needed. */
 
 /**
- * Leads nowhere, so that whatever nobody answers for the page fails: between two calls, from workers, by other protocols.
- * Requests to the machine itself go there, too.
+ * Proxy that leads nowhere, so that every request fails that is not answered for the page: between two calls, from
+ * workers, by other protocols. Requests to the machine itself go there, too.
  */
 const noNetwork = { proxyServer: "http://nowhere.invalid:9", proxyBypassList: "<-loopback>" };
 
@@ -34,11 +34,11 @@ const isWebAddress = (url: unknown): url is string => typeof url === "string" &&
 
 const originOf = (url: string | undefined): string => URL.parse(url ?? "")?.origin ?? "";
 
-/** Rejects if something takes too long: a page that is busy with a script for ever does not answer at all. */
+/** Rejects if work takes too long: a page whose script never ends does not answer at all. */
 const withinReason = <T>(work: Promise<T>): Promise<T> =>
   limitTime(answerMs, undefined, (signal) => unlessAborted(work, signal));
 
-/** Opens a page in a context of its own: no network, no downloads, nothing of other pages. */
+/** Opens a page in a context of its own: without network, downloads or anything of other pages. */
 const createPage = async (devtools: Devtools): Promise<string> => {
   const context = textIn(await devtools.send("Target.createBrowserContext", noNetwork), "browserContextId");
   await devtools.send("Browser.setDownloadBehavior", { behavior: "deny", browserContextId: context });
@@ -48,13 +48,13 @@ const createPage = async (devtools: Devtools): Promise<string> => {
   );
 };
 
-/** A call that uses the browser; its connections end with its life. */
+/** Call that uses the browser; its connections end with its life. */
 interface BrowserCall {
   readonly context: ToolContext;
   readonly life: AbortSignal;
 }
 
-/** Opens a browser for the session in place of one that cannot be reached; its id is stored before it is used. */
+/** Opens a browser for the session in place of one that cannot be reached; stores its id before using it. */
 const openBrowser = async ({ context, life }: BrowserCall, url: string): Promise<Devtools> => {
   const { browser: reach, page } = context;
   const close = (id: string) => closeBrowser(reach, id).catch(() => undefined);
@@ -75,7 +75,7 @@ const reconnect = async ({ context, life }: BrowserCall, browser: string): Promi
   return devtools;
 };
 
-/** Connects with the stored page; of one that is gone or does not answer, only the browser is left, if at all. */
+/** Connects to the stored page; if the page is gone or does not answer, to the browser alone, if possible. */
 const connectStored = async (
   { browser, target }: BrowserPage,
   call: BrowserCall,
@@ -88,14 +88,14 @@ const connectStored = async (
     await withinReason(page.evaluate("1"));
     return { devtools, page };
   } catch {
-    // The browser is there, but its page is gone or stuck.
+    // The browser responds, but its page is gone or stuck.
     void devtools.send("Target.closeTarget", { targetId: target });
   }
   devtools.close();
   return reconnect(call, browser);
 };
 
-/** Closes windows that the page opened, which nobody will see. */
+/** Closes windows that the page opened, which would not be visible. */
 const closeWindows = async ({ devtools, page }: Connected): Promise<void> => {
   const { targetInfos } = await devtools.send("Target.getTargets");
   const windows = (Array.isArray(targetInfos) ? targetInfos : [])
@@ -113,15 +113,15 @@ const addressOf = async ({ devtools, page }: Connected, before: string): Promise
 };
 
 interface Use {
-  /** The origin that the call was permitted for; other addresses are judged. */
+  /** Origin that the call was permitted for; other addresses are judged. */
   readonly origin: string;
-  /** The verdict on the call, were it about this address. */
+  /** Returns the verdict on the call if it were about this address. */
   readonly judge: (url: string) => "allow" | "ask" | "deny";
-  /** Whether the call is about the page that is open, which is opened again if it was lost. */
+  /** Whether the call is about the open page, which is opened again if it was lost. */
   readonly isOpen: boolean;
 }
 
-/** Fails if the open page is none, or another than the one that the call was judged by. */
+/** Fails if no page is open, or another than the one by which the call was judged. */
 const requirePage = (context: ToolContext, { origin, judge }: Use): void => {
   const { url } = context.page.get() ?? {};
   if (!isWebAddress(url))
@@ -134,14 +134,14 @@ const requirePage = (context: ToolContext, { origin, judge }: Use): void => {
 };
 
 const reopenedNote = (url: string): string =>
-  `[The page was lost and has been opened again at ${url}; sign-ins and what was typed there are gone.]`;
+  `[The page was lost and has been opened again at ${url}; its logins and entered text are gone.]`;
 
 type Opened = Connected & { readonly note: string | null };
 
 const connectPage = async (call: BrowserCall, use: Use): Promise<Opened> => {
   const { context } = call;
   if (use.isOpen) requirePage(context, use);
-  // Nobody can be asked about what a page loads, so only a rule that denies keeps it from that.
+  // There is no ask for the requests of a page, so only a rule that denies stops them.
   const mayLoad: MayLoad = (url, isMain) => {
     const verdict = use.judge(url);
     return isMain
@@ -176,18 +176,21 @@ const errorOf = (error: unknown): ToolOutput => {
   return toolError("unavailable", "the browser did not answer; try again");
 };
 
-/** Whether it is known what came of a click: the page was kept where it was. */
+/** Returns whether the outcome of a click is known: the page was kept where it was. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof BrowserFailure && error.code === "not_permitted";
 
-/** What a call comes to that failed after it had clicked or typed: that may have taken effect, so nothing invites a repetition. */
+/**
+ * Returns the output of a call that failed after it had clicked or typed, which may have taken effect, so that the
+ * model does not simply repeat it.
+ */
 const unknownOutput = (error: unknown): ToolOutput => {
-  const reason = error instanceof BrowserFailure ? error.message : "the browser did not answer any more";
-  const sentence = `${reason}. What was clicked or typed may have taken effect: look at the page before repeating it.`;
+  const reason = error instanceof BrowserFailure ? error.message : "the browser stopped answering";
+  const sentence = `${reason}. The click or the typed text may have taken effect: look at the page before repeating it.`;
   return { ...toolError("unknown", sentence), status: "unknown" };
 };
 
-/** Gives a call the browser for itself; its connections are closed when it ends, however it ends. */
+/** Gives a call exclusive use of the browser; closes its connections when it ends, however it ends. */
 const useBrowser = (
   context: ToolContext,
   work: (call: BrowserCall) => Promise<ToolOutput>,
@@ -243,7 +246,10 @@ export const useOpenPage = (
   return usePage(context, { origin, judge: (page) => context.judge({ page }), isOpen: true }, work);
 };
 
-/** Opens an address that the team's file chose in a page that is closed afterwards; it may lead to no other origin. */
+/**
+ * Opens an address that the team's file chose in a page that is closed afterwards; it may not lead to another
+ * origin.
+ */
 export const openBriefly = (
   context: ToolContext,
   url: string,

@@ -3,14 +3,14 @@ import { defineTool, type Tool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { findNearestName } from "../../tools/suggest.ts";
 
-/** A skill with a description, as compiled: `files` are the other files of its folder, by relative path. */
+/** Skill with a description, as compiled: `files` are the other files of its folder, by relative path. */
 export interface LoadableSkill {
   readonly name: string;
   readonly body: string;
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The longest skill or skill file in characters, with the list of its files: none of them is cut. */
+/** Longest skill or skill file in characters, with the list of its files: none of them is cut. */
 const maxSkillLength = 300_000;
 
 const suggestSkill = (name: string, known: readonly string[]): string => {

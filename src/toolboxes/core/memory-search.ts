@@ -5,7 +5,7 @@ import { toolError } from "../../tools/errors.ts";
 export const memorySearch = defineTool({
   name: "memory_search",
   description:
-    "Searches what is remembered from earlier conversations. Gives a JSON array of {at, agent, text, tags, score}, the best first.",
+    "Searches what is remembered from earlier conversations. Returns a JSON array of {at, agent, text, tags, score}, the best first.",
   params: z.strictObject({
     query: z.string().min(1).max(2_000).describe("What to look for, in a few words."),
     limit: z.int().min(1).max(50).default(10).describe("Most entries to return."),

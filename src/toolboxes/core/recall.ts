@@ -5,7 +5,7 @@ import { toolError } from "../../tools/errors.ts";
 const mostHits = 20;
 const excerptMargin = 80;
 
-/** Finds a literal text and gives each position, in code points, with the text around it. */
+/** Finds a literal text and returns each position, in code points, with the text around it. */
 function findHits(text: string, find: string): string[] {
   const hits: string[] = [];
   let counted = 0;

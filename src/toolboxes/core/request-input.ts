@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 
-/** A tool for called agents whose caller takes questions. */
+/** Tool for called agents whose caller takes questions. */
 export const requestInput = defineTool({
   name: "request_input",
   description: "Asks the agent that called you a question and waits for its answer.",

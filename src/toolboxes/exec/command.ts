@@ -5,7 +5,7 @@ import type { CommandTimeout, ToolContext, ToolOutput } from "../../tools/define
 import { toolError } from "../../tools/errors.ts";
 import { callSandbox } from "../sandbox-call.ts";
 
-/** A command as a tool call requests it. `timeout` is in seconds. */
+/** Command as a tool call requests it. `timeout` is in seconds. */
 export interface CommandCall {
   readonly argv: readonly string[];
   readonly cwd: string | undefined;
@@ -18,7 +18,7 @@ export interface CommandCall {
 const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number =>
   Math.min(timeout ?? bounds.default, bounds.max);
 
-/** The deadline of a call that runs a command. */
+/** Returns the deadline of a call that runs a command. */
 export const commandDeadline = (
   { timeout }: { readonly timeout?: number | undefined },
   bounds: CommandTimeout,
@@ -36,7 +36,7 @@ function requestOf(command: CommandCall, context: ToolContext): ExecRequest {
   };
 }
 
-/** The sandbox instance that a call noted when it began, as a field of its memo or as the whole memo. */
+/** Returns the sandbox instance that a call noted when it began, as a field of its memo or as the whole memo. */
 const readNotedInstance = (memo: Json): string | null => {
   const noted = typeof memo === "object" && memo !== null && "instance" in memo ? memo["instance"] : memo;
   return typeof noted === "string" ? noted : null;
@@ -73,7 +73,7 @@ async function runForeground(
   }
 }
 
-/** Runs the command of a call exactly once, whatever interrupts the call, and gives its whole outcome. */
+/** Runs the command of a call exactly once, whatever interrupts the call, and returns its whole outcome. */
 export function runCommand(command: CommandCall, context: ToolContext): Promise<ToolOutput> {
   return callSandbox(context, async (sandbox) => {
     const { signal } = context;

@@ -10,7 +10,7 @@ const killTime = 10_000;
 
 export const execKill = defineTool({
   name: "exec_kill",
-  description: "Ends a background command with all its children and tells how it ended.",
+  description: "Ends a background command with all its children and reports how it ended.",
   params: z.strictObject({ exec_id: execIdParameter }),
   safety: "idempotent",
   workspace: "none",

@@ -10,7 +10,7 @@ import { callSandbox } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { pollInterval, stateOf } from "./snapshot.ts";
 
-/** When this call stops waiting, counted from its first start and including all the time it was parked. */
+/** Returns when this call stops waiting, counted from its first start and including all the time it was parked. */
 function waitEnd(wait: number, context: ToolContext): number {
   const noted = context.memo.get();
   if (typeof noted === "number") return noted;
@@ -21,7 +21,7 @@ function waitEnd(wait: number, context: ToolContext): number {
 
 export const execPoll = defineTool({
   name: "exec_poll",
-  description: "Tells whether a background command still runs and what it printed since the last poll.",
+  description: "Reports whether a background command still runs and its output since the last poll.",
   params: z.strictObject({
     exec_id: execIdParameter,
     wait: z.number().min(0).max(600).default(0).describe("Seconds to wait for output or the end."),

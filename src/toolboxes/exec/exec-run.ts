@@ -15,7 +15,7 @@ export const execRun = defineTool({
       .describe("Its arguments, one by one; nothing is expanded."),
     ...commandParameters,
     stdin: z.string().optional().describe("Text for its standard input."),
-    ok_codes: z.array(z.int()).max(50).default([0]).describe("Exit codes that are no error."),
+    ok_codes: z.array(z.int()).max(50).default([0]).describe("Exit codes that are not errors."),
   }),
   safety: "reattach",
   workspace: "write",

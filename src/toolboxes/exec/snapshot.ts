@@ -1,6 +1,6 @@
 import type { ExecEvent, ExecReason } from "../../sandbox/contract.ts";
 
-/** The state of a command as the model sees it. `next_poll_ms` is null once it has ended. */
+/** State of a command as the model sees it. `next_poll_ms` is null once it has ended. */
 export interface CommandState {
   readonly state: "running" | ExecReason;
   readonly exit_code: number | null;

@@ -3,10 +3,10 @@ import { defineTool } from "../../tools/define-tool.ts";
 import type { CallAct } from "../../tools/acts.ts";
 import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 
-/** A line that names a file. Only `\n` ends a line of a patch; any other character belongs to the path. */
+/** Matches a line that names a file. Only `\n` ends a line of a patch; any other character belongs to the path. */
 const fileLine = /^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$/s;
 
-/** What a patch does to each file that it names; a moved file is the one named before its new path. */
+/** Returns the acts of a patch on each file that it names; a moved file is the one named before its new path. */
 const patchActs = (patch: string): CallAct[] => {
   let last = "";
   return patch.split("\n").flatMap((line) => {

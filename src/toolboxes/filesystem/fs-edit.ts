@@ -9,15 +9,13 @@ export const fsEdit = defineTool({
     "Replaces a text that occurs exactly once in a file. An empty old_text creates the file with new_text as its content.",
   params: z.strictObject({
     path: pathParameter("File to edit"),
-    old_text: z
-      .string()
-      .describe("The text to replace, exactly as it stands in the file; it must occur once."),
-    new_text: z.string().default("").describe("What takes its place; omitted: the text is removed."),
+    old_text: z.string().describe("The text to replace, exactly as it is in the file; it must occur once."),
+    new_text: z.string().default("").describe("The replacement; omitted: the text is removed."),
   }),
   safety: "idempotent",
   workspace: "write",
   does: ["write", "read"],
-  // The error of a text that is not found quotes the file, so an edit also counts as reading.
+  // If a text is not found, the error quotes the file, so an edit also counts as reading.
   acts: ({ path, old_text }) => [
     ...onPaths("write", path),
     ...(old_text === "" ? [] : onPaths("read", path)),

@@ -5,11 +5,11 @@ import { pathParameter } from "./parameters.ts";
 
 export const fsMkdir = defineTool({
   name: "fs_mkdir",
-  description: "Makes a folder with its parents; one that exists already is fine.",
-  params: z.strictObject({ path: pathParameter("Folder to make") }),
+  description: "Creates a folder with its parents; an existing folder is not an error.",
+  params: z.strictObject({ path: pathParameter("Folder to create") }),
   safety: "idempotent",
   workspace: "write",
   does: ["write"],
   acts: ({ path }) => onPaths("write", path),
-  run: (args, context) => changeWorkspace(context, "mkdir", args, () => `Made the folder ${args.path}.`),
+  run: (args, context) => changeWorkspace(context, "mkdir", args, () => `Created the folder ${args.path}.`),
 });

@@ -5,7 +5,7 @@ import { pathParameter } from "./parameters.ts";
 
 const hunkSchema = z.strictObject({
   old_text: z.string().min(1).describe("The text to replace; it must occur once when its turn comes."),
-  new_text: z.string().default("").describe("What takes its place; omitted: the text is removed."),
+  new_text: z.string().default("").describe("The replacement; omitted: the text is removed."),
 });
 
 export const fsPatch = defineTool({
@@ -17,7 +17,7 @@ export const fsPatch = defineTool({
       .array(hunkSchema)
       .min(1)
       .max(100)
-      .describe("Replacements, each applied to what the one before it left."),
+      .describe("Replacements, each applied to the result of the one before it."),
   }),
   safety: "idempotent",
   workspace: "write",

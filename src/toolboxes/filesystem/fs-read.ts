@@ -9,7 +9,7 @@ import { pathParameter } from "./parameters.ts";
 
 type BinaryFile = Extract<FileText, { readonly kind: "binary" }>;
 
-/** Shows an image to a model that accepts images; of other files it gives type and size. */
+/** Shows an image to a model that accepts images; returns the type and size of other files. */
 const showBinary = (path: string, file: BinaryFile, context: ToolContext): ToolOutput => {
   const note = binaryNote(path, file);
   if (!file.type.startsWith("image/") || !context.sees.images) return { content: note };
@@ -21,7 +21,7 @@ const showBinary = (path: string, file: BinaryFile, context: ToolContext): ToolO
 
 export const fsRead = defineTool({
   name: "fs_read",
-  description: "Reads a whole text file, or shows an image. Of any other file it tells type and size.",
+  description: "Reads a whole text file, or shows an image. For any other file it returns type and size.",
   params: z.strictObject({ path: pathParameter("File to read") }),
   safety: "read",
   workspace: "read",

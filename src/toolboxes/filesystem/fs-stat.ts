@@ -5,7 +5,7 @@ import { pathParameter } from "./parameters.ts";
 
 export const fsStat = defineTool({
   name: "fs_stat",
-  description: "Tells size, mode, time of change and, of a file, the SHA-256 of its content.",
+  description: "Returns size, mode, time of change and, for a file, the SHA-256 of its content.",
   params: z.strictObject({ path: pathParameter("File or folder") }),
   safety: "read",
   workspace: "read",
@@ -15,7 +15,7 @@ export const fsStat = defineTool({
   run: ({ path }, context) =>
     callSandbox(context, async (sandbox) => {
       const stat = await sandbox.stat(path);
-      const told = {
+      const facts = {
         name: stat.name,
         size: stat.size,
         mode: stat.mode.toString(8).padStart(4, "0"),
@@ -23,6 +23,6 @@ export const fsStat = defineTool({
         is_dir: stat.type === "directory",
         ...(stat.sha256 === undefined ? {} : { sha256: stat.sha256 }),
       };
-      return { content: JSON.stringify(told) };
+      return { content: JSON.stringify(facts) };
     }),
 });

@@ -6,7 +6,8 @@ import { pathParameter } from "./parameters.ts";
 
 export const fsWrite = defineTool({
   name: "fs_write",
-  description: "Writes a whole file and makes missing folders. An existing file is replaced; its mode stays.",
+  description:
+    "Writes a whole file and creates missing folders. An existing file is replaced; its mode stays.",
   params: z.strictObject({
     path: pathParameter("File to write"),
     content: z.string().describe("The whole content of the file."),

@@ -3,18 +3,18 @@ import { defineTool, type Tool } from "../../tools/define-tool.ts";
 import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
-/** Defines `fs_move` and `fs_copy`: what they read, remove and replace, and the report of what was left out. */
+/** Defines `fs_move` and `fs_copy`: what they read, remove and replace, and the report of omitted links. */
 export const defineTransfer = (
   op: "move" | "copy",
-  told: { readonly done: string; readonly description: string },
+  words: { readonly done: string; readonly description: string },
 ): Tool =>
   defineTool({
     name: `fs_${op}`,
-    description: told.description,
+    description: words.description,
     params: z.strictObject({
       source: pathParameter(`What to ${op}`),
       destination: pathParameter("The new path"),
-      overwrite: z.boolean().default(false).describe("Replace what is at the destination already."),
+      overwrite: z.boolean().default(false).describe("Replace an existing destination."),
     }),
     safety: "idempotent",
     workspace: "write",
@@ -28,6 +28,6 @@ export const defineTransfer = (
     subtree: true,
     run: (args, context) =>
       changeWorkspace(context, op, args, ({ message }) =>
-        [`${told.done} ${args.source} to ${args.destination}.`, message ?? ""].join("\n").trim(),
+        [`${words.done} ${args.source} to ${args.destination}.`, message ?? ""].join("\n").trim(),
       ),
   });

@@ -2,7 +2,7 @@ import type { GitArguments, GitOperation } from "../../sandbox/contract.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { callSandbox, describeLeftOut } from "../sandbox-call.ts";
 
-/** Asks git about the agent's repository; an empty answer is said in words. */
+/** Asks git about the agent's repository; replaces an empty answer by a sentence. */
 export const askGit = <O extends GitOperation>(
   context: ToolContext,
   op: O,

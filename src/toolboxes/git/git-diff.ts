@@ -6,9 +6,9 @@ import { pathParameter } from "./parameters.ts";
 
 export const gitDiff = defineTool({
   name: "git_diff",
-  description: "Shows what has changed in the git repository as a diff: what is not staged yet, or what is.",
+  description: "Shows changes in the git repository as a diff: unstaged or staged ones.",
   params: z.strictObject({
-    staged: z.boolean().default(false).describe("What is staged, against the last commit."),
+    staged: z.boolean().default(false).describe("Show staged changes, compared with the last commit."),
     path: pathParameter.exactOptional().describe("Only this file or folder, from the repository's folder."),
   }),
   safety: "read",

@@ -9,7 +9,7 @@ export const gitLog = defineTool({
   description: "Lists the newest commits of the git repository.",
   params: z.strictObject({
     count: z.int().min(1).max(200).default(10).describe("Most commits to list."),
-    format: z.enum(logFormats).default("oneline").describe("Form of each commit, as git names it."),
+    format: z.enum(logFormats).default("oneline").describe("Format of each commit, as git names it."),
   }),
   safety: "read",
   workspace: "read",

@@ -5,8 +5,8 @@ import { askGit } from "./ask-git.ts";
 
 export const gitStatus = defineTool({
   name: "git_status",
-  description: "Says what has changed in the git repository since its last commit, and what is staged.",
-  params: z.strictObject({ short: z.boolean().default(false).describe("One line a file.") }),
+  description: "Shows changes in the git repository since its last commit, and which are staged.",
+  params: z.strictObject({ short: z.boolean().default(false).describe("One line per file.") }),
   safety: "read",
   workspace: "read",
   does: ["read"],

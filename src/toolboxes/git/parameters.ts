@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** A path below the folder of the repository. */
+/** Path below the folder of the repository. */
 export const pathParameter = z
   .string()
   .min(1)

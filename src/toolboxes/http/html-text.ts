@@ -1,6 +1,6 @@
 import { Parser } from "htmlparser2";
 
-/** This file turns a web page into text that a model can read, and lists where its links lead. */
+/** Converts a web page to text for a model, and lists its links. */
 
 interface Link {
   readonly text: string;
@@ -9,13 +9,13 @@ interface Link {
 
 interface ReadablePage {
   readonly text: string;
-  /** The first links to other pages, with absolute addresses. */
+  /** First links to other pages, with absolute addresses. */
   readonly links: readonly Link[];
-  /** True if the page nests too deeply to be read to its end. */
+  /** Whether the page nests too deeply to be read to its end. */
   readonly cut: boolean;
 }
 
-/** Elements whose content nobody reads; of a head only the title has other text. */
+/** Elements whose content is not text; of a head only the title counts. */
 const hiddenElements = new Set(["script", "style", "svg", "noscript", "template", "iframe", "title"]);
 
 /** Elements with an empty line before and after them. */
@@ -25,7 +25,7 @@ const blocks = new Set(
   ),
 );
 
-/** Elements that stand in lines of their own. */
+/** Elements on lines of their own. */
 const lines = new Set(
   "address body br caption dd details div dt figcaption legend li option summary tr".split(" "),
 );
@@ -40,7 +40,7 @@ const marks: Readonly<Record<string, string>> = {
   h6: "###### ",
 };
 
-/** What may stand between two pieces of text, from the narrowest to the widest. */
+/** Separators between two pieces of text, from the narrowest to the widest. */
 const gaps = ["", " ", " | ", "\n", "\n\n"] as const;
 const [none, space, cell, line, block] = [0, 1, 2, 3, 4] as const;
 type Gap = 0 | 1 | 2 | 3 | 4;
@@ -51,7 +51,7 @@ const gapAround = (name: string): Gap => {
   return name === "td" || name === "th" ? cell : none;
 };
 
-/** Collects text: of the gaps between two pieces the widest counts. */
+/** Creates a collector of text: of the separators between two pieces the widest counts. */
 const createWriter = () => {
   let text = "";
   let gap: Gap = none;
@@ -85,12 +85,12 @@ const createWriter = () => {
 const mostLinks = 100;
 const longestLabel = 200;
 
-/** Collects links, each address once. */
+/** Creates a collector of links, each address once. */
 const createLinks = (page: string) => {
   let base = page;
   let open: { readonly address: string; text: string } | null = null;
   const found = new Map<string, string>();
-  /** Addresses as they were written, which pages repeat: to resolve one takes longer than all else that is done with it. */
+  /** Addresses as written, which pages repeat: resolving one takes longer than all other work on it. */
   const seen = new Set<string>();
   const resolve = (address: string): URL | null => {
     const url = URL.parse(address.trim(), base);
@@ -122,11 +122,11 @@ const createLinks = (page: string) => {
   };
 };
 
-/** The parser searches all open elements at each tag, so their number is limited. */
+/** Deepest nesting of elements, since the parser searches all open elements at each tag. */
 const deepest = 500;
 const pieceLength = 16_384;
 
-/** Returns what a person would read of an HTML page at this address. */
+/** Returns the readable text of an HTML page at this address. */
 export const readHtml = (html: string, address: string): ReadablePage => {
   const writer = createWriter();
   const links = createLinks(address);
@@ -134,7 +134,7 @@ export const readHtml = (html: string, address: string): ReadablePage => {
   let hidden = 0;
   let preformatted = 0;
   let pending = "";
-  /** Texts come in pieces as small as a character; what stands between two tags is written at once. */
+  /** Writes the text since the last tag: texts arrive in pieces as small as a character. */
   const flush = (): void => {
     const text = hidden === 0 ? pending : "";
     links.addText(text);

@@ -13,7 +13,7 @@ const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as 
 const longestQuery = 2_048;
 const longestBody = 1_048_576;
 
-/** A model chooses the form of an answer; who asks is for the team's file to say. */
+/** Headers that a model may set: it chooses the form of an answer, while credentials come from the team's file. */
 const allowedHeaders = /^(accept|accept-language|content-type|range|if-[a-z-]+)$/i;
 const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value);
 
@@ -29,7 +29,7 @@ const params = z
         "write an absolute address, which begins with https://",
       )
       .refine((url) => (URL.parse(url)?.search ?? "").length <= longestQuery + 1, {
-        error: `the query may have ${longestQuery} bytes; send more in the body of a POST`,
+        error: `the query may have at most ${longestQuery} bytes; send more in the body of a POST`,
       })
       .describe("Absolute address."),
     method: z.enum(methods).default("GET").describe("HTTP method."),
@@ -42,7 +42,7 @@ const params = z
       .describe("accept, accept-language, content-type, range or if-*; no others."),
     body: z
       .string()
-      .refine((body) => utf8Length(body) <= longestBody, `a body may have ${longestBody} bytes`)
+      .refine((body) => utf8Length(body) <= longestBody, `a body may have at most ${longestBody} bytes`)
       .optional()
       .describe("Text to send; not with GET or HEAD."),
   })
@@ -53,13 +53,13 @@ const params = z
 
 type Request = z.output<typeof params>;
 
-/** The addresses that redirected this call so far. */
+/** Returns the addresses that redirected this call so far. */
 const redirectsIn = (memo: unknown): readonly string[] => {
   const { redirects } = fieldsOf(memo);
   return Array.isArray(redirects) ? redirects.filter((each) => typeof each === "string") : [];
 };
 
-/** The call goes on at the address that a redirect names, if permission rules let it. */
+/** Continues the call at the address of a redirect, if permission rules allow it. */
 const followRedirect = (
   { url: from, method: before, headers = {}, body }: Request,
   { url, method }: RedirectError["target"],
@@ -78,11 +78,11 @@ const followRedirect = (
   return parkCallOn({ on: "verdict", args, memo: { redirects: [...passed, addressSubject(from)] } });
 };
 
-/** What a request that may change something comes to if its connection breaks. */
+/** Output of a request that may change something if its connection breaks. */
 const unknownOutput: ToolOutput = {
   ...toolError(
     "unknown",
-    "the connection broke before the whole answer came. The request may have taken effect: check before repeating it.",
+    "the connection broke before the whole answer arrived. The request may have taken effect: check before repeating it.",
   ),
   status: "unknown",
 };

@@ -18,12 +18,12 @@ import { signAssertion } from "./key-assertion.ts";
 import { tidyAnswer } from "./tidy.ts";
 import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
 
-/** This file obtains tokens for a server: from what is stored, by a refresh, with the client's own secret, or by a login. */
+/** Obtains tokens for a server: stored ones, by a refresh, with the client's own secret, or by a login. */
 
-/** A token is renewed so long before it expires. */
+/** Milliseconds before its expiry at which a token is renewed. */
 const aheadMs = 60_000;
 
-/** What an authorization server has given, as it is changed while it is used. */
+/** Credentials that an authorization server issued, as they change while in use. */
 interface Credentials {
   client?: StoredOAuthClientInformation | undefined;
   tokens?: StoredOAuthTokens | undefined;
@@ -32,29 +32,29 @@ interface Credentials {
   discovery?: OAuthDiscoveryState | undefined;
 }
 
-/** An attempt to obtain a token, as far as it has come. */
+/** State of an attempt to obtain a token. */
 interface Attempt {
   readonly byIssuer: Map<string, Credentials>;
-  /** The authorization server that was named last. */
+  /** Authorization server that was named last. */
   issuer: string;
-  /** What is known of it; undefined: it is to be discovered. */
+  /** Known metadata of the issuer; undefined: to be discovered. */
   discovery: OAuthDiscoveryState | undefined;
-  /** The scope that is asked for, which a server need not repeat. */
+  /** Requested scope, which a server need not repeat. */
   readonly scope: string | undefined;
   verifier: string;
-  /** The last answer to a request for a token or a registration was an outage. */
+  /** Whether the last answer to a request for a token or a registration was an outage. */
   isDown: boolean;
-  /** The login that has to come first; null if none has. */
+  /** Login that is required first; null if none is. */
   login: McpLogin | null;
 }
 
 const readStored = (stored: readonly IssuerCredentials[]): Map<string, Credentials> =>
   new Map(stored.map(({ issuer, value }) => [issuer, value as unknown as Credentials]));
 
-/** A server that names ever new issuers fills nothing: credentials of so many are kept. */
+/** Number of issuers whose credentials are kept, so that a server that names ever new issuers fills nothing. */
 const mostIssuers = 3;
 
-/** Returns the credentials of the issuer in use and of those before it. */
+/** Returns the credentials to store: of the issuer in use and of those before it. */
 const writeStored = ({
   byIssuer,
   issuer: current,
@@ -82,7 +82,7 @@ const metadataOf = ({ redirect, client, scope }: McpGrant): OAuthClientMetadata 
   ...(scope === undefined ? {} : { scope }),
 });
 
-/** The client that the team's file names; its secret goes to the issuer that the file names. */
+/** Returns the client that the team's file names; its secret is sent only to the issuer that the file names. */
 const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | undefined =>
   client === null
     ? undefined
@@ -104,7 +104,7 @@ type Identity = Pick<
   "clientInformation" | "saveClientInformation" | "addClientAuthentication"
 >;
 
-/** Says who the client is: the one that the team registered, or the one that registered itself. */
+/** Returns the client's identity: the one that the team registered, or the one that registered itself. */
 const identify = ({ grant, now }: Authorizer, attempt: Attempt): Identity => {
   const fixed = configuredClient(grant);
   if (fixed === undefined)
@@ -137,7 +137,7 @@ const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
     Object.assign(credentialsOf(attempt, context?.issuer), {
       tokens: { ...tokens, ...(scope === undefined ? {} : { scope }) },
       expiresAt: seconds === undefined ? null : now() + seconds * 1_000,
-      // What was saved last counts, also within one millisecond.
+      // The last save counts, also within one millisecond.
       savedAt: Math.max(now(), 1 + (newestOf(attempt.byIssuer)?.savedAt ?? 0)),
       discovery: attempt.discovery,
     });
@@ -177,7 +177,7 @@ const longestDiscovery = 16_384;
 
 const longestLogin = 8_192;
 
-/** Returns of what servers say of themselves what is used; it rejects more than can be stored with each login. */
+/** Returns the used part of a server's metadata; rejects more than can be stored with each login. */
 const boundDiscovery = ({
   resourceMetadata: resource,
   authorizationServerMetadata: server,
@@ -189,11 +189,11 @@ const boundDiscovery = ({
     ...(server === undefined ? {} : { authorizationServerMetadata: usedOf(server) }),
   };
   if (JSON.stringify(bound).length > longestDiscovery)
-    throw new Error("what the authorization server says of itself is too long");
+    throw new Error("the metadata of the authorization server is too long");
   return bound;
 };
 
-/** Answers what the library asks of its host, for one attempt. */
+/** Creates the host functions that the library needs, for one attempt. */
 const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientProvider => {
   const { grant, state } = authorizer;
   const provider: OAuthClientProvider = {
@@ -220,7 +220,7 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
     },
     ...(grant.redirect === null ? { prepareTokenRequest: askInOwnName } : {}),
   };
-  // A server that does not say which resource it is is named by its address, so that its token counts nowhere else.
+  // A server that does not name its resource is identified by its address, so that its token is valid nowhere else.
   const validateResourceURL = {
     get: () => (attempt.discovery?.resourceMetadata === undefined ? nameByAddress : undefined),
   };
@@ -229,7 +229,7 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
 
 const codePattern = /^[\w.-]{1,64}$/;
 
-/** Reads of a refusal its code alone: what else a server says would stand in the library's warnings. */
+/** Reduces a refusal to its code: other text of the server would appear in the library's warnings. */
 const readRefusal = async (response: Response): Promise<Response> => {
   const { error } = (await response.json().catch(() => ({}))) as { readonly error?: unknown };
   const code = typeof error === "string" && codePattern.test(error) ? error : "server_error";
@@ -257,7 +257,7 @@ const fetchWith =
 const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>
   newestOf(byIssuer)?.tokens?.access_token ?? null;
 
-/** A token that nothing renews is used until the server refuses it. */
+/** Returns whether a token can be used; one that cannot be renewed is used until the server refuses it. */
 const isUsable = ({ expiresAt, tokens }: Credentials, { grant, now }: Authorizer): boolean =>
   expiresAt === null ||
   expiresAt - aheadMs > now() ||
@@ -270,10 +270,10 @@ type AttemptStart = { readonly stored: readonly IssuerCredentials[] } & {
   readonly [Key in "discovery" | "scope"]?: Attempt[Key];
 } & { readonly verifier?: string };
 
-/** Says in a sentence what the library says as a list of what it expected. */
+/** Replaces the library's list of expectations by one sentence. */
 const faultOf = (error: unknown): unknown =>
   error instanceof Error && error.name.endsWith("ZodError")
-    ? new Error("what the authorization server says of itself cannot be used")
+    ? new Error("the metadata of the authorization server cannot be used")
     : error;
 
 /** Lets the library obtain a token, or begin a login. */
@@ -297,7 +297,7 @@ const runAttempt = async (
   } catch (error) {
     throw faultOf(error);
   }
-  // The library turns every refresh that fails into a login, but a person cannot end an outage.
+  // The library turns every failed refresh into a login, but a person cannot end an outage.
   if (attempt.login !== null && attempt.isDown) throw new Error("the authorization server did not answer");
   return attempt;
 };
@@ -312,7 +312,7 @@ const authorizationOf = (attempt: Attempt): Authorization => ({
   stored: writeStored(attempt),
 });
 
-/** Renews a token ahead of its end; one that cannot be renewed now is used to its end, when a refresh may succeed again. */
+/** Renews a token before it expires; if that fails, the token is used until then. */
 const renew = async (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],
@@ -330,7 +330,7 @@ const renew = async (
   return authorizationOf(attempt);
 };
 
-/** Answers a server's challenge: by a refresh or a login, at the authorization server that it names now. */
+/** Answers a server's challenge by a refresh or a login, at the authorization server that it names now. */
 const answerChallenge = (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],
@@ -340,7 +340,7 @@ const answerChallenge = (
   const wanted = about === "scope" ? computeScopeUnion(held, scope ?? undefined) : (scope ?? undefined);
   return runAttempt(
     authorizer,
-    // A refresh renews what is held; only a client without a person gets here what it wants.
+    // A refresh renews the scope held; only a client without a person gets the wanted scope here.
     { stored, scope: authorizer.grant.redirect === null ? wanted : held },
     {
       ...(wanted === undefined ? {} : { scope: wanted }),
@@ -350,7 +350,7 @@ const answerChallenge = (
   );
 };
 
-/** Returns a token for the server, or the login that has to come first, and what is to be stored from now on. */
+/** Returns a token for the server, or the login that is required first, and the credentials to store. */
 export const authorize = async (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],
@@ -374,7 +374,7 @@ interface OpenLogin {
   readonly scope: string | null;
 }
 
-/** Turns the answer of an authorization server, whose issuer is checked first, into tokens; null if it is a refusal. */
+/** Converts an authorization server's answer, after a check of its issuer, to tokens; null for a refusal. */
 export const finishLogin = async (
   authorizer: Authorizer,
   stored: readonly IssuerCredentials[],

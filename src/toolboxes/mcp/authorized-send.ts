@@ -2,13 +2,13 @@ import { extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
 import type { AuthorizationChallenge, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { SendRequest } from "./port.ts";
 
-/** This file gives the requests to a server their token, and answers the server's challenges. */
+/** Adds tokens to the requests to a server, and answers the server's challenges. */
 
-/** No request can be sent: a person must sign in first, or no token can be had. */
+/** Error of a request that cannot be sent: a person must sign in first, or no token is available. */
 export class AuthorizationError extends Error {
-  /** The address at which a person signs in; null if that would not help. */
+  /** Address at which a person signs in; null if that would not help. */
   readonly login: string | null;
-  /** A login is what lacks, also if nobody can be asked for one. */
+  /** Whether a login is missing, even if no person can be asked for one. */
   readonly isLogin: boolean;
   constructor(reason: string, login?: string | null) {
     super(reason);
@@ -18,7 +18,7 @@ export class AuthorizationError extends Error {
   }
 }
 
-/** A request is repeated so often for wider scopes; one more would be an endless exchange. */
+/** Number of repetitions of a request for wider scopes; one more would be an endless exchange. */
 const mostStepUps = 3;
 
 const readChallenge = (response: Response): AuthorizationChallenge | null => {
@@ -35,7 +35,7 @@ interface AuthorizedSend {
   readonly refusal: () => AuthorizationError | null;
 }
 
-/** Wraps what sends requests; a request that was refused for its token or scope is sent again once there is another. */
+/** Wraps the sender of requests; a request that was refused for its token or scope is sent again with a new one. */
 export const createAuthorizedSend = (send: SendRequest, authorize: AuthorizeServer): AuthorizedSend => {
   let token: string | null = null;
   let isAsked = false;

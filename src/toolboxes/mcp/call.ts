@@ -18,9 +18,9 @@ import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from 
 import type { McpWire } from "./wire.ts";
 import { createWire } from "./wire.ts";
 
-/** This file calls a tool of a server and says how that ended. */
+/** Calls a tool of a server and reports how the call ended. */
 
-/** The driver ends a call at its own deadline; this only has to be later. */
+/** Milliseconds of a call; the driver ends it earlier at its own deadline. */
 const longestMs = 660_000;
 
 const showProgress = (
@@ -35,7 +35,7 @@ const showProgress = (
   show(`${message ?? share}\n`);
 };
 
-/** The answers to what the server asked go with its own state, unread. */
+/** Returns the answers to a server's questions, with the server's own state unread. */
 const answersOf = ({ answers }: McpCall): object => {
   if (answers === undefined) return {};
   const { responses, state } = answers;
@@ -58,7 +58,7 @@ const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallT
   return Promise.race([answer, lost]);
 };
 
-/** Statuses by which a server says that it does not know the session. */
+/** Returns whether a server answered that it does not know the session. */
 const isStale = (open: OpenClient, error: unknown): boolean =>
   open.isResumed && [400, 404].includes(statusOf(error) ?? 0);
 
@@ -67,19 +67,19 @@ const refusedOutput = (error: ProtocolError): ToolOutput => {
   return toolError(code, error.message);
 };
 
-/** Network errors that say that nothing was sent. */
+/** Returns whether a network error means that nothing was sent. */
 const isUnsent = (error: unknown): boolean => {
   const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
   const found = code ?? (cause as { readonly code?: unknown } | undefined)?.code;
   return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "egress_denied", "unavailable"].includes(String(found));
 };
 
-/** Statuses by which an edge in front of a server says that it did not reach it, so that nothing was carried out. */
+/** Statuses of an edge that did not reach the server behind it, so that nothing was carried out. */
 const edgeStatuses: ReadonlySet<number> = new Set([521, 523, 525, 526, 530]);
 
 const isUnreached = (error: unknown): boolean => edgeStatuses.has(statusOf(error) ?? 0) || isUnsent(error);
 
-/** Codes by which the library says that an answer came and is not what it has to be. */
+/** Codes of the library for an answer that is not valid. */
 const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
 
 const isUnreadable = (error: unknown): boolean =>
@@ -87,7 +87,7 @@ const isUnreadable = (error: unknown): boolean =>
 
 const doneText = "the call was made, so call again only if it may be done twice";
 
-/** What an answer says that came and is no result; null if none came. */
+/** Returns the output for an answer that is not a result; null if there was no answer. */
 const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   if (wire.isTooLarge())
     return toolError("too_large", `the answer is longer than 1 MiB and was not read; ${doneText}, for less`);
@@ -99,12 +99,12 @@ const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   return toolError("failed", `the server refused this call: it answered ${status}`);
 };
 
-/** What a call that could not be sent for want of a token ends as. */
+/** Returns the end of a call that could not be sent for lack of a token. */
 const refusedEnd = ({ login, message }: AuthorizationError): McpCallEnd =>
   login === null ? { kind: "unreachable", reason: message } : { kind: "login", url: login };
 
 const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
-  // The server took a call whose answer was cut off, even if it then refused to send the rest.
+  // If its answer was cut off, the server accepted the call, even if it then refused to send the rest.
   const refusal = error instanceof LostAnswer ? null : wire.refusal();
   if (refusal !== null) return refusedEnd(refusal);
   const output = answeredOutput(error, wire);
@@ -119,7 +119,7 @@ const endOf = (result: CallToolResult, { context }: McpCall, { redact }: McpEndp
   return { kind: "question", requests: redact(inputRequests as unknown as Json), state: requestState };
 };
 
-/** Returns null if the server does not know the session. */
+/** Calls once; returns null if the server does not know the session. */
 const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
@@ -151,7 +151,7 @@ const openFor = async (
   }
 };
 
-/** Calls with a client from `connection`, or after a handshake if that is null; null if the session is over. */
+/** Calls with a client from `connection`, or after a handshake if that is null; returns null if the session is over. */
 const attempt = async (
   endpoint: McpEndpoint,
   connection: Json,
@@ -174,7 +174,7 @@ const attempt = async (
 
 const overText = "the server does not keep a session";
 
-/** Calls a tool; a session that is over is begun anew once, since the server did not take the call. */
+/** Calls a tool; begins a new session once if the session is over, since the server did not accept the call. */
 export const callTool: McpClient["call"] = async (endpoint, connection, call) =>
   (await attempt(endpoint, connection, call)) ??
   (await attempt(endpoint, null, call)) ?? {

@@ -14,7 +14,7 @@ import { tidyResult } from "./tidy.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
 
-/** This file makes a client of a server, with a handshake or from what an earlier one wrote down. */
+/** Creates a client of a server, with a handshake or from the stored connection of an earlier one. */
 
 const connectionSchema = z.discriminatedUnion("era", [
   z.object({ transport: z.literal("sse"), era: z.literal("sse") }),
@@ -36,16 +36,16 @@ type Connection = z.output<typeof connectionSchema>;
 export interface OpenClient {
   readonly client: Client;
   readonly connection: () => Json;
-  /** The client was made without a handshake, so that its session may be over. */
+  /** Whether the client was created without a handshake, so that its session may be over. */
   readonly isResumed: boolean;
-  /** Rejects with a `LostAnswer` when the stream of a call's answer ended without one. */
+  /** Rejects with a `LostAnswer` if the stream of a call's answer ended without one. */
   readonly lost: Promise<never>;
-  /** Tells the server that its session is over. */
+  /** Ends the session at the server. */
   readonly end: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** The stream of an answer ended without one. */
+/** Error of an answer whose stream ended without it. */
 export class LostAnswer extends Error {
   constructor() {
     super("the answer was cut off");
@@ -59,7 +59,7 @@ const modernVersion = "2026-07-28";
 
 const clientInfo = { name: "limpet", version: "0.1.0" };
 
-/** A 2025 server is offered no elicitation, since its questions need a stream that stays open. */
+/** Creates a client for a 2025 server, without elicitation, since its questions need a stream that stays open. */
 const createLegacyClient = (): Client => new Client(clientInfo, { capabilities: {} });
 
 const createModernClient = (): Client =>
@@ -71,19 +71,22 @@ const createModernClient = (): Client =>
 
 const shortestPauseMs = 500;
 
-/** The call ends before this by its own deadline; a timer of more than 2^31 ms would fire at once. */
+/** Longest pause: calls end earlier by their own deadline, and a timer of more than 2^31 ms would fire at once. */
 const longestPauseMs = 660_000;
 
-/** Waits as long as the server says, within bounds, before the rest of an answer is asked for. */
+/** Waits as long as the server says, within bounds, before the rest of an answer is requested. */
 const waitToReconnect: ReconnectionScheduler = (reconnect, pauseMs) => {
   const timer = setTimeout(reconnect, Math.min(Math.max(pauseMs, shortestPauseMs), longestPauseMs));
   return () => clearTimeout(timer);
 };
 
-/** How often in a row the rest of an answer is asked for that a 2025 server cut off; later revisions have no such request. */
+/**
+ * Number of requests in a row for the rest of a cut-off answer of a 2025 server; later revisions have no such
+ * request.
+ */
 const mostReconnections = { legacy: 3, modern: 0 };
 
-/** Makes results readable for whoever listens to a transport, the handshake included. */
+/** Makes results readable for every listener of a transport, including the handshake. */
 const tidyResults = <T extends Transport>(transport: T): T => {
   let listener: Transport["onmessage"];
   return Object.defineProperty(transport, "onmessage", {
@@ -127,8 +130,8 @@ const isCancellation = (message: Message): message is Extract<Message, { readonl
   "method" in message && message.method === "notifications/cancelled";
 
 /**
- * Gives requests ids of this client's own: a session outlives its clients, each of which would count from 0, and an id
- * counts once in a session.
+ * Gives requests ids of this client's own: a session outlives its clients, each of which would count from 0, and an
+ * id may be used once in a session.
  */
 const renumber = (transport: Transport): void => {
   const { onmessage } = transport;
@@ -151,7 +154,7 @@ const renumber = (transport: Transport): void => {
   Object.assign(transport, renumbered);
 };
 
-/** Watches the answer to a tool call; its stream may end without one, of which the client does not tell. */
+/** Watches the answer to a tool call: if its stream ends without one, the client does not report it. */
 const watchAnswers = (transport: Transport, lose: () => void): void => {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
@@ -180,7 +183,7 @@ const opened = (
 ): OpenClient => {
   const lost = Promise.withResolvers<never>();
   const lose = (): void => lost.reject(new LostAnswer());
-  // Nobody may be waiting for an answer.
+  // The rejection may have no listener.
   lost.promise.catch(() => undefined);
   renumber(transport);
   watchAnswers(transport, lose);
@@ -207,7 +210,7 @@ const legacyConnection = (
 ): Connection => ({
   transport: "streamable_http",
   era: "legacy",
-  // A server without sessions is asked without a handshake, too, if its session is the empty one.
+  // A server without sessions is also called without a handshake; its session is the empty one.
   session: sessionId ?? "",
   version: protocolVersion ?? client.getNegotiatedProtocolVersion(),
 });
@@ -250,7 +253,7 @@ const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSig
   return opened(client, transport, () => ({ transport: "sse", era: "sse" }), false, wire);
 };
 
-/** Asks for the newest revision first; a server that does not know it is greeted in the old way. */
+/** Tries the newest revision first; connects to a server that does not know it with the older handshake. */
 const connectStreamable = async (
   endpoint: McpEndpoint,
   wire: McpWire,
@@ -267,10 +270,10 @@ const connectStreamable = async (
   }
 };
 
-/** Statuses by which a server says that it does not speak streamable HTTP. */
+/** Statuses of a server that does not speak streamable HTTP. */
 const otherTransport: ReadonlySet<number> = new Set([400, 404, 405, 406, 415, 501]);
 
-/** Greets a server. */
+/** Connects to a server with a handshake. */
 export const connect = async (
   endpoint: McpEndpoint,
   wire: McpWire,
@@ -289,10 +292,10 @@ export const connect = async (
   }
 };
 
-/** A session's id comes in a header; a longer one is not kept for the time after its session here. */
+/** Longest session id, which a server sends in a header; a longer one is not kept beyond this client. */
 const longestSession = 4_096;
 
-/** Returns what of a connection ends the session that the server keeps for it; null if it keeps none. */
+/** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
 export const sessionOf: McpClient["sessionOf"] = (known) => {
   const connection = readConnection(known);
   if (connection?.era !== "legacy" || connection.session === "") return null;
@@ -301,7 +304,7 @@ export const sessionOf: McpClient["sessionOf"] = (known) => {
   return { transport, era, session, ...(version === undefined ? {} : { version }) };
 };
 
-/** Makes a client without a request where an earlier one wrote down how, else by a handshake. */
+/** Creates a client without a request from a stored connection, otherwise with a handshake. */
 export const resume = async (
   endpoint: McpEndpoint,
   wire: McpWire,
@@ -324,7 +327,7 @@ export const resume = async (
   return opened(client, transport, () => legacyConnection(client, transport), true, wire);
 };
 
-/** Returns whether the team's file still allows what an earlier client found. */
+/** Returns whether the team's file still allows the stored connection. */
 const fits = ({ transport, protocol }: McpEndpoint, connection: Connection): boolean => {
   if (transport !== "auto" && transport !== connection.transport) return false;
   if (protocol === "auto" || connection.era === "sse") return protocol !== "2026";

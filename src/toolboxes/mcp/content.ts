@@ -5,11 +5,11 @@ import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { errorText } from "../../tools/errors.ts";
 import { checkImage } from "../image-check.ts";
 
-/** This file turns the result of a server's tool into what a model is shown. */
+/** Converts the result of a server's tool to content for a model. */
 
 type Shown = Pick<ToolContext, "keep" | "sees">;
 
-/** More images of one result would soon fill every request after it. */
+/** Number of images of one result; more would soon fill every later request. */
 const mostImages = 20;
 
 const formatNote = (what: string, type: string, base64: string): string =>
@@ -47,14 +47,14 @@ const readBase64 = (text: string): Uint8Array<ArrayBuffer> | null => {
 
 type ImageBlock = Extract<ContentBlock, { readonly type: "image" }>;
 
-/** Shows an image by what its bytes say of it, since a provider refuses a whole chat for one that it cannot read. */
+/** Shows an image by the type of its bytes, since a provider refuses a whole chat for one unreadable image. */
 const imagePartOf = (block: ImageBlock, { keep, sees }: Shown, mayShow: boolean): ContentPart => {
   const note = textOf(block);
   if (!sees.images) return { type: "text", text: note };
   if (!mayShow)
     return { type: "text", text: `${note} Only the first ${mostImages} images of a result are shown.` };
   const bytes = readBase64(block.data);
-  if (bytes === null) return { type: "text", text: `${note} It is no base64, so it cannot be shown.` };
+  if (bytes === null) return { type: "text", text: `${note} It is not base64, so it cannot be shown.` };
   const checked = checkImage(bytes);
   if (!checked.ok) return { type: "text", text: `${note} ${checked.problem}` };
   return { type: "image", blob: keep(bytes), media_type: checked.type };
@@ -70,7 +70,7 @@ const partsOf = (blocks: readonly ContentBlock[], shown: Shown): readonly Conten
   });
 };
 
-/** Joins texts that follow each other by line breaks. */
+/** Joins consecutive texts with line breaks. */
 const joinTexts = (parts: readonly ContentPart[]): readonly ContentPart[] => {
   const joined: ContentPart[] = [];
   for (const part of parts) {
@@ -89,7 +89,7 @@ const contentOf = ({ content, structuredContent }: CallToolResult, shown: Shown)
   return joinTexts([...parts, { type: "text", text: JSON.stringify(structuredContent) }]);
 };
 
-/** Returns the output of a call: texts as text, images as parts where the model sees them, an error with its code. */
+/** Returns the output of a call: texts as text, images as parts if the model sees them, an error with its code. */
 export const outputOf = (result: CallToolResult, shown: Shown): ToolOutput => {
   const parts = contentOf(result, shown);
   const [only] = parts;

@@ -11,7 +11,7 @@ import { errorMessageOf } from "../../tools/errors.ts";
 import { AuthorizationError } from "./authorized-send.ts";
 import type { McpEndpoint } from "./port.ts";
 
-/** This file says in a sentence why a server could not be used, without what the server or the network said at length. */
+/** Explains in a sentence why a server could not be used, without the full text of the server or the network. */
 
 const longestReason = 300;
 
@@ -20,17 +20,17 @@ type Redact = McpEndpoint["redact"];
 const firstWords = (error: unknown, redact: Redact): string =>
   firstCharacters(redact(errorMessageOf(error)), longestReason);
 
-/** Returns the status of an HTTP answer that an error stands for; null if it stands for none. */
+/** Returns the HTTP status of an error; null if it has none. */
 export const statusOf = (error: unknown): number | null => {
   if (error instanceof InsufficientScopeError) return 403;
   return error instanceof SdkHttpError ? (error.status ?? null) : null;
 };
 
-/** Returns whether the server wants to know who asks. */
+/** Returns whether the server refused the credentials. */
 export const isAuthFailure = (error: unknown): boolean =>
   error instanceof UnauthorizedError || statusOf(error) === 401 || statusOf(error) === 403;
 
-/** Says why a server could not be reached. */
+/** Returns why a server could not be reached. */
 export const reasonOf = (error: unknown, redact: Redact): string => {
   if (isAuthFailure(error)) return "the server refused the credentials";
   const status = statusOf(error);
@@ -39,15 +39,15 @@ export const reasonOf = (error: unknown, redact: Redact): string => {
     return `the server answered with an error: ${firstWords(error, redact)}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
     return "no answer came in time";
-  if (error instanceof Error && error.name === "ZodError") return "the server's answer is no message of MCP";
+  if (error instanceof Error && error.name === "ZodError") return "the server's answer is not an MCP message";
   return firstWords(error, redact);
 };
 
-/** A server cannot be listed. */
+/** Failure of a listing. */
 export class McpFailure extends Error {
-  /** The server wants other credentials. */
+  /** Whether the server wants other credentials. */
   readonly isAuth: boolean;
-  /** The address at which a person signs in; null if that would not help. */
+  /** Address at which a person signs in; null if that would not help. */
   readonly login: string | null;
   constructor(reason: string, isAuth: boolean, login: string | null) {
     super(reason);

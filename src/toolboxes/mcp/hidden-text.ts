@@ -1,7 +1,10 @@
 import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 
-/** This file finds and removes characters that nobody sees and a model reads: controls, marks of writing direction, tags. */
+/**
+ * Finds and removes characters that are invisible to people but not to a model: controls, marks of writing
+ * direction, tags.
+ */
 
 const hiddenCharacter = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/u;
 
@@ -9,7 +12,10 @@ const hiddenCharacters = new RegExp(hiddenCharacter, "gu");
 
 export const removeHidden = (text: string): string => text.replace(hiddenCharacters, "");
 
-/** In values a line may end with a carriage return, which JSON writes visibly. */
+/**
+ * Returns whether a value holds hidden characters; a line may end with a carriage return, which JSON writes
+ * visibly.
+ */
 const hides = (text: string): boolean => hiddenCharacter.test(text.replaceAll("\r", ""));
 
 /** Returns the first text of a value, or name in it, with hidden characters; null if there is none. */

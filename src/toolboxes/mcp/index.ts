@@ -4,7 +4,7 @@ import { sessionOf } from "./connect.ts";
 import { endSession, listTools } from "./list.ts";
 import type { McpClient } from "./port.ts";
 
-/** Speaks to MCP servers. Only the Worker of a team that has some contains this. */
+/** Client of MCP servers. Only the Worker of a team that has MCP servers contains it. */
 export const mcp: McpClient = {
   list: listTools,
   call: callTool,

@@ -1,6 +1,6 @@
 import { fromBase64, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
 
-/** This file signs the assertion by which a client proves its private key to an authorization server (RFC 7523). */
+/** Signs the assertion by which a client proves its private key to an authorization server (RFC 7523). */
 
 const lifetimeSeconds = 120;
 
@@ -10,7 +10,7 @@ type KeyKind = readonly [
   sign: { readonly name: string; readonly hash?: string },
 ];
 
-/** The kinds of keys, in the order in which they are tried. */
+/** Kinds of keys, in the order in which they are tried. */
 const kinds: readonly KeyKind[] = [
   ["ES256", { name: "ECDSA", namedCurve: "P-256" }, { name: "ECDSA", hash: "SHA-256" }],
   ["RS256", { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }, { name: "RSASSA-PKCS1-v1_5" }],
@@ -39,11 +39,11 @@ const importKey = async (pem: string): Promise<SigningKey> => {
     if (key !== null) return { key, kind };
   }
   throw new Error(
-    "private_key is no PKCS #8 key (-----BEGIN PRIVATE KEY-----) for ES256, RS256, ES384 or EdDSA",
+    "private_key is not a PKCS #8 key (-----BEGIN PRIVATE KEY-----) for ES256, RS256, ES384 or EdDSA",
   );
 };
 
-/** Returns a signed assertion that `client` is who asks `audience` for a token at `now` (epoch ms). */
+/** Returns a signed assertion that `client` requests a token from `audience` at `now` (epoch ms). */
 export const signAssertion = async (
   pem: string,
   { client, audience, now }: { readonly client: string; readonly audience: string; readonly now: number },

@@ -7,21 +7,21 @@ import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from
 import { nameOf, requestPages } from "./tool-pages.ts";
 import { createWire } from "./wire.ts";
 
-/** This file lists the tools of a server. */
+/** Lists the tools of a server. */
 
 const mostTools = 128;
 
-/** A list of one tool a page may still offer all that it may. */
+/** Number of pages that are read: a page of a list may hold a single tool. */
 const mostPages = 256;
 
-/** So many tools that cannot be used are named. */
+/** Number of unusable tools that are named. */
 const mostNamed = 128;
 
 const endMs = 5_000;
 
 interface FoundTools {
   readonly tools: ListedTool[];
-  /** Says of tools that cannot be offered why. */
+  /** Sentences about the tools that cannot be offered. */
   readonly unusable: string[];
   unusableCount: number;
   hasMorePages: boolean;
@@ -36,7 +36,7 @@ const addTool = (found: FoundTools, read: ListedTool | string): void => {
   if (found.unusable.length < mostNamed) found.unusable.push(read);
 };
 
-/** Reads page by page, so that of a page only what is offered stays in memory. */
+/** Reads page by page, keeping only the offered tools of each page in memory. */
 const readPages = async (
   { client }: OpenClient,
   { redact }: McpEndpoint,
@@ -62,10 +62,9 @@ const listingOf = (
   open: OpenClient,
 ): McpListing => {
   const omitted: string[] = [];
-  // These come first, since the status is cut.
-  if (tools.length > mostTools)
-    omitted.push(`a server's first ${mostTools} tools are offered, and it has more`);
-  if (hasMorePages) omitted.push(`the first ${mostPages} pages of its list are read, and it has more`);
+  // These sentences come first, since the status is cut.
+  if (tools.length > mostTools) omitted.push(`only the first ${mostTools} tools of the server are offered`);
+  if (hasMorePages) omitted.push(`only the first ${mostPages} pages of its list are read`);
   if (unusableCount > mostNamed) omitted.push(`${unusableCount} of its tools cannot be used`);
   return {
     tools: tools.slice(0, mostTools),
@@ -74,7 +73,7 @@ const listingOf = (
   };
 };
 
-/** Ends the session that a server keeps for a connection, if it keeps one; it gives up after 5 s. */
+/** Ends the session that a server keeps for a connection, if it keeps one; gives up after 5 s. */
 export const endSession: McpClient["end"] = async (endpoint, connection, asked) => {
   if (sessionOf(connection) === null) return;
   await limitTime(endMs, asked, async (signal) => {
@@ -89,7 +88,10 @@ export const endSession: McpClient["end"] = async (endpoint, connection, asked) 
   });
 };
 
-/** Lists by a client of its own, since only a handshake tells what the server can do by now; its session takes over. */
+/**
+ * Lists tools with a new client, since only a handshake reveals the server's current capabilities; its session is
+ * kept.
+ */
 export const listTools: McpClient["list"] = async (endpoint, connection, isOffered, signal) => {
   const wire = createWire(endpoint);
   void endSession(endpoint, connection, signal).catch(() => undefined);

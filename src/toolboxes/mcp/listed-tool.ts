@@ -13,9 +13,9 @@ import { headerProblem } from "./header-names.ts";
 import type { ListedTool, McpEndpoint } from "./port.ts";
 import { nameOf } from "./tool-pages.ts";
 
-/** This file reads what a server says of a tool, and says why a tool cannot be offered. */
+/** Reads the description of a tool, and explains why a tool cannot be offered. */
 
-/** The fields of a tool that are read. */
+/** Fields of a tool that are read. */
 interface DescribedTool {
   readonly name: string;
   readonly description: string;
@@ -24,10 +24,10 @@ interface DescribedTool {
   readonly annotations: JsonObject | null;
 }
 
-/** How the tools of a server are read. */
+/** Parameters for reading the tools of a server. */
 interface ToolReading {
   readonly redact: McpEndpoint["redact"];
-  /** The server is of a revision in which schemas name headers for arguments. */
+  /** Whether the server has a revision in which schemas name headers for arguments. */
   readonly namesHeaders: boolean;
 }
 
@@ -35,10 +35,10 @@ const longestDescription = 1_024;
 
 const longestSchema = 32_768;
 
-/** Schemas of a tool nest in each other at most so deep; a reference counts nothing. */
+/** Deepest nesting of schemas in a tool; references do not count. */
 const deepestSchema = 8;
 
-/** Beyond so many levels of JSON, which no schema within the limit needs, a schema is not read. */
+/** Deepest level of JSON that is read of a schema; no schema within the limit needs more. */
 const deepestJson = 64;
 
 const cutToBytes = (text: string, most: number): string => {
@@ -60,12 +60,12 @@ const readAnnotations = (given: Json | undefined): JsonObject | null => {
 
 const tooDeep = `its schema is nested deeper than ${deepestSchema} levels`;
 
-/** Returns the fields of a tool, or says what of them cannot be used. */
+/** Returns the fields of a tool, or a sentence about why it cannot be used. */
 const readFields = (tool: Json): DescribedTool | string => {
   const { description: told, inputSchema, outputSchema, annotations, execution } = fieldsOf(tool);
   const description = told ?? "";
   if (fieldsOf(execution)["taskSupport"] === "required") return "it runs as a task only";
-  if (typeof description !== "string") return "its description is no text";
+  if (typeof description !== "string") return "its description is not a text";
   if (!isJsonObject(inputSchema)) return "it has no schema of its arguments";
   if ((inputSchema["type"] ?? "object") !== "object") return "its schema is of another type than object";
   const read = {
@@ -78,7 +78,7 @@ const readFields = (tool: Json): DescribedTool | string => {
   return isShallow(read, deepestJson + 1) ? read : tooDeep;
 };
 
-/** Returns a tool's schema as models get it and calls are checked by it, or says why it cannot be used. */
+/** Returns a tool's schema for models and for the check of calls, or a sentence about why it cannot be used. */
 const readSchema = (raw: JsonObject, { redact, namesHeaders }: ToolReading): JsonObject | string => {
   const header = namesHeaders ? headerProblem(raw) : null;
   if (header !== null) return header;
@@ -89,15 +89,14 @@ const readSchema = (raw: JsonObject, { redact, namesHeaders }: ToolReading): Jso
   if (depthProblem(mended, deepestSchema) !== null) return tooDeep;
   const problem = mendedSchemaProblem(mended);
   if (problem !== null) return `its schema cannot be used: ${problem}`;
-  // Only here does every schema that references mean stand at a place for schemas.
+  // Only here is every referenced schema in a place for schemas.
   const schema = fieldsOf(cleanNotes(mended, cleanDescription));
   const hidden = findHidden(schema);
-  if (hidden !== null)
-    return `its schema holds characters that nobody sees, in "${firstCharacters(hidden, 100)}"`;
+  if (hidden !== null) return `its schema holds invisible characters, in "${firstCharacters(hidden, 100)}"`;
   return { ...schema, type: "object" };
 };
 
-/** Returns a tool within our limits, or the sentence about why it is left out; nothing of what is given is certain. */
+/** Returns a tool within our limits, or the sentence about why it is omitted; nothing in the input is certain. */
 export const readListedTool = (tool: Json, reading: ToolReading): ListedTool | string => {
   const { redact } = reading;
   const name = nameOf(tool);
@@ -108,7 +107,7 @@ export const readListedTool = (tool: Json, reading: ToolReading): ListedTool | s
   const schema = readSchema(described.inputSchema, reading);
   if (typeof schema === "string") return `${shownName}: ${cleanDescription(schema)}`;
   const { description, annotations, outputSchema } = described;
-  // What a tool does not have does not count in its hash.
+  // Absent properties of a tool are not part of its hash.
   const hashed = {
     ...described,
     annotations: annotations ?? undefined,

@@ -1,12 +1,12 @@
 import { sha256Hex } from "../../sandbox/sha256.ts";
 
-/** This file names the tools of MCP servers as models see them. */
+/** Names the tools of MCP servers as models see them. */
 
 const longestName = 64;
 
 /**
- * Returns the name of a server's tool: `server__tool`. What names may not hold is `_`; a long name, and one with
- * letters of other alphabets, ends with a hash, since others would look the same.
+ * Returns the name of a server's tool: `server__tool`. Characters that names may not hold become `_`; a long name,
+ * and one with letters of other alphabets, ends with a hash, since others would look the same.
  */
 export const serverToolName = (server: string, tool: string): string => {
   const name = `${server}__${tool.replace(/[^\w-]/g, "_")}`;

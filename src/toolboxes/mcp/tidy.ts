@@ -2,11 +2,11 @@ import { fieldsOf, isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 
-/** This file reads what the library refuses: fields that are not set and written as null, and kinds of content to come. */
+/** Repairs messages that the library refuses: unset fields that are null, and unknown kinds of content. */
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** Leaves out the fields of an object that are null, and no others. */
+/** Removes the fields of an object that are null, and no others. */
 const withoutNulls = (value: Json): Readonly<Record<string, Json>> =>
   Object.fromEntries(Object.entries(fieldsOf(value)).filter(([, field]) => field !== null));
 
@@ -26,17 +26,17 @@ const knownKinds: ReadonlySet<Json | undefined> = new Set([
   "resource_link",
 ]);
 
-/** Names a block of a kind that is not known, and keeps the others. */
+/** Names a block of an unknown kind; returns any other as it is. */
 const readableBlock = (block: Json): Json => {
   const { type } = fieldsOf(block);
   if (typeof type !== "string" || knownKinds.has(type)) return block;
-  return { type: "text", text: `[content of the unknown kind ${firstCharacters(type, 40)} was left out]` };
+  return { type: "text", text: `[content of the unknown kind ${firstCharacters(type, 40)} was omitted]` };
 };
 
-/** What the library reads field by field; a null within a schema or a structured content means something. */
+/** Fields that the library reads field by field; a null within a schema or a structured content has a meaning. */
 const readFields: ReadonlySet<string> = new Set(["content", "capabilities", "serverInfo"]);
 
-/** Tidies a result of a request; what a tool gives as its structured content stays as it is. */
+/** Repairs the result of a request; the structured content of a tool stays as it is. */
 export const tidyResult = (result: Json): Readonly<Record<string, Json>> => {
   const fields = Object.entries(withoutNulls(result)).map(([name, value]): [string, Json] => [
     name,
@@ -49,7 +49,7 @@ export const tidyResult = (result: Json): Readonly<Record<string, Json>> => {
     : tidied;
 };
 
-/** Tidies the answer of an authorization server, if it is an object in JSON. */
+/** Repairs the answer of an authorization server, if it is an object in JSON. */
 export const tidyAnswer = async (response: Response): Promise<Response> => {
   if (!response.ok || response.body === null) return response;
   const text = await response.text();

@@ -4,9 +4,9 @@ import * as z from "zod";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 
-/** This file asks a server for its tools page by page, and returns them as the server describes them. */
+/** Requests a server's tools page by page, and returns them as the server describes them. */
 
-/** Under this name tools pass the library, which refuses a whole page for one tool that breaks the rules. */
+/** Key under which tools bypass the library, which refuses a whole page for one tool that breaks the rules. */
 const unread = "limpet/tools";
 
 const pageSchema = z.object({
@@ -45,7 +45,7 @@ interface ToolPage {
   readonly isLast: boolean;
 }
 
-/** Requests page after page, as many as are asked for; a page that leads to itself and repeats is the end. */
+/** Requests as many pages as are wanted; stops at a page whose cursor repeats. */
 export async function* requestPages(client: Client, signal: AbortSignal): AsyncGenerator<ToolPage> {
   if (client.getServerCapabilities()?.tools === undefined || client.transport === undefined) return;
   hideTools(client.transport);

@@ -5,15 +5,15 @@ import type { AuthorizationError } from "./authorized-send.ts";
 import { createAuthorizedSend } from "./authorized-send.ts";
 import type { McpEndpoint } from "./port.ts";
 
-/** This file stands between the library and the egress: it bounds answers and knows what became of each request. */
+/** Stands between the library and the egress: limits answers and tracks the outcome of each request. */
 
 export interface McpWire {
   readonly fetch: FetchLike;
-  /** Lets one GET request leave: on its stream a server of the older transport answers. */
+  /** Permits one GET request, on whose stream a server of the older transport answers. */
   readonly allowStream: () => void;
   /** Returns the status of the newest answer; 0 before the first. */
   readonly lastStatus: () => number;
-  /** Returns whether an answer was longer than is read. */
+  /** Returns whether an answer was longer than the limit. */
   readonly isTooLarge: () => boolean;
   /** Returns why no further request can be sent; null if it can. */
   readonly refusal: () => AuthorizationError | null;
@@ -23,21 +23,21 @@ export interface McpWire {
 
 const longestAnswer = 1_048_576;
 
-/** Limits all answers of a listing or a call together, since a list may have many pages. */
+/** Bytes of all answers of a listing or a call together, since a list may have many pages. */
 const mostInAll = 8_388_608;
 
-/** Limits the wait for a notice of cancellation. */
+/** Milliseconds to wait for a notice of cancellation. */
 const settleMs = 2_000;
 
 const headersOf = (init: RequestInit | undefined): Headers => new Headers(init?.headers);
 
 const isGet = (init: RequestInit | undefined): boolean => (init?.method ?? "GET") === "GET";
 
-/** Returns whether this asks for the rest of an answer that was cut off, by the id of its last event. */
+/** Returns whether a request asks for the rest of a cut-off answer, by the id of its last event. */
 const isRest = (init: RequestInit | undefined): boolean =>
   isGet(init) && headersOf(init).has("last-event-id");
 
-/** Counts what has come in all, and says what is too long. */
+/** Counts received bytes, and returns what is too long, if anything. */
 type CountBytes = (bytes: number) => string | null;
 
 const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): ReadableStream<Uint8Array> => {
@@ -51,7 +51,7 @@ const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): Readabl
   return body.pipeThrough(cap);
 };
 
-/** Counts the bytes of each answer and of all. */
+/** Creates a counter of the bytes of each answer and of all. */
 const createCounter = () => {
   let large = false;
   let total = 0;
@@ -76,20 +76,21 @@ const callIdOf = (init: RequestInit | undefined): Json | undefined => {
   return method === "tools/call" ? id : undefined;
 };
 
-/** Statuses of whoever stands before the tool: of credentials, and of sessions that are over. */
+/** Statuses that do not come from a tool: for credentials, and for sessions that are over. */
 const notOfTools: ReadonlySet<number> = new Set([401, 403, 404]);
 
-/** What a tool says of a call is its answer, whatever status the server gives it; the library would drop its words. */
+/** Treats a tool's error as its answer, whatever status the server gives it; the library would drop its text. */
 const takeAnswer = async (response: Response, init: RequestInit | undefined): Promise<Response> => {
   if (response.status < 400 || notOfTools.has(response.status)) return response;
   const id = callIdOf(init);
   if (id === undefined) return response;
   const text = await response.text();
-  const said = fieldsOf(parseJson(text) ?? null);
-  // A server that says so of a session that is over is asked again with a new one.
+  const message = fieldsOf(parseJson(text) ?? null);
+  // If a server answers so because its session is over, it is called again with a new one.
   const isOver =
-    headersOf(init).has("mcp-session-id") && /session/i.test(JSON.stringify(said["error"] ?? null));
-  const isAnswer = said["id"] === id && said["error"] !== undefined && !(response.status === 400 && isOver);
+    headersOf(init).has("mcp-session-id") && /session/i.test(JSON.stringify(message["error"] ?? null));
+  const isAnswer =
+    message["id"] === id && message["error"] !== undefined && !(response.status === 400 && isOver);
   const { status, statusText, headers } = response;
   return isAnswer
     ? new Response(text, { headers: { "content-type": "application/json" } })
@@ -124,9 +125,9 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
   };
   return {
     fetch: (url, init) => {
-      // This ends with its call, which is not to wait for it.
+      // This request ends with its call, which must not wait for it.
       if (isRest(init) && !isTooLarge()) return answer(String(url), init);
-      // A stream that the server may speak on at any time would keep the session awake.
+      // A stream on which the server may send at any time would keep the session awake.
       if (isGet(init) && streams === 0) return Promise.resolve(new Response(null, { status: 405 }));
       if (isGet(init)) streams -= 1;
       const answered = answer(String(url), init);

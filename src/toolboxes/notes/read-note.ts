@@ -7,7 +7,7 @@ import { findNearestName } from "../../tools/suggest.ts";
 export const readNote = defineTool({
   name: "read_note",
   description: "Reads a note.",
-  params: z.strictObject({ name: noteName.describe("Name of the note, as list_notes gives it.") }),
+  params: z.strictObject({ name: noteName.describe("Name of the note, as list_notes shows it.") }),
   safety: "read",
   workspace: "none",
   limit: 65_536,
@@ -18,7 +18,7 @@ export const readNote = defineTool({
       name,
       (await stores.notes.list()).map((note) => note.name),
     );
-    const hint = near === null ? "list_notes gives the names" : `did you mean "${near}"?`;
+    const hint = near === null ? "list_notes shows the names" : `did you mean "${near}"?`;
     return toolError("not_found", `there is no note "${name}"; ${hint}`);
   },
 });

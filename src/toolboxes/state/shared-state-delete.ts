@@ -4,7 +4,7 @@ import { stateKey } from "../../tools/stores.ts";
 
 export const sharedStateDelete = defineTool({
   name: "shared_state_delete",
-  description: "Removes a shared value; says whether it was there.",
+  description: "Removes a shared value; reports whether it existed.",
   params: z.strictObject({ key: stateKey.describe("Name of the value.") }),
   safety: "idempotent",
   workspace: "none",

@@ -12,7 +12,7 @@ export const sharedStateGet = defineTool({
   run: ({ key }, { stores }) => {
     const entry = stores.state.get(key);
     return entry === null
-      ? toolError("not_found", `there is no value ${key}; shared_state_list gives the keys`)
+      ? toolError("not_found", `there is no value ${key}; shared_state_list shows the keys`)
       : { content: JSON.stringify(entry) };
   },
 });

@@ -3,7 +3,7 @@ import { onlyId } from "./parameters.ts";
 
 export const sharedTasksCancel = defineTool({
   name: "shared_tasks_cancel",
-  description: "Cancels a task that is not over. Whoever works on it as a called agent is stopped.",
+  description: "Cancels a task that is not over. A called agent that works on it is stopped.",
   params: onlyId,
   safety: "idempotent",
   workspace: "none",

@@ -4,7 +4,7 @@ import { onlyId } from "./parameters.ts";
 export const sharedTasksClaim = defineTool({
   name: "shared_tasks_claim",
   description:
-    "Takes a pending task that is not blocked, so that it is yours and in progress. Of two agents one gets it.",
+    "Takes a pending task that is not blocked, so that it is yours and in progress. Only one of several agents gets it.",
   params: onlyId,
   safety: "idempotent",
   workspace: "none",

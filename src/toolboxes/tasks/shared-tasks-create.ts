@@ -5,7 +5,7 @@ import { optionalParameters, titleParameter } from "./parameters.ts";
 export const sharedTasksCreate = defineTool({
   name: "shared_tasks_create",
   description:
-    "Puts a task on the board that all agents of the session share. It is pending until somebody claims it.",
+    "Adds a task to the board that all agents of the session share. It is pending until somebody claims it.",
   params: z.strictObject({ title: titleParameter, ...optionalParameters }),
   safety: "idempotent",
   workspace: "none",

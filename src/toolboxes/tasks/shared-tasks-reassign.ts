@@ -4,7 +4,7 @@ import { idParameter } from "./parameters.ts";
 
 export const sharedTasksReassign = defineTool({
   name: "shared_tasks_reassign",
-  description: "Gives a task to a thread, also away from the one that has it. It is then in progress.",
+  description: "Assigns a task to a thread, even if another thread has it. It is then in progress.",
   params: z.strictObject({
     id: idParameter,
     assignee: z.string().min(1).max(64).describe("Id of the thread that is to do it, like main."),

@@ -8,7 +8,7 @@ import { idParameter } from "./parameters.ts";
 /** Milliseconds that a watched task may stay without an assignee. */
 const unclaimedMs = 60_000;
 
-/** Since when the task is watched, and since when it is unassigned; null while it is assigned. */
+/** When the watch began, and since when the task is unassigned; null while it is assigned. */
 interface TaskWatch {
   readonly started: number;
   readonly free: number | null;
@@ -22,10 +22,10 @@ const readTaskWatch = (memo: Json, now: number): TaskWatch => {
 export const sharedTasksWatch = defineTool({
   name: "shared_tasks_watch",
   description:
-    "Waits until a task is completed, failed or cancelled, and gives it back. It is an error if nobody has it for a minute.",
+    "Waits until a task is completed, failed or cancelled, and returns it. It is an error if it has no assignee for a minute.",
   params: z.strictObject({
     id: idParameter,
-    timeout_seconds: z.number().min(1).max(86_400).default(600).describe("Seconds to wait at most."),
+    timeout_seconds: z.number().min(1).max(86_400).default(600).describe("Most seconds to wait."),
   }),
   safety: "idempotent",
   workspace: "none",
@@ -40,8 +40,8 @@ export const sharedTasksWatch = defineTool({
     if (now() >= end)
       return toolError("timeout", `${id} is still ${task.status} after ${timeout_seconds} s; watch it again`);
     if (now() >= unclaimed) {
-      const why = task.blocked ? "it is blocked" : "claim it, or give it to somebody";
-      return toolError("unclaimed", `nobody has had ${id} for a minute; ${why}`);
+      const why = task.blocked ? "it is blocked" : "claim it, or assign it";
+      return toolError("unclaimed", `${id} has had no assignee for a minute; ${why}`);
     }
     const until = Math.min(end, unclaimed);
     return parkCallOn({ on: "task", task: id, until, memo: { started, free } });

@@ -1,4 +1,7 @@
-/** Parses an IPv6 address in a URL's form (hex groups, at most one `::`) to its 128 bits; null if it is none. */
+/**
+ * Parses an IPv6 address in a URL's form (hex groups, at most one `::`) to its 128 bits; returns null for other
+ * texts.
+ */
 const parseIpv6 = (text: string): bigint | null => {
   const [head = "", tail, ...more] = text.split("::");
   if (more.length > 0) return null;
@@ -12,7 +15,7 @@ const parseIpv6 = (text: string): bigint | null => {
   return BigInt(`0x${all.map((group) => group.padStart(4, "0")).join("")}`);
 };
 
-/** Parses a dotted IPv4 address to its 32 bits, null if the text is none. A parsed URL has no other spelling. */
+/** Parses a dotted IPv4 address to its 32 bits; returns null for other texts. A parsed URL has no other spelling. */
 const parseIpv4 = (text: string): bigint | null => {
   const parts = text.split(".");
   if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255))
@@ -47,7 +50,7 @@ const closedBlocks4 = (
   .split(" ")
   .map(parseBlock4);
 
-/** The global unicast block, and the protocol and documentation blocks inside it. */
+/** Global unicast block, and the protocol and documentation blocks inside it. */
 const globalBlock6 = parseBlock6("2000::/3");
 
 const closedBlocks6 = ["2001::/23", "2001:db8::/32", "3fff::/20"].map(parseBlock6);
@@ -73,7 +76,7 @@ const isPublic6 = (address: bigint): boolean => {
   return isInBlock(address, globalBlock6) && !closedBlocks6.some((block) => isInBlock(address, block));
 };
 
-/** Whether a URL's host is a name, a public IP address or a closed one. IPv6 is written in brackets. */
+/** Returns whether a URL's host is a name, a public IP address or a closed one. IPv6 is written in brackets. */
 export const addressKind = (host: string): "name" | "public" | "closed" => {
   if (host.startsWith("[")) {
     const address = parseIpv6(host.slice(1, -1));

@@ -1,4 +1,4 @@
-/** Reads a body to its end or to `maxBytes` (counted after inflation); `cut` says whether the limit came first. */
+/** Reads a body to its end or to `maxBytes` (counted after inflation); `cut` tells whether the limit was reached. */
 export const readUpTo = async (
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
@@ -22,7 +22,7 @@ export const readUpTo = async (
   return { bytes, cut: size > maxBytes };
 };
 
-/** Wraps a body so that it fails with `tooLarge()` once it gave more than `maxBytes`. */
+/** Wraps a body so that it fails with `tooLarge()` after more than `maxBytes`. */
 export const capBody = (
   body: ReadableStream<Uint8Array>,
   maxBytes: number,

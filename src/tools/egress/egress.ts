@@ -4,7 +4,7 @@ import { checkUrl } from "./url.ts";
 
 export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout" | "unavailable";
 
-/** A request was not sent, or its answer was not read. The message holds no query, header or body. */
+/** Error of a request that was not sent, or whose answer was not read. The message holds no query, header or body. */
 export class EgressError extends Error {
   readonly code: EgressCode;
   constructor(code: EgressCode, message: string) {
@@ -14,13 +14,13 @@ export class EgressError extends Error {
   }
 }
 
-/** Where a redirect leads; a method that changed to GET has no body. */
+/** Target of a redirect; a method that changed to GET has no body. */
 interface RedirectTarget {
   readonly url: string;
   readonly method: string;
 }
 
-/** The redirect that came instead of an answer: the egress permits its target, the caller has to decide about it. */
+/** Redirect instead of an answer: the egress permits its target, and the caller decides about it. */
 export class RedirectError extends EgressError {
   readonly target: RedirectTarget;
   constructor(target: RedirectTarget) {
@@ -40,19 +40,22 @@ interface EgressInit {
    * with `RedirectError`, for callers that decide about each.
    */
   readonly redirects: "follow" | "refuse" | "raise";
-  /** The largest body after inflation; null for a caller that counts itself. */
+  /** Largest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
   /** Values of configured secrets in this request: they are sent to the first origin only. */
   readonly secrets?: readonly string[];
-  /** True if only hosts of `egress.allow` may be called. */
+  /** Whether only hosts of `egress.allow` may be called. */
   readonly allowList?: boolean;
-  /** The only origins allowed, at every hop; absent: any that the rules allow. */
+  /** Only origins allowed, at every hop; absent: any that the rules allow. */
   readonly origins?: readonly string[];
-  /** The page that makes the request: like a redirect from there, it may not lead from a public page to a private target. */
+  /**
+   * Page that makes the request: like a redirect from it, the request may not lead from a public page to a private
+   * target.
+   */
   readonly from?: string;
 }
 
-/** The only way to send a request. Rejects with `EgressError`, an abort's reason or the network's error. */
+/** Sends a request; the only way to do so. Rejects with `EgressError`, an abort's reason or the network's error. */
 export type Egress = (address: string | URL, init: EgressInit) => Promise<Response>;
 
 export interface EgressOptions extends EgressRules {
@@ -67,7 +70,7 @@ const bodyHeaders = ["content-type", "content-length", "content-encoding", "cont
 
 interface Hop {
   readonly url: URL;
-  /** True if the operator opened this address. */
+  /** Whether the operator permits this private address. */
   readonly isPrivate: boolean;
   readonly method: string;
   readonly headers: Headers;
@@ -79,7 +82,7 @@ const createDenial = (reason: string): EgressError => new EgressError("egress_de
 const holdsSecret = (value: unknown, secrets: readonly string[]): boolean =>
   typeof value === "string" && secrets.some((secret) => secret !== "" && value.includes(secret));
 
-/** Drops what must not reach another origin: credentials, and any header with a configured secret. */
+/** Removes headers that must not reach another origin: credentials, and any with a configured secret. */
 const stripSecrets = (headers: Headers, secrets: readonly string[]): Headers => {
   const kept = new Headers(headers);
   for (const name of droppedHeaders) kept.delete(name);
@@ -87,7 +90,7 @@ const stripSecrets = (headers: Headers, secrets: readonly string[]): Headers => 
   return kept;
 };
 
-/** Whether a redirect turns the request into a GET without body: 303, and 301 or 302 after POST. */
+/** Returns whether a redirect turns the request into a GET without body: 303, and 301 or 302 after POST. */
 const becomesGet = (status: number, method: string): boolean =>
   (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
 
@@ -100,7 +103,7 @@ const isPrivateTarget = (address: string, rules: EgressRules): boolean => {
   return check.ok && check.isPrivate;
 };
 
-/** The address that a redirect leads to, if the rules permit it. */
+/** Returns the target of a redirect if the rules permit it. */
 const targetOf = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit) => {
   const target = URL.parse(response.headers.get("location") ?? "", hop.url.href);
   if (target === null) throw createDenial("the redirect's address is not a valid URL");
@@ -128,7 +131,7 @@ const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressI
 const isRedirect = (response: Response): boolean =>
   [301, 302, 303, 307, 308].includes(response.status) && response.headers.has("location");
 
-/** The answer with its body capped, if it has one and a cap was asked for. */
+/** Returns the answer with its body limited, if it has one and a limit is set. */
 const capResponse = (response: Response, maxBytes: number | null): Response => {
   if (maxBytes === null || response.body === null) return response;
   const { status, statusText, headers } = response;
@@ -136,7 +139,7 @@ const capResponse = (response: Response, maxBytes: number | null): Response => {
   return new Response(capBody(response.body, maxBytes, tooLarge), { status, statusText, headers });
 };
 
-/** Creates the egress: `rules` come from the team's config and the operator's variables, `fetch` from the platform. */
+/** Creates the egress: `rules` are from the team's config and the operator's variables, `fetch` is the platform's. */
 export const createEgress = (options: EgressOptions): Egress => {
   const send = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
   const request = async (hop: Hop, signal: AbortSignal | undefined): Promise<Response> => {

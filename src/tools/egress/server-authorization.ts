@@ -1,26 +1,26 @@
-/** This file says what a request to an MCP server and whoever keeps its tenant's credentials ask of each other. */
+/** Defines the exchange between a request to an MCP server and the holder of its tenant's credentials. */
 
-/** What a server said when it refused a request for want of authorization. */
+/** Challenge with which a server refused an unauthorized request. */
 export interface AuthorizationChallenge {
-  /** A token is missing or refused, or the token's scope is too narrow. */
+  /** Subject of the challenge: a missing or refused token, or a token with too narrow a scope. */
   readonly about: "token" | "scope";
   readonly scope: string | null;
-  /** The address where the server says who authorizes; null if it did not name one. */
+  /** Address of the server's metadata about its authorization servers; null if it named none. */
   readonly metadata: string | null;
 }
 
-/** Asks for a token: before the first request, or with the challenge to the one that was sent. */
+/** Request for a token: before the first request, or with the challenge to the sent one. */
 export interface AuthorizationRequest {
   readonly challenge: AuthorizationChallenge | null;
   readonly refused: string | null;
 }
 
 export type AuthorizationAnswer =
-  /** Null: there is none yet; the server's challenge says where one is given. */
+  /** Token; null if there is none yet: the server's challenge then names where to get one. */
   | { readonly kind: "token"; readonly token: string | null }
-  /** A person has to open this address and sign in; null: there is nobody to ask. */
+  /** A person has to open this address and sign in; null if there is no person to ask. */
   | { readonly kind: "login"; readonly url: string | null }
   | { readonly kind: "failure"; readonly reason: string };
 
-/** Returns a token for a server, or what has to happen first; it never rejects. */
+/** Returns a token for a server, or what has to happen first; never rejects. */
 export type AuthorizeServer = (request: AuthorizationRequest) => Promise<AuthorizationAnswer>;

@@ -1,6 +1,6 @@
 import { addressKind } from "./address.ts";
 
-/** The hosts that may be reached. `allow` and `deny` list exact hosts, or `*.example.org` for every subdomain. */
+/** Hosts that may be reached. `allow` and `deny` list exact hosts, or `*.example.org` for every subdomain. */
 export interface EgressRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
@@ -18,7 +18,7 @@ type UrlCheck =
 
 const closedNames = new Set(["localhost", "local", "internal", "home.arpa"]);
 
-/** Names under which clouds serve the credentials of their machines; most others end in `.internal`. */
+/** Names at which clouds serve the credentials of their machines; most others end in `.internal`. */
 const metadataNames = new Set([
   "metadata.goog",
   "metadata.tencentyun.com",
@@ -30,7 +30,7 @@ const closedSuffixes = [...closedNames].map((name) => `.${name}`);
 
 const labelPattern = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Whether a host matches a list of exact names and `*.` patterns. */
+/** Returns whether a host matches a list of exact names and `*.` patterns. */
 export const matchesHost = (patterns: readonly string[], host: string): boolean =>
   patterns.some((pattern) => {
     const wanted = pattern.toLowerCase().replace(/\.$/, "");
@@ -60,7 +60,7 @@ const defaultPort = (protocol: string): string => (protocol === "https:" ? "443"
 /** Codes of characters that mean the same with and without percent-encoding. */
 const unreserved = /^%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])$/i;
 
-/** Writes a path in one of the spellings that mean the same to servers: codes, and slashes in a row. */
+/** Normalises the equivalent spellings of a path: percent-encodings, and slashes in a row. */
 export const normalizePath = (path: string): string =>
   path
     .replace(/\/{2,}/g, "/")
@@ -68,14 +68,14 @@ export const normalizePath = (path: string): string =>
       unreserved.test(code) ? decodeURIComponent(code) : code.toUpperCase(),
     );
 
-/** What permission rules match of an address: `scheme://host:port/path`, without spellings that mean the same. */
+/** Returns an address as permission rules match it: `scheme://host:port/path`, in one of its equivalent spellings. */
 export const addressSubject = (address: string): string => {
   const { protocol, hostname, port, pathname } = new URL(address);
   const host = hostname.replace(/\.$/, "");
   return `${protocol}//${host}:${port === "" ? defaultPort(protocol) : port}${normalizePath(pathname)}`;
 };
 
-/** Says what is wrong with the form of a URL, whatever the rules are. */
+/** Returns the fault of a URL's form, regardless of the rules. */
 const checkForm = (url: URL): string | null => {
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return `the scheme ${url.protocol.slice(0, 20)} is not https`;
@@ -94,9 +94,9 @@ const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): 
 };
 
 interface CheckOptions {
-  /** True if only hosts of `egress.allow` may be called. */
+  /** Whether only hosts of `egress.allow` may be called. */
   readonly allowList?: boolean;
-  /** True if the operator's private targets are excluded. */
+  /** Whether the operator's private targets are excluded. */
   readonly noPrivate?: boolean;
 }
 
@@ -107,8 +107,8 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
 };
 
 /**
- * Checks an address before a request is sent and gives the URL to call: host lower-cased, IDNA, without
- * trailing dot. `reason` names what is wrong and never quotes the query or userinfo.
+ * Checks an address before a request is sent and returns the URL to call: host lower-cased, IDNA, without trailing
+ * dot. `reason` names the fault and never quotes the query or userinfo.
  */
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {
   const url = URL.parse(String(address));

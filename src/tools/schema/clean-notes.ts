@@ -2,14 +2,14 @@ import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { mapSchemasUnder, schemaPlaces } from "./keywords.ts";
 
-/** This file cleans the notes of a JSON Schema: what says something to its reader and refuses no value. */
+/** Cleans the notes of a JSON Schema: keywords that inform a reader and refuse no value. */
 
 const textNotes: ReadonlySet<string> = new Set(["title", "description"]);
 
-/** Notes without which a schema says the same. */
+/** Notes that can be dropped without changing a schema's meaning. */
 const droppedNotes: ReadonlySet<string> = new Set(["$comment", "examples"]);
 
-/** Returns a schema with its titles and descriptions cleaned, without comments and examples; values stay as they are. */
+/** Returns a schema with its titles and descriptions cleaned, without comments and examples; values stay unchanged. */
 export const cleanNotes = (schema: Json, clean: (text: string) => string): Json => {
   if (!isJsonObject(schema)) return schema;
   const kept = Object.entries(schema).filter(([keyword]) => !droppedNotes.has(keyword));

@@ -12,16 +12,16 @@ import {
   valueRules,
 } from "./keywords.ts";
 
-/** This file checks whether a JSON Schema can be used: small, of known shape, and without unsupported keywords. */
+/** Checks whether a JSON Schema can be used: small, of known shape, and without unsupported keywords. */
 
 const maxSchemaBytes = 65_536;
 
 const maxSchemaDepth = 16;
 
-/** Values inside a schema, like defaults, nest no deeper than so many levels of JSON with the schemas around them. */
+/** Deepest level of JSON for values inside a schema, like defaults, together with the schemas around them. */
 const maxJsonDepth = 64;
 
-/** Keywords that are not checked, so that nobody should write them and rely on it. */
+/** Keywords that are refused because they are not checked, so that no author relies on them. */
 const unchecked: ReadonlySet<string> = new Set([
   "$dynamicRef",
   "$recursiveRef",
@@ -32,7 +32,7 @@ const unchecked: ReadonlySet<string> = new Set([
 
 interface SchemaCheck {
   readonly root: Json;
-  /** Keywords that may not stand in the schema. */
+  /** Keywords that the schema may not have. */
   readonly refused: ReadonlySet<string>;
 }
 
@@ -77,13 +77,16 @@ function findProblem(schema: Json, check: SchemaCheck): string | null {
   return null;
 }
 
-/** Says in a sentence that a schema is too deep; null if it is not. Schemas nest at most `deepest` levels. */
+/** Returns a sentence if a schema is too deep, otherwise null. Schemas nest at most `deepest` levels. */
 export const depthProblem = (schema: Json, deepest: number): string | null =>
   !isShallow(schema, maxJsonDepth) || nestsSchemasDeeper(schema, deepest)
     ? `the schema is nested deeper than ${deepest} levels`
     : null;
 
-/** Says in a sentence why a schema cannot be used; null if it can. At most 64 KiB, 16 levels, only local references. */
+/**
+ * Explains in a sentence why a schema cannot be used; null if it can. At most 64 KiB, 16 levels, only local
+ * references.
+ */
 export const schemaProblem = (schema: Json): string | null => {
   if (!isJsonObject(schema)) return "a JSON Schema is an object";
   const tooDeep = depthProblem(schema, maxSchemaDepth);
@@ -92,6 +95,6 @@ export const schemaProblem = (schema: Json): string | null => {
   return findProblem(schema, { root: schema, refused: unchecked });
 };
 
-/** Says in a sentence what of a mended schema is no JSON Schema of 2020-12; null if all of it is. */
+/** Explains in a sentence what in a mended schema is not JSON Schema 2020-12; returns null if it is valid. */
 export const mendedSchemaProblem = (schema: Json): string | null =>
   findProblem(schema, { root: schema, refused: new Set(["$dynamicRef", "$recursiveRef", "dependencies"]) });

@@ -5,16 +5,16 @@ import { canonicalJson } from "../canonical.ts";
 import { isList, resolveReference } from "./keywords.ts";
 
 /**
- * Checks values against JSON Schemas that come from callers, with the 2020-12 assertions that
- * `schemaProblem` accepts. Time is bounded, `$ref` may recurse. Some keywords are never run, like `pattern` and `format`:
- * what only they decide counts as fitting, also where a schema says what must not fit.
+ * Checks values against JSON Schemas from callers, with the 2020-12 assertions that `schemaProblem` accepts. Time
+ * is limited, `$ref` may recurse. Some keywords are never run, like `pattern` and `format`: what only they decide
+ * counts as fitting, also where a schema says what must not fit.
  */
 
 interface CheckWork {
   readonly root: Json;
-  /** Effort that may still be spent: about one unit for each schema applied to a small value. */
+  /** Effort that remains: about one unit for each schema applied to a small value. */
   left: number;
-  /** Counts the keywords so far that could have refused the value and were not run. */
+  /** Number of keywords so far that could have refused the value and were not run. */
   skipped: number;
 }
 
@@ -24,7 +24,7 @@ interface CheckPlace {
   readonly depth: number;
 }
 
-/** What does not fit: its path, and the rule as a sentence. */
+/** Mismatch: its path, and the violated rule as a sentence. */
 interface Misfit {
   readonly path: readonly (string | number)[];
   readonly rule: string;
@@ -57,7 +57,7 @@ const stepInto = (place: CheckPlace, key: string | number): CheckPlace => ({
 
 type Keyword = (rule: Json, value: Json, place: CheckPlace, schema: JsonObject) => readonly Misfit[];
 
-/** Makes the check of a keyword that applies to values of one kind only. */
+/** Creates the check of a keyword that applies to values of one kind only. */
 const forObjects =
   (
     check: (rule: Json, value: JsonObject, place: CheckPlace, schema: JsonObject) => readonly Misfit[],
@@ -101,7 +101,7 @@ const isMultiple = (value: number, step: number): boolean => {
   return Math.abs(ratio - Math.round(ratio)) < 1e-9 * Math.max(1, Math.abs(ratio));
 };
 
-/** Compares for equality at no more cost than the smaller side. */
+/** Compares for equality at the cost of the smaller side at most. */
 const isSame = (a: Json, b: Json): boolean => {
   if (isList(a) && isList(b))
     return a.length === b.length && a.every((each, at) => isSame(each, b[at] ?? null));
@@ -145,7 +145,7 @@ const checkAdditional = forObjects((rule, value, place, schema) => {
     );
 });
 
-/** How many of some checks fit, and how many of these for certain, with no keyword skipped. */
+/** Number of checks that fit, and of those that fit for certain, with no keyword skipped. */
 interface FitCount {
   readonly fitting: number;
   readonly certain: number;
@@ -193,7 +193,7 @@ const countForms = (rule: Json, value: Json, place: CheckPlace): FitCount =>
 
 const countForm = (rule: Json, value: Json, place: CheckPlace): FitCount => countForms([rule], value, place);
 
-/** Makes a keyword that is not run on values to which it applies. */
+/** Creates a keyword that is not run on values to which it applies. */
 const skipFor =
   (applies: (value: Json) => boolean): Keyword =>
   (_rule, value, { work }) => {
@@ -318,14 +318,14 @@ function applySchema(schema: Json, value: Json, at: CheckPlace): readonly Misfit
   );
 }
 
-/** Finds what does not fit `schema`, which is `root` or stands in it: at most five misfits, with paths from the value. */
+/** Finds mismatches with `schema`, which is `root` or part of it: at most five, with paths from the value. */
 export const findMisfits = (schema: Json, value: Json, root: Json = schema): readonly Misfit[] => {
   const work = { root, left: maxEffort, skipped: 0 };
   const found = applySchema(schema, value, { work, path: [], depth: 0 });
   return work.left < 0 ? [{ path: [], rule: tooMuch }] : found.slice(0, 5);
 };
 
-/** Lists what does not fit, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
+/** Lists mismatches, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
 export const findSchemaErrors = (schema: Json, value: Json, whole: string): readonly string[] =>
   findMisfits(schema, value).map(
     ({ path, rule }) => `${path.length === 0 ? whole : path.join(".")}: ${rule}`,

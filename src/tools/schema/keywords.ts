@@ -2,7 +2,7 @@ import type { JsonObject } from "../../chat/json.ts";
 import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 
-/** This file says what the keywords of JSON Schema hold: schemas, or values of their own. */
+/** Defines what the keywords of JSON Schema hold: schemas, or values of their own. */
 
 export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
 
@@ -32,7 +32,7 @@ export const schemasUnder = (
   return isList(value) ? value.map((item, at) => [String(at), item] as const) : [];
 };
 
-/** Returns a keyword's value with the schemas that it holds changed. */
+/** Returns a keyword's value with its schemas changed. */
 export const mapSchemasUnder = (place: SchemaPlace, value: Json, change: (schema: Json) => Json): Json => {
   if (place === "map") {
     if (!isJsonObject(value)) return value;
@@ -42,7 +42,7 @@ export const mapSchemasUnder = (place: SchemaPlace, value: Json, change: (schema
   return isList(value) ? value.map((schema) => change(schema)) : value;
 };
 
-/** Whether schemas are nested in each other in more than `most` levels. */
+/** Returns whether schemas are nested in each other in more than `most` levels. */
 export const nestsSchemasDeeper = (schema: Json, most: number): boolean => {
   if (!isJsonObject(schema)) return false;
   if (most === 0) return true;
@@ -74,7 +74,7 @@ interface ValueRule {
   readonly rule: string;
 }
 
-/** What a keyword's own value has to be. */
+/** Rules for the own values of keywords. */
 export const valueRules: ReadonlyMap<string, ValueRule> = new Map<string, ValueRule>([
   ["type", { fits: isType, rule: `must be among ${typeNames.join(", ")}` }],
   ["required", { fits: areNames, rule: "must be a list of names" }],
@@ -105,7 +105,7 @@ const decodePercents = (step: string): string => {
 
 const decodeStep = (step: string): string => decodePercents(step).replaceAll("~1", "/").replaceAll("~0", "~");
 
-/** Resolves a pointer like `#/$defs/a` within `root`; undefined if there is nothing. */
+/** Resolves a pointer like `#/$defs/a` within `root`; returns undefined if there is nothing. */
 export const resolveReference = (root: Json, reference: string): Json | undefined => {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return undefined;
@@ -118,6 +118,6 @@ export const resolveReference = (root: Json, reference: string): Json | undefine
   return found;
 };
 
-/** Whether a value is a schema by its kind: an object, true or false. */
+/** Returns whether a value is a schema by its kind: an object, true or false. */
 export const isSchema = (value: Json | undefined): value is JsonObject | boolean =>
   isJsonObject(value) || typeof value === "boolean";

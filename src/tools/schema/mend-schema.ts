@@ -5,19 +5,19 @@ import type { SchemaPlace } from "./keywords.ts";
 import { isList, isSchema, resolveReference, schemaPlaces, schemasUnder, valueRules } from "./keywords.ts";
 
 /**
- * This file rewrites a JSON Schema that somebody else wrote, of draft 4 to 2020-12, as one of 2020-12 that `schemaProblem`
- * accepts, that models' APIs accept, and that takes every value that the original takes.
+ * Converts a JSON Schema of another author, of draft 4 to 2020-12, to one of 2020-12 that `schemaProblem` and
+ * models' APIs accept, and that accepts every value that the original accepts.
  */
 
 type Fields = Record<string, Json>;
 
-/** The names of schemas in the original: `$id`s as addresses, anchors as addresses with a fragment. */
+/** Names of schemas in the original: `$id`s as addresses, anchors as addresses with a fragment. */
 type SchemaNames = Map<string, JsonObject>;
 
-/** An address for schemas that have none, so that relative ones can be told from remote ones. */
+/** Address for schemas without one, so that relative references can be distinguished from remote ones. */
 const ownAddress = "schema:/own";
 
-/** A reference that waits until it is known where the schema it means stands. */
+/** Reference that waits until the place of its schema in the copy is known. */
 interface OpenReference {
   readonly holder: Fields;
   readonly target: JsonObject | boolean;
@@ -25,10 +25,10 @@ interface OpenReference {
 
 interface Mending {
   readonly names: SchemaNames;
-  /** Where each schema of the original stands in the copy. */
+  /** Pointers of the original's schemas in the copy. */
   readonly pointers: Map<JsonObject, string>;
   readonly open: OpenReference[];
-  /** The first reference that leads out of the schema. */
+  /** First reference that leads out of the schema. */
   remote: string | null;
 }
 
@@ -43,7 +43,7 @@ const isText = (value: Json): boolean => typeof value === "string";
 
 const isBoolean = (value: Json): boolean => typeof value === "boolean";
 
-/** What the values of keywords have to be that say something of a schema and refuse nothing. */
+/** Required types of keywords that inform about a schema and refuse nothing. */
 const noteRules: ReadonlyMap<string, (value: Json) => boolean> = new Map([
   ...["title", "description", "$comment", "format", "pattern", "contentEncoding", "contentMediaType"].map(
     (name) => [name, isText] as const,
@@ -65,12 +65,12 @@ const addressOf = (schema: JsonObject, base: string): string => {
   return address.href;
 };
 
-/** Names what stands under an address first; a second schema of the same name is not meant by it. */
+/** Names the first schema at an address; a second one with the same name is ignored. */
 const nameSchema = (names: SchemaNames, name: string, schema: JsonObject): void => {
   if (!names.has(name)) names.set(name, schema);
 };
 
-/** Lists what a schema calls itself within its address; in older drafts an anchor is an id that begins with `#`. */
+/** Lists the names of a schema within its address; in older drafts an anchor is an id that begins with `#`. */
 const anchorsOf = (schema: JsonObject): readonly string[] => {
   const ids = ["$id", "id"].map((key) => textField(schema, key) ?? "").filter((id) => /^#./.test(id));
   const anchors = ["$anchor", "$dynamicAnchor"].map((key) => textField(schema, key) ?? "");
@@ -89,7 +89,7 @@ const collectNames = (schema: Json, base: string, names: SchemaNames): void => {
   }
 };
 
-/** Finds what a reference means: a value of the schema, undefined if there is nothing, null if it leads out of it. */
+/** Finds the target of a reference: a value of the schema, undefined if there is none, null if it leads outside. */
 const findTarget = (reference: string, base: string, names: SchemaNames): Json | undefined => {
   const address = URL.parse(reference, base);
   if (address === null) return reference.startsWith("#") ? undefined : null;
@@ -103,11 +103,14 @@ const findTarget = (reference: string, base: string, names: SchemaNames): Json |
     : names.get(`${address.href}#${fragment}`);
 };
 
-/** A fragment may hold `$` as it is, and not every API decodes the pointers that it gets. */
+/**
+ * Encodes a step of a pointer; a fragment may contain `$` unencoded, and not every API decodes the pointers it
+ * receives.
+ */
 const encodeStep = (step: string): string =>
   encodeURIComponent(step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")).replaceAll("%24", "$");
 
-/** The older form of an exclusive bound is true or false beside the bound. */
+/** Replaces the older form of an exclusive bound, which is true or false beside the bound. */
 const renewBound = (schema: Fields, bound: string, exclusive: string): void => {
   if (typeof schema[exclusive] !== "boolean") return;
   const limit = schema[bound];
@@ -138,7 +141,7 @@ const renewDependencies = (schema: Fields): void => {
   if (schemas.length > 0) schema["dependentSchemas"] ??= Object.fromEntries(schemas);
 };
 
-/** Writes keywords of older drafts as those that mean the same in 2020-12. */
+/** Converts keywords of older drafts to their equivalents in 2020-12. */
 const renew = (schema: JsonObject): JsonObject => {
   const renewed: Fields = { ...schema };
   renewBound(renewed, "minimum", "exclusiveMinimum");
@@ -151,7 +154,7 @@ const renew = (schema: JsonObject): JsonObject => {
 const withoutRepeats = (value: Json): Json =>
   isList(value) && value.every(isText) ? [...new Set(value)] : value;
 
-/** Returns the value of a keyword without schemas; undefined if it means nothing and is left out. */
+/** Returns the value of a keyword without schemas; undefined if it has no meaning and is omitted. */
 const mendValue = (keyword: string, value: Json): Json | undefined => {
   const rule = valueRules.get(keyword);
   const fits = rule === undefined ? noteRules.get(keyword) : rule.fits;
@@ -209,10 +212,10 @@ function mendInner(
   return copy;
 }
 
-/** Puts a schema that stands at no place for schemas among the definitions of the copy, unless it is there. */
+/** Adds a schema outside the places for schemas to the definitions of the copy, unless it is there. */
 const define = (work: Mending, root: Fields, target: JsonObject | boolean): string => {
   const known = isJsonObject(root["$defs"]) ? root["$defs"] : {};
-  // Of true and false nobody can tell where they stood.
+  // The original place of true and false is unknown.
   const same = Object.keys(known).find((name) => known[name] === target);
   if (same !== undefined) return `#/$defs/${encodeStep(same)}`;
   let at = Object.keys(known).length;
@@ -222,7 +225,7 @@ const define = (work: Mending, root: Fields, target: JsonObject | boolean): stri
   return pointer;
 };
 
-/** Returns the schema in 2020-12, or a sentence about why it cannot be used: it refers to another one elsewhere. */
+/** Returns the schema in 2020-12, or a sentence about why it cannot be used: it refers to another schema elsewhere. */
 export const mendSchema = (schema: JsonObject): JsonObject | string => {
   const names: SchemaNames = new Map([[ownAddress, schema]]);
   collectNames(schema, ownAddress, names);

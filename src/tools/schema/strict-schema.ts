@@ -9,7 +9,7 @@ const strictKeys = new Set(
   ),
 );
 
-/** The schemas directly inside a schema, in the positions that strict mode allows. */
+/** Returns the schemas directly inside a schema, in the positions that strict mode allows. */
 const innerSchemas = ({
   items,
   anyOf,
@@ -22,7 +22,7 @@ const innerSchemas = ({
   ...(isJsonObject($defs) ? Object.values($defs) : []),
 ];
 
-/** Whether an object schema is closed and requires all of its properties. */
+/** Returns whether an object schema is closed and requires all of its properties. */
 const isClosed = (schema: JsonObject): boolean => {
   const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
   if (type !== "object" && properties === undefined) return true;
@@ -37,6 +37,9 @@ const fitsStrictMode = (schema: Json): boolean =>
   isClosed(schema) &&
   innerSchemas(schema).every(fitsStrictMode);
 
-/** Whether strict modes accept an answer's schema: objects closed, every property required, known keywords only. */
+/**
+ * Returns whether strict modes accept an answer's schema: objects closed, every property required, known keywords
+ * only.
+ */
 export const isStrictSchema = (schema: Json): boolean =>
   isJsonObject(schema) && schema["type"] === "object" && fitsStrictMode(schema);

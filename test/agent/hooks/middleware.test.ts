@@ -223,14 +223,14 @@ describe("AG-37: recovery", () => {
     checkInvariants(bench, []);
   });
 
-  test("AG-37: a check that gives back neither a reason nor null fails the run", async () => {
+  test("AG-37: a check that returns neither a reason nor null fails the run", async () => {
     const check = (() => Promise.resolve(null)) as unknown as () => null;
     const { bench } = await run(`replies: [${say("one")}]`, {
       agent: guardrail("check: late"),
       checks: [{ name: "late", check }],
     });
     expect(ends(bench)).toEqual(["failed:effect_failed"]);
-    expect(lastResult(bench).error).toBe("output_guardrail: check late gives back neither a reason nor null");
+    expect(lastResult(bench).error).toBe("output_guardrail: check late returned neither a reason nor null");
   });
 
   test.each<[string, Partial<ToolDefinition>]>([
@@ -268,7 +268,7 @@ describe("AG-37: recovery", () => {
     const { bench } = await run(`replies: [{ reply: [{ call: brittle }] }, ${say("Done.")}]`, {
       tools: [broken({ subject })],
     });
-    expect(results(bench)).toEqual(["error: failed: subject gives back no list of texts"]);
+    expect(results(bench)).toEqual(["error: failed: subject did not return a list of texts"]);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 });

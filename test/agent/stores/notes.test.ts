@@ -71,7 +71,7 @@ for (const scope of ["session", "tenant"])
     const { bench } = await storeRun(fill, { team: `notes: { scope: ${scope} }` });
     expect(results(bench)).toHaveLength(202);
     expect(results(bench).filter((result) => result.startsWith("error"))).toEqual([
-      "error: limit: there are 200 notes; write over one of them",
+      "error: limit: there are 200 notes; overwrite one of them",
     ]);
   });
 
@@ -104,7 +104,7 @@ const mine = script(write("shared", "From the first session."));
 
 const look = script(list, read("shared"));
 
-const nothing = ["ok: []", 'error: not_found: there is no note "shared"; list_notes gives the names'];
+const nothing = ["ok: []", 'error: not_found: there is no note "shared"; list_notes shows the names'];
 
 const found = [
   'ok: [{"name":"shared","first_line":"From the first session."}]',

@@ -43,7 +43,7 @@ test("AG-42: a value is set, read with its revision, listed by sorted key and de
     'ok: ["a","b"]',
     'ok: {"key":"b","deleted":true}',
     'ok: {"key":"b","deleted":false}',
-    "error: not_found: there is no value b; shared_state_list gives the keys",
+    "error: not_found: there is no value b; shared_state_list shows the keys",
   ]);
   expect(dataOf(bench, "store_changed")).toEqual([
     { store: "state", key: "b", op: "set" },

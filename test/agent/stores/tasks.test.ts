@@ -231,7 +231,7 @@ test("AG-46: after a minute without anybody it is an error, restarted when someb
   alone.probe.calls[0]?.finish();
   await alone.bench.tick(1);
   await alone.bench.idle();
-  expect(results(alone.bench)[1]).toMatch(/^error: unclaimed: nobody has had task_1 for a minute; /);
+  expect(results(alone.bench)[1]).toMatch(/^error: unclaimed: task_1 has had no assignee for a minute; /);
 });
 
 test("AG-46: the minute begins anew when it is released", async () => {

@@ -175,7 +175,7 @@ describe("EF-15: compact from YAML", () => {
     const bench = await ran(working(3, 9_000, down), full);
     expect(stages(bench)).toContain("note");
     expect(ends(bench)).toEqual(["completed:end_turn"]);
-    expect(lastShown(bench)[0]).toContain("This note is by the runtime");
+    expect(lastShown(bench)[0]).toContain("This note is from the runtime");
     checkInvariants(bench, []);
   });
 

@@ -62,7 +62,7 @@ test("TB-26: content of an unknown kind is named beside the rest", async () => {
     { type: "hologram", data: "x" },
   ];
   const body = { result: { content } };
-  const text = "hello\n[content of the unknown kind hologram was left out]";
+  const text = "hello\n[content of the unknown kind hologram was omitted]";
   expect(await callTwice({ rpc: "tools/call", body })).toEqual({ outputs: [text, text], calls: 2 });
 });
 

@@ -59,7 +59,7 @@ test("TB-23 TB-27: a server is locked with a token that the team's own client ob
   expect(await lock(server, env, own)).toMatchObject({ isWhole: true, lines: [] });
   const refused = await lock(server, env, shared);
   expect(refused).toMatchObject({ isWhole: false, servers: null });
-  expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token can be had: /);
+  expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token is available: /);
   expect(refused.lines.join()).not.toContain("canary");
 });
 
@@ -69,6 +69,6 @@ test("TB-23 TB-27: a server at which people sign in cannot be locked, and the re
   const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
   const locked = await lock(`{ name: sea, url: "${sea.url}", auth: oauth }`, env);
   expect(locked).toMatchObject({ isWhole: false, servers: null });
-  expect(locked.lines.join()).toContain("nobody can sign in here; leave this server out of the lock");
+  expect(locked.lines.join()).toContain("nobody can sign in here; omit this server from the lock");
   expect(auth.seen).toEqual([]);
 });

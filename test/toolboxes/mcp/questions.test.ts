@@ -97,7 +97,7 @@ test("TB-26: an answer that does not fit is asked for again with the reason, and
   const bench = await deployBench(server);
   await say(bench);
   await answer(bench, { decision: "answer", text: "many" });
-  expect(askOf(bench).question?.text).toMatch(/^That does not fit: .*count/);
+  expect(askOf(bench).question?.text).toMatch(/^The answer does not fit: .*count/);
   expect(calls(server)).toHaveLength(1);
   await answer(bench, { decision: "answer", text: "2" });
   expect(output(bench)).toContain('"count":2');

@@ -155,7 +155,7 @@ test("TB-22: a tool is left out and named if hidden characters stand in its sche
   expect(String(error).split("; ")).toEqual(
     ["name a", "needed a", "choice d", "constant e", "usual f", "defined g", "other "].map((each) => {
       const [name = "", text = ""] = each.split(" ");
-      return `${name}: its schema holds characters that nobody sees, in "${text}"`;
+      return `${name}: its schema holds invisible characters, in "${text}"`;
     }),
   );
   expect(JSON.stringify(bench.requests)).not.toContain("\u202E");

@@ -11,7 +11,7 @@ import {
   usageSchema,
 } from "./values.ts";
 
-/** This file describes the events of model calls, tool calls, asks, files and shared stores. */
+/** Describes the events of model calls, tool calls, asks, files and shared stores. */
 
 const permission = z.strictObject({ verdict: z.string(), by: z.string() });
 
@@ -23,7 +23,7 @@ export const modelEvents = {
     ),
   },
   llm_request_start: {
-    says: "The request leaves for the provider.",
+    says: "The request is sent to the provider.",
     data: dataOf<"llm_request_start">()(
       z.strictObject({
         provider: z.string(),
@@ -57,20 +57,20 @@ export const modelEvents = {
         cost_usd: z.number().nullable(),
         provider: z.string(),
         model: z.string(),
-        request_id: z.string().nullable().describe("The provider's own."),
+        request_id: z.string().nullable().describe("The provider's own id of the request."),
         first_byte_ms: z.int(),
         duration_ms: z.int(),
       }),
     ),
   },
   attempt_aborted: {
-    says: "The attempt failed, in the place of `llm_finish`: forget the text of the items that it names.",
+    says: "The attempt failed; this event replaces `llm_finish`: discard the text of the items that it names.",
     data: dataOf<"attempt_aborted">()(
       z.strictObject({
         items: z.array(z.string()),
         code: z.string(),
         retry_at: time.nullable().describe("When the next attempt begins; null if none does."),
-        usage: usageSchema.describe("What the attempt used, as far as anybody knows: often an estimate."),
+        usage: usageSchema.describe("The usage of the attempt as far as it is known: often an estimate."),
         cost_usd: z.number().nullable(),
       }),
     ),
@@ -91,7 +91,7 @@ export const toolEvents = {
         tool: z.string(),
         toolbox: z.string(),
         input: json,
-        safety: z.string().describe("Says what happens to the call after a crash."),
+        safety: z.string().describe("What happens to the call after a crash."),
         permission,
       }),
     ),
@@ -115,7 +115,7 @@ export const toolEvents = {
     data: dataOf<"tool_call_end">()(
       z.strictObject({
         tool: z.string(),
-        outcome: outcomeSchema.describe("`unknown` if a crash left it open whether the call ran."),
+        outcome: outcomeSchema.describe("`unknown` if it is not known after a crash whether the call ran."),
         output: json,
         details: z.exactOptional(json),
         duration_ms: z.int(),
@@ -140,7 +140,7 @@ export const toolEvents = {
     ),
   },
   episode_recorded: {
-    says: "A call in short, as later runs may be told of it.",
+    says: "A summary of a call, which later runs may see.",
     data: dataOf<"episode_recorded">()(
       z.strictObject({ tool: z.string(), args: z.string(), success: z.boolean(), summary: z.string() }),
     ),
@@ -152,7 +152,7 @@ export const toolEvents = {
         state: z.enum(["started", "passed", "failed", "exhausted", "error", "skipped"]),
         breach: z
           .exactOptional(z.literal(true))
-          .describe("The run used up its turns and is checked before it ends."),
+          .describe("Whether the run used up its turns and is checked before it ends."),
         attempt: z.int(),
         command: z.string(),
         exit_code: z.exactOptional(z.int()),
@@ -179,7 +179,7 @@ export const askEvents = {
     data: dataOf<"ask_user">()(z.strictObject({ ask: askSchema })),
   },
   ask_resolved: {
-    says: "The first valid answer came.",
+    says: "The first valid answer arrived.",
     data: dataOf<"ask_resolved">()(
       z.strictObject({
         ask: z.string(),
@@ -228,14 +228,14 @@ export const storeEvents = {
     ),
   },
   status_update: {
-    says: "The agent says in a line what it is doing.",
+    says: "The agent describes in one line what it is doing.",
     data: dataOf<"status_update">()(z.strictObject({ text: z.string() })),
   },
 } as const;
 
 export const limitEvents = {
   budget_warning: {
-    says: "So much of a limit is spent that somebody should know; once for each limit and run.",
+    says: "The warning share of a limit is spent; once for each limit and run.",
     data: dataOf<"budget_warning">()(budgetFiguresSchema),
   },
   budget_reached: {

@@ -4,18 +4,19 @@ import { clientFrameSchema } from "../../../session/frames.ts";
 import type { ClientFrame } from "../../../session/frames.ts";
 import { operations } from "../../../session/operations.ts";
 
-/** This file describes the frames that a client sends, with the bodies of its commands. */
+/** Describes the frames that a client sends, with the bodies of its commands. */
 
 type FrameType = Exclude<ClientFrame["type"], "command"> | "send" | "withdraw" | "answer" | "cancel";
 
-/** Says what each frame does. */
+/** Purpose of each frame. */
 const sentences: Readonly<Record<FrameType, string>> = {
-  auth: "Shows a token: first, where the upgrade had none, within 5 s; later, to stay after the first one expires.",
-  hello: "Begins the stream after the event `after`, or with a snapshot if it is absent; within 10 s, once.",
-  ack: "Says how many frames of this connection have come in all; due every 100 frames or 256 KiB.",
+  auth: "Sends a token: first, if the upgrade had none, within 5 s; later, to stay connected after the first one expires.",
+  hello:
+    "Begins the stream after the event `after`, or with a snapshot if that is absent; once, within 10 s.",
+  ack: "Reports the total number of frames received on this connection; due every 100 frames or 256 KiB.",
   set: "Changes which deltas, types of events and threads are sent.",
   ping: "Asks for a `pong`.",
-  send: "Hands the session a message: `input` is the body of POST S/messages.",
+  send: "Sends the session a message: `input` is the body of POST S/messages.",
   withdraw: "Takes back a message that waits.",
   answer: "Answers an ask: `answer` is the body of POST S/asks/{ask}.",
   cancel: "Ends a run: `cancel` is the body of POST S/cancel.",
@@ -44,11 +45,11 @@ const typeOf = (schema: z.ZodObject): FrameType => {
   const { type } = schema.shape;
   const [value] = type instanceof z.ZodLiteral ? [...type.values] : [];
   const found = Object.keys(sentences).find((name) => name === value);
-  if (found === undefined) throw new Error(`the frame ${String(value)} has no sentence`);
+  if (found === undefined) throw new Error(`the frame ${String(value)} has no description`);
   return found as FrameType;
 };
 
-/** Describes each frame that a client sends. */
+/** Each frame that a client sends. */
 export const clientFrames: ReadonlyMap<string, ClientFrameEntry> = new Map(
   clientFrameSchema.options.map((option) => {
     const schema = sentSchema(option);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { dataOf } from "./event-data.ts";
 
-/** This file describes the events that tell what the model is shown. */
+/** Describes the events about what the model sees. */
 
 export const contextEvents = {
   effect_applied: {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { json, nameSchema, time } from "./schema-of.ts";
 import { messageSchema, usageSchema } from "./values.ts";
 
-/** This file describes the view of what a model call saw. */
+/** Describes the view of what a model call saw. */
 
 const contextMessage = z.strictObject({
   id: z.string(),
@@ -28,9 +28,11 @@ const contextCall = z.strictObject({
   provider: z.string(),
   model: z.string(),
   at: time,
-  usage: usageSchema.nullable().describe("Null while nobody knows it."),
+  usage: usageSchema.nullable().describe("Null while it is not known."),
   cost_usd: z.number().nullable(),
-  estimated: z.boolean().describe("Nobody told the usage of a call that broke off, so it is estimated."),
+  estimated: z
+    .boolean()
+    .describe("Whether the usage is estimated, because the call broke off before it was reported."),
 });
 
 const contextChange = z.strictObject({
@@ -79,7 +81,7 @@ export const contextSchema = nameSchema(
     before: z
       .strictObject({ run: z.string(), turn: z.int(), size: z.int() })
       .nullable()
-      .describe("The answered call that the changes are against; null for the first call of a thread."),
+      .describe("The answered call that the changes are relative to; null for the first call of a thread."),
     changes: z.array(contextChange),
     verified: z.boolean().nullable().describe("Whether this is what was sent, byte for byte; null: unknown."),
   }),

@@ -2,11 +2,11 @@ import type * as z from "zod";
 import type { DataOf, EventType } from "../../../agent/state/events.ts";
 import { schemaOf } from "./schema-of.ts";
 
-/** Says when an event occurs, and describes its data. */
+/** When an event occurs, and the schema of its data. */
 export interface EventEntry<Type extends EventType = EventType> {
   readonly says: string;
   readonly data: z.ZodType<DataOf<Type>>;
 }
 
-/** Defines the data of an event. */
+/** Returns the definer of an event's data. */
 export const dataOf = <Type extends EventType>() => schemaOf<DataOf<Type>>();

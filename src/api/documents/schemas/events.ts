@@ -6,12 +6,12 @@ import type { EventEntry } from "./event-data.ts";
 import { inputEvents, runEvents, sessionEvents } from "./run-events.ts";
 import { nameSchema, time } from "./schema-of.ts";
 
-/** This file joins the descriptions of all events, and describes their envelope. */
+/** Joins the descriptions of all events, and describes their envelope. */
 
-/** Groups the events by their moment. */
+/** Events by the moment at which they occur. */
 export const eventGroups = {
   "A session": sessionEvents,
-  "A message that comes in": inputEvents,
+  "A message that arrives": inputEvents,
   "Runs, agents and turns": runEvents,
   "A model call": modelEvents,
   "A tool call": toolEvents,
@@ -21,7 +21,7 @@ export const eventGroups = {
   "Shared stores": storeEvents,
 } as const;
 
-/** Does not compile while a type of event is described nowhere, or with other data. */
+/** All events; does not compile while a type of event has no description, or has other data. */
 export const eventEntries = {
   ...sessionEvents,
   ...inputEvents,
@@ -36,7 +36,7 @@ export const eventEntries = {
 
 export const eventTypes = Object.keys(eventEntries) as readonly EventType[];
 
-/** Data above 64 KiB come with their longest texts cut. */
+/** Fields of data above 64 KiB, whose longest texts are cut. */
 const cutFields = {
   truncated: z.exactOptional(z.literal(true)).describe("Longer than 64 KiB: texts were cut."),
   input_sha256: z.exactOptional(z.string()).describe("Of the whole input, if it was cut."),
@@ -64,7 +64,7 @@ const envelopeOf = (type: EventType) =>
     turn: z.exactOptional(z.int()),
     attempt: z.exactOptional(z.int()),
     call: z.exactOptional(z.string()),
-    item: z.exactOptional(z.string()).describe("The open item that it begins or closes."),
+    item: z.exactOptional(z.string()).describe("The open item that the event begins or closes."),
     node: z.exactOptional(z.string()).describe("A task of a dispatched graph."),
     data: eventData(type),
   });
@@ -73,12 +73,12 @@ const envelopeOf = (type: EventType) =>
 const schemaNameOf = (type: EventType): string =>
   `${type.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`;
 
-/** Describes each event with its envelope. */
+/** Each event with its envelope. */
 export const eventSchemas: ReadonlyMap<string, z.ZodType> = new Map(
   eventTypes.map((type) => [type, nameSchema(schemaNameOf(type), eventEntries[type].says, envelopeOf(type))]),
 );
 
-/** Describes an event of any type. */
+/** Event of any type. */
 export const eventSchema = nameSchema(
   "Event",
   "A durable record of the session.",

@@ -7,7 +7,7 @@ import { eventSchema } from "./events.ts";
 import { json, nameSchema, schemaOf } from "./schema-of.ts";
 import { snapshotSchema } from "./session-answers.ts";
 
-/** This file describes the frames of a session's WebSocket that the server sends, and the codes with which it closes. */
+/** Describes the frames that the server sends on a session's WebSocket, and its close codes. */
 
 interface FrameEntry {
   readonly says: string;
@@ -32,7 +32,9 @@ const deltaSchema = schemaOf<Delta>()(
     attempt: z.int(),
     off: z
       .int()
-      .describe("How many UTF-16 units of the item came before; a gap means that pieces were shed."),
+      .describe(
+        "The number of UTF-16 units of the item before this piece; a gap means that pieces were dropped.",
+      ),
     data: z.string(),
   }),
 );
@@ -65,7 +67,7 @@ const frames = {
     }),
   },
   snapshot: {
-    says: "The state at one event, if `hello` named none to go on from.",
+    says: "The state at one event, if `hello` named no event to continue from.",
     schema: z.strictObject({ type: z.literal("snapshot"), snapshot: snapshotSchema }),
   },
   event: {
@@ -73,19 +75,19 @@ const frames = {
     schema: z.strictObject({ type: z.literal("event"), event: eventSchema }),
   },
   delta: {
-    says: "A live piece of an open item. It is never stored; the event that closes the item has the whole.",
+    says: "A live piece of an open item. It is never stored; the event that closes the item has the whole text.",
     schema: deltaSchema,
   },
   item_state: {
-    says: "An open item so far, which replaces what the client has of it.",
+    says: "An open item so far, which replaces the client's copy.",
     schema: z.strictObject({ type: z.literal("item_state"), ...item, text: z.string() }),
   },
   live: {
-    says: "All events up to `seq` were sent; from here they come as they happen.",
+    says: "All events up to `seq` were sent; from here they are sent as they happen.",
     schema: z.strictObject({ type: z.literal("live"), seq: z.int() }),
   },
   lag: {
-    says: "More than 1 MiB is not acknowledged: deltas stop, and events come as acknowledgements allow.",
+    says: "More than 1 MiB is not acknowledged: deltas stop, and events are sent as acknowledgements allow.",
     schema: z.strictObject({ type: z.literal("lag"), shed: z.literal("deltas"), seq: z.int(), hint }),
   },
   result: {
@@ -107,7 +109,7 @@ const frames = {
     }),
   },
   pong: {
-    says: "The answer to `ping`; the session sleeps on.",
+    says: "The answer to `ping`, which does not wake the session.",
     schema: z.strictObject({ type: z.literal("pong") }),
   },
   bye: {
@@ -129,29 +131,29 @@ const frames = {
 const nameOf = (type: string): string =>
   `${type.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Frame`;
 
-/** Describes each frame that the server sends. */
+/** Each frame that the server sends. */
 export const serverFrames: ReadonlyMap<string, z.ZodType> = new Map(
   Object.entries(frames).map(([type, { says, schema }]) => [type, nameSchema(nameOf(type), says, schema)]),
 );
 
-/** Says what each frame of the server is for. */
+/** Purpose of each frame of the server. */
 export const serverFrameSentences: ReadonlyMap<string, string> = new Map(
   Object.entries(frames).map(([type, { says }]) => [type, says]),
 );
 
-/** Says what each close code means, and what the client does then. */
+/** Meaning of each close code, and what the client should do. */
 export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012, string>> = {
   1000: "The client left.",
   1006: "The connection broke: connect again after the last event that was seen.",
   1012: "The server restarts, for a deploy: connect again at once.",
   1013: "The server is overloaded: connect again after a second, and wait longer each time.",
-  4400: "A frame was wrong; the `error` frame before it says how. Mend it first.",
+  4400: "A frame was invalid; the `error` frame before the close says why. Fix it first.",
   4401: "The credential is missing or has expired: get a new one, then connect again.",
   4403: "The credential may not watch this session. Final.",
   4404: "There is no such session for this credential. Final.",
-  4408: "No `auth` came within 5 s, or no `hello` within 10 s.",
+  4408: "No `auth` arrived within 5 s, or no `hello` within 10 s.",
   4410: "The session was deleted. Final.",
-  4413: "Acknowledgements did not come: connect again after `resume_after`, and send `ack`.",
+  4413: "Acknowledgements were missing: connect again after `resume_after`, and send `ack`.",
   4426: "Kept for later versions: today an upgrade that offers none of `limpet.v1` is refused with HTTP 426. Final.",
   4429: "More than 30 frames in a second: send fewer.",
 };

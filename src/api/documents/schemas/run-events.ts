@@ -12,7 +12,7 @@ import {
   waitReasonSchema,
 } from "./values.ts";
 
-/** This file describes the events of sessions, inputs, runs, agents and turns. */
+/** Describes the events of sessions, inputs, runs, agents and turns. */
 
 const parent = z.strictObject({ thread: z.string(), call: z.string() }).nullable();
 
@@ -30,7 +30,7 @@ export const sessionEvents = {
         metadata,
         source: z
           .exactOptional(z.strictObject({ session: z.string(), seq: z.int() }))
-          .describe("A fork begins with the view of this session after this event."),
+          .describe("The session and the event whose view a fork begins with."),
       }),
     ),
   },
@@ -39,7 +39,7 @@ export const sessionEvents = {
     data: dataOf<"session_updated">()(z.record(z.string(), json)),
   },
   session_migrated: {
-    says: "The session went over to another revision of the team's definition.",
+    says: "The session migrated to another revision of the team's definition.",
     data: dataOf<"session_migrated">()(
       z.strictObject({ from: z.string(), to: z.string(), changes: z.array(json) }),
     ),
@@ -67,18 +67,18 @@ export const inputEvents = {
         sender: z.string().nullable(),
         title: z
           .exactOptional(z.string())
-          .describe("The session had no title: from now on it has the beginning of this first message."),
+          .describe("The title of a session that had none: the beginning of this first message."),
       }),
     ),
   },
   input_edited: {
-    says: "A message that waits was edited, moved, or may now join the run; this is how it stands.",
+    says: "A waiting message was edited, moved, or may now join the run; the data is its new state.",
     data: dataOf<"input_edited">()(
       z.strictObject({
         input: z.string(),
         content: json,
         on_busy: onBusySchema,
-        before: z.string().nullable().describe("The input of the same thread that comes next; null: none."),
+        before: z.string().nullable().describe("The next input of the same thread; null if there is none."),
       }),
     ),
   },
@@ -87,7 +87,7 @@ export const inputEvents = {
     data: dataOf<"input_applied">()(z.strictObject({ input: z.string(), message: z.string() })),
   },
   input_withdrawn: {
-    says: "Its sender took the message back before it was applied, or before it came.",
+    says: "The sender withdrew the message before it was applied, or before it arrived.",
     data: dataOf<"input_withdrawn">()(z.strictObject({ input: z.string() })),
   },
   input_returned: {
@@ -118,7 +118,7 @@ export const runEvents = {
     ),
   },
   run_waiting: {
-    says: "The run can only go on when something happens: an answer, an agent, a time.",
+    says: "The run waits: for an answer, an agent or a time.",
     data: dataOf<"run_waiting">()(z.strictObject({ on: z.array(waitReasonSchema) })),
   },
   run_resumed: {
@@ -196,7 +196,7 @@ export const runEvents = {
     ),
   },
   messages_retired: {
-    says: "Messages left what the model sees; they stay readable.",
+    says: "Messages were removed from the model's view; they stay readable.",
     data: dataOf<"messages_retired">()(
       z.strictObject({
         messages: z.array(z.string()),
@@ -205,7 +205,7 @@ export const runEvents = {
     ),
   },
   error: {
-    says: "Something went wrong that the run survives, or is about to end with.",
+    says: "An error occurred that the run survives, or is about to end with.",
     data: dataOf<"error">()(
       z.strictObject({ code: z.string(), message: z.string(), retryable: z.boolean() }),
     ),

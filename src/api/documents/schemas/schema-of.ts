@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Json } from "../../../chat/message.ts";
 
-/** This file ties the schemas of answers, events and frames to the types of the code that makes them. */
+/** Ties the schemas of answers, events and frames to the types of the code that produces them. */
 
 type IsJson<T> = [T] extends [Json] ? ([Json] extends [T] ? true : false) : false;
 
-/** Makes types comparable that differ only in `readonly` and in how they were put together. */
+/** Makes types comparable that differ only in `readonly` and in how they were composed. */
 type Plain<T> =
   IsJson<T> extends true
     ? "any JSON"
@@ -15,17 +15,17 @@ type Plain<T> =
         ? { readonly [Key in keyof T]: Plain<T[Key]> }
         : T;
 
-/** Both are compared as the compiler compares the bounds of two functions, that is exactly. */
+/** Compares two types exactly, as the compiler compares the bounds of two functions. */
 type Exact<T> = <Any>() => Any extends T ? true : false;
 
-/** The tuple makes the compiler wait until both types are known. */
+/** Compares two types; the tuple makes the compiler wait until both are known. */
 type Same<One, Other> = [One, Other] extends [unknown, unknown]
   ? Exact<Plain<One>> extends Exact<Plain<Other>>
     ? true
     : false
   : never;
 
-/** Defines the schema of a type; it does not compile unless it describes that type and no other. */
+/** Returns the definer of a type's schema; it does not compile unless the schema describes that type exactly. */
 export const schemaOf =
   <Type>() =>
   <Schema extends z.ZodType>(
@@ -34,13 +34,13 @@ export const schemaOf =
   ): Schema =>
     schema;
 
-/** Accepts any JSON value; a field that has it must be there. */
+/** Accepts any JSON value; a field with this schema is required. */
 export const json = z.custom<Json>((value) => value !== undefined);
 
-/** Gives milliseconds since the epoch. */
+/** Milliseconds since the epoch. */
 export const time = z.int();
 
-/** Names a schema, which documents then hold once. */
+/** Names a schema, so that documents hold it once. */
 export const nameSchema = <Schema extends z.ZodType>(
   id: string,
   description: string,

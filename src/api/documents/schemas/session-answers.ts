@@ -17,7 +17,7 @@ import {
   waitReasonSchema,
 } from "./values.ts";
 
-/** This file describes what the operations of a session answer, by status. */
+/** Describes the answers of a session's operations by status. */
 
 export const pageOf = (row: z.ZodType) =>
   z.strictObject({
@@ -37,7 +37,7 @@ const heldLimit = nameSchema(
     z.strictObject({
       scope: z
         .enum(["run", "session", "tenant"])
-        .describe("Whose limit it is; the tenant's day counts once it is used up."),
+        .describe("Whose limit it is; the tenant's day is listed once it is used up."),
       limit: z.number(),
       spent: z.number(),
       left: z.number(),
@@ -64,7 +64,7 @@ const sessionSchema = nameSchema(
   "A conversation.",
   z.strictObject({
     id: z.string(),
-    ref: z.string().nullable().describe("The caller's own name of it."),
+    ref: z.string().nullable().describe("The caller's own name of the session."),
     agent: z.string(),
     prefix: z.string(),
     title: z.string().nullable(),
@@ -82,7 +82,7 @@ const sessionSchema = nameSchema(
         max_tool_calls: heldLimit,
       })
       .describe(
-        "Of each kind the limit with the least left now; null if there is none. Between runs, a limit of runs is that of the next one, unspent.",
+        "For each kind the limit with the least left now; null if there is none. Between runs, a limit per run is the unspent one of the next run.",
       ),
     head_seq: z.int().describe("The newest event."),
     open_asks: z.array(z.string()),
@@ -128,7 +128,9 @@ const threadFields = {
 const liveThread = z.strictObject({
   ...threadFields,
   status: z.enum(["idle", "running", "waiting"]),
-  usage: usageSchema.describe("With everything below it; of `main`, all since the session was cleared."),
+  usage: usageSchema.describe(
+    "Including the threads below it; for `main`, everything since the session was cleared.",
+  ),
   label: z.exactOptional(z.string()),
   task: z.exactOptional(z.string()),
   started_at: z.exactOptional(time.nullable()),
@@ -167,21 +169,21 @@ export const receiptSchema = nameSchema(
     seq,
     asks: z
       .exactOptional(z.array(askSchema.pick({ id: true, kind: true })))
-      .describe("With `wait`: the open asks, if the run goes on only when one is answered."),
+      .describe("With `wait`: the open asks, if the run cannot go on until one is answered."),
   }),
 );
 
 const presentState = {
   state: z
     .exactOptional(z.enum(["full", "overlaid", "retired"]))
-    .describe("With `retired=true`: how the model sees it now."),
+    .describe("With `retired=true`: how the model sees the message now."),
   retired_by: z.exactOptional(z.string().nullable()).describe("The kind of the effect that retired it."),
   retired_for: z.exactOptional(z.string().nullable()).describe("Why it was retired."),
 };
 
 const listedMessage = nameSchema(
   "ListedMessage",
-  "A message of a thread, and with `retired=true` what became of it.",
+  "A message of a thread, with `retired=true` including its current form in the model's view.",
   messageSchema.extend(presentState),
 );
 
@@ -195,7 +197,7 @@ const openItem = z.strictObject({
 
 export const snapshotSchema = nameSchema(
   "Snapshot",
-  "Everything that a client needs to start, at the event `seq`; `more` names what did not fit.",
+  "Everything that a client needs to start, at the event `seq`; `more` names the lists that did not fit.",
   z.strictObject({
     seq: z.int(),
     session: sessionSchema,
@@ -225,7 +227,7 @@ const modelUsage = z.strictObject({
 
 const sessionUsage = nameSchema(
   "SessionUsage",
-  "What the session used.",
+  "The usage of the session.",
   z.strictObject({
     cumulative: z
       .strictObject({
@@ -247,7 +249,7 @@ const noteSchema = nameSchema(
   z.strictObject({
     name: z.string(),
     content: z.string(),
-    agent: z.exactOptional(z.string()).describe("Whose it is, where each agent has its own."),
+    agent: z.exactOptional(z.string()).describe("The owner of the note, if each agent has its own."),
   }),
 );
 
@@ -282,7 +284,7 @@ const fileRow = nameSchema(
 
 const fileChanged = nameSchema(
   "ChangedFiles",
-  "What a change of the workspace did.",
+  "The outcome of a change of the workspace.",
   z.strictObject({
     path: z.string(),
     changed: z.int().describe("How many files changed."),
@@ -303,10 +305,10 @@ const migrated = z.strictObject({
 
 const begun = z.strictObject({ run: z.string().nullable(), seq });
 
-/** Maps the statuses of success to what is answered; null has no body. */
+/** Maps the statuses of success to their answers; null has no body. */
 export type Answers = Readonly<Partial<Record<200 | 201 | 202 | 204 | 503, z.ZodType | null>>>;
 
-/** Describes the JSON that each operation answers over HTTP. */
+/** JSON answers of each operation over HTTP. */
 export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   create: { 201: sessionSchema, 200: sessionSchema },
   get: { 200: sessionSchema },
@@ -316,13 +318,16 @@ export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   messages: {
     200: z.strictObject({
       data: z.array(listedMessage),
-      next_before: z.int().nullable().describe("Pass it as `before` to see older ones; null at the first."),
+      next_before: z
+        .int()
+        .nullable()
+        .describe("Pass it as `before` to see older ones; null at the first message."),
     }),
   },
   pin: { 200: z.strictObject({ message: z.string(), pinned: z.boolean(), seq }) },
   inputs: { 200: pageOf(inputSchema) },
   input: { 200: inputSchema },
-  edit_input: { 200: nameSchema("EditedInput", "The input as it is now.", inputSchema.extend({ seq })) },
+  edit_input: { 200: nameSchema("EditedInput", "The input after the edit.", inputSchema.extend({ seq })) },
   withdraw: { 200: z.strictObject({ input: z.string(), status: z.literal("withdrawn"), seq }) },
   runs: { 200: pageOf(runSchema) },
   run: { 200: runSchema },
@@ -348,7 +353,7 @@ export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   delete_file: { 200: fileChanged },
   unpack: { 200: fileChanged, 201: fileChanged },
   upload: {
-    201: nameSchema("KeptUpload", "The file, as it is kept from now on.", uploadSchema.extend({ seq })),
+    201: nameSchema("KeptUpload", "The stored file.", uploadSchema.extend({ seq })),
   },
   uploads: { 200: pageOf(uploadSchema) },
   read_upload: { 200: uploadSchema },

@@ -7,7 +7,7 @@ import { allScopes } from "../../../session/rpc.ts";
 import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 import { askSchema, usageSchema } from "./values.ts";
 
-/** This file describes what the team and the tenant answer. */
+/** Describes the answers of the team and the tenant. */
 
 const scopes = z.array(z.enum(allScopes));
 
@@ -66,7 +66,7 @@ export const grantSchema = nameSchema(
 
 export const decisionRowSchema = nameSchema(
   "Decision",
-  "Who or what decided about a call, a plan or a budget.",
+  "A decision about a call, a plan or a budget, and who or what made it.",
   schemaOf<Decision & { readonly id: string; readonly session: string }>()(
     z.strictObject({
       id: z.string(),
@@ -107,7 +107,9 @@ const sum = z.strictObject({
 });
 
 export const usagePageSchema = z.strictObject({
-  data: z.array(nameSchema("UsageGroup", "What a group used.", sum.extend({ key: z.string().nullable() }))),
+  data: z.array(
+    nameSchema("UsageGroup", "The usage of a group.", sum.extend({ key: z.string().nullable() })),
+  ),
   next_cursor: z.string().nullable(),
   prev_cursor: z.string().nullable(),
   total: sum,
@@ -122,7 +124,7 @@ const toolListing = z.strictObject({
 
 const starter = z.strictObject({
   say: z.string(),
-  shows: z.string().describe("What it shows, in a line."),
+  shows: z.string().describe("What it shows, in one line."),
 });
 
 export const agentSchema = nameSchema(
@@ -203,7 +205,7 @@ export const serverSchema = nameSchema(
     state: serverState,
     tools: z.exactOptional(z.int()),
     error: z.exactOptional(z.string()),
-    changes: z.array(toolChange).describe("Tools that are not what was approved."),
+    changes: z.array(toolChange).describe("Tools that differ from what was approved."),
     checked_at: z.string(),
   }),
 );

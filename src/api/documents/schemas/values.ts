@@ -13,7 +13,7 @@ import type { QuestionSpec } from "../../../tools/define-tool.ts";
 import type { Task } from "../../../tools/stores.ts";
 import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 
-/** This file describes the nouns that several answers and events hold. Times are milliseconds since the epoch. */
+/** Describes the objects that several answers and events hold. Times are milliseconds since the epoch. */
 
 export const usageSchema = nameSchema(
   "Usage",
@@ -32,7 +32,7 @@ export const usageSchema = nameSchema(
 const opaque = z.exactOptional(
   z
     .strictObject({ provider: z.string(), model: z.string(), data: json })
-    .describe("What only the model that sent it understands."),
+    .describe("Data that only the model that sent it understands."),
 );
 
 const text = z.strictObject({ type: z.literal("text"), text: z.string(), opaque });
@@ -63,12 +63,12 @@ const toolCall = z.strictObject({
   opaque,
   invalid: z
     .exactOptional(z.enum(["truncated", "too_many"]))
-    .describe("Set when the call never runs: the reply was cut off, or it came after the 64th call."),
+    .describe("Set if the call never runs: the reply was cut off, or the call was beyond the 64th."),
 });
 
 const contentPartSchema = nameSchema(
   "ContentPart",
-  "A piece of what a person or a tool said.",
+  "A part of an input or of a tool's output.",
   schemaOf<ContentPart>()(z.discriminatedUnion("type", [text, image, document])),
 );
 
@@ -77,7 +77,7 @@ const resultFields = {
   call: z.string(),
   name: z.string(),
   status: z.enum(["ok", "error", "denied", "skipped", "cancelled", "unknown"]),
-  exit_code: z.exactOptional(z.int()).describe("Of a command that ended by itself."),
+  exit_code: z.exactOptional(z.int()).describe("The exit code of a command that ended by itself."),
   omitted: z.exactOptional(z.int()).describe("How many characters were cut from the content."),
   recall: z.exactOptional(z.string()).describe("Names the stored full text."),
 };
@@ -109,7 +109,7 @@ const messageFields = {
   role: z.enum(["system", "user", "assistant", "tool"]),
   origin: z.enum(["human", "agent", "effect", "system"]).describe("Who wrote it."),
   at: time,
-  tokens: z.int().describe("The estimate of the original."),
+  tokens: z.int().describe("The estimated tokens of the original."),
   sender: z.exactOptional(z.string()),
   reason: z.exactOptional(z.string()).describe("Why an effect wrote it."),
   marks: z.exactOptional(
@@ -133,7 +133,7 @@ const messageFields = {
         tokens: z.int(),
       }),
     )
-    .describe("What the model sees instead, while it sees something shorter."),
+    .describe("What the model sees instead of the message, while that is shortened."),
   summary: z
     .exactOptional(
       z.strictObject({
@@ -144,7 +144,7 @@ const messageFields = {
         to: z.int(),
       }),
     )
-    .describe("Set on a summary: the first and last `pos` of what it stands for."),
+    .describe("Set on a summary: the first and last `pos` of the messages that it replaces."),
   place: z.exactOptional(z.number()).describe("The position in the view, where it is not `pos`."),
 };
 
@@ -204,7 +204,7 @@ const questionSchema = schemaOf<QuestionSpec>()(
     header: z.exactOptional(z.string()),
     multi_select: z.boolean(),
     max_selections: z.exactOptional(z.int()),
-    strict: z.boolean().describe("Whether only the options are taken as answers."),
+    strict: z.boolean().describe("Whether only the options are accepted as answers."),
   }),
 );
 
@@ -212,7 +212,7 @@ const approvalSchema = schemaOf<Approval>()(
   z.strictObject({
     tool: z.string(),
     input: json,
-    rule: z.string().describe("The rule that asks."),
+    rule: z.string().describe("The rule that requires the approval."),
     reason: z.exactOptional(z.string()),
     remember: z
       .exactOptional(z.strictObject({ tool: z.string(), pattern: z.string() }))
@@ -245,13 +245,13 @@ export const askSchema = nameSchema(
       approval: z.exactOptional(approvalSchema),
       authorization: z
         .exactOptional(authorizationSchema)
-        .describe("A person opens the address; with login, signing in there is the answer."),
+        .describe("An address for a person to open; with login, signing in there is the answer."),
       client_tool: z.exactOptional(z.strictObject({ tool: z.string(), input: json })),
       budget: z.exactOptional(
         schemaOf<RaiseQuestion>()(
           z.strictObject({
             ...figures,
-            least: z.number().describe("With this limit at the least the run could go on."),
+            least: z.number().describe("The lowest limit with which the run could go on."),
           }),
         ),
       ),
@@ -299,7 +299,7 @@ const counts = z.record(z.string(), z.number());
 
 export const runResultSchema = nameSchema(
   "RunResult",
-  "What a run came to, with everything that worked for it.",
+  "The result of a run, including the agents that worked for it.",
   schemaOf<RunResult>()(
     z.strictObject({
       session_id: z.string(),

@@ -2,26 +2,26 @@ import type { Tables } from "../database.ts";
 import type { RunRequest, SessionSummary } from "../rpc.ts";
 
 /**
- * Counts a tenant's sessions that have a run under way (`limits.runs`): those in the index, and those that were
- * admitted and have not reported yet. It lives in memory: leases tell which runs began, and the index has the others
- * seconds later.
+ * A tenant's sessions with a run under way (`limits.runs`): those in the index, and those that were admitted and
+ * have not reported yet. This state lives in memory; it is rebuilt from leases, which show which runs began, and
+ * from the index, which has the others seconds later.
  */
 export interface ActiveRuns {
   /** Returns whether a session may begin a run; an admitted session stays admitted. */
   readonly admit: (run: Pick<RunRequest, "session" | "limit">, now: number) => boolean;
-  /** Gives up the place of a session whose run did not begin. */
+  /** Frees the place of a session whose run did not begin. */
   readonly abandon: (session: string) => void;
   readonly report: (summary: SessionSummary) => void;
 }
 
-/** Limits how long an admission lasts for a session that does not report that its run began. */
+/** Milliseconds that an admission lasts if the session does not report that its run began. */
 const admissionMs = 30_000;
 
 interface AdmittedRun {
-  /** Gives the admission in milliseconds since the epoch; 0 means before this object was in memory. */
+  /** Time of the admission in milliseconds since the epoch; 0 means before this object was in memory. */
   readonly at: number;
-  /** Is true once the session has reported its run. */
-  readonly told: boolean;
+  /** Whether the session has reported its run. */
+  readonly hasReported: boolean;
 }
 
 export const createActiveRuns = (tables: Tables): ActiveRuns => {
@@ -30,26 +30,27 @@ export const createActiveRuns = (tables: Tables): ActiveRuns => {
     const begun = tables.read("SELECT session, at FROM leases");
     const known = tables.read("SELECT id FROM sessions WHERE status <> 'idle'");
     return new Map<string, AdmittedRun>([
-      ...begun.map((row) => [String(row["session"]), { at: Number(row["at"]), told: false }] as const),
-      ...known.map((row) => [String(row["id"]), { at: 0, told: true }] as const),
+      ...begun.map((row) => [String(row["session"]), { at: Number(row["at"]), hasReported: false }] as const),
+      ...known.map((row) => [String(row["id"]), { at: 0, hasReported: true }] as const),
     ]);
   };
   return {
     admit: ({ session, limit }, now) => {
       const places = (known ??= load());
-      for (const [id, { at, told }] of places) if (!told && now - at >= admissionMs) places.delete(id);
+      for (const [id, { at, hasReported }] of places)
+        if (!hasReported && now - at >= admissionMs) places.delete(id);
       if (!places.has(session) && places.size >= limit) return false;
-      places.set(session, { at: now, told: false });
+      places.set(session, { at: now, hasReported: false });
       return true;
     },
     abandon: (session) => {
-      if (known?.get(session)?.told === false) known.delete(session);
+      if (known?.get(session)?.hasReported === false) known.delete(session);
     },
     report: ({ id, updated_at }) => {
       const place = known?.get(id);
       const isAtWork = tables.read("SELECT 1 FROM sessions WHERE id = ? AND status <> 'idle'", id).length > 0;
-      if (isAtWork) known?.set(id, { at: place?.at ?? 0, told: true });
-      else if (place !== undefined && (place.told || updated_at >= place.at)) known?.delete(id);
+      if (isAtWork) known?.set(id, { at: place?.at ?? 0, hasReported: true });
+      else if (place !== undefined && (place.hasReported || updated_at >= place.at)) known?.delete(id);
     },
   };
 };

@@ -7,18 +7,18 @@ import { answerScopeOf } from "../../../session/rpc.ts";
 import type { Principal } from "../../../session/rpc.ts";
 import type { DatabaseRow, RunQuery, Tables } from "../database.ts";
 
-/** This file keeps what a tenant's sessions wait for people to answer. */
+/** Stores the open asks of a tenant's sessions. */
 
 const kinds = ["question", "approval", "client_tool", "authorization", "budget"] as const;
 
-/** Defines the query of `GET /asks`, which lists open asks only: a session lists its others. */
+/** Query of `GET /asks`, which lists open asks only: a session lists its others. */
 export const listAsksSchema = z.strictObject({
-  status: z.literal("open").default("open").describe("Only open ones are listed."),
-  kind: z.enum(kinds).optional().describe("What is asked for."),
+  status: z.literal("open").default("open").describe("Only open asks are listed."),
+  kind: z.enum(kinds).optional().describe("The kind of the asks."),
   ...pageQueryFields,
 });
 
-/** Describes an ask with the session that waits for its answer. */
+/** Ask with the session that waits for its answer. */
 type ListedAsk = Ask & { readonly session: string };
 
 /** Replaces the open asks of a session; an ask does not change while it is open. */
@@ -41,7 +41,7 @@ const toListedAsk = (row: DatabaseRow): ListedAsk => ({
   ...(JSON.parse(String(row["json"])) as Ask),
 });
 
-/** Returns the kinds that are asked for and that the caller may answer. */
+/** Returns the requested kinds that the caller may answer. */
 const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): readonly Ask["kind"][] => {
   if (kind === undefined) return kinds.filter((each) => scopes.includes(answerScopeOf(each)));
   const scope = answerScopeOf(kind);
@@ -49,8 +49,8 @@ const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): read
 };
 
 /**
- * Lists the open asks of a tenant that the caller may answer, the oldest first; one that has expired is open no more,
- * whoever said so yet.
+ * Lists the open asks of a tenant that the caller may answer, the oldest first; an expired ask is omitted even if
+ * its session has not closed it yet.
  */
 export function listAsks(
   tables: Tables,

@@ -13,29 +13,29 @@ import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.t
 import type { SessionSummary } from "../rpc.ts";
 import { dayMs } from "./days.ts";
 
-/** This file keeps what was decided in a tenant's sessions, deleted ones too: a row for each report that told of any. */
+/** Stores the decisions of a tenant's sessions, including deleted ones: a row for each report that holds any. */
 
-/** Sets how long a decision is kept. */
+/** Milliseconds that a decision is kept. */
 const auditLifeMs = 90 * dayMs;
 
-/** Defines the query of `GET /audit`. */
+/** Query of `GET /audit`. */
 export const listAuditSchema = z.strictObject({
   session: z.string().max(64).optional().describe("The id of the session of the call."),
   agent: z.string().max(64).optional().describe("The agent that made the call."),
-  tool: z.string().max(128).optional().describe("The tool that was called."),
+  tool: z.string().max(128).optional().describe("The called tool."),
   verdict: z.enum(["allow", "approved", "ask", "deny"]).optional().describe("What was decided."),
-  action: z.string().max(64).optional().describe("What somebody did outside sessions, like revoke_key."),
+  action: z.string().max(64).optional().describe("An action outside sessions, like revoke_key."),
   ...pageQueryFields,
 });
 
-/** Describes a decision with the session in which it was made; its id is that of its event. */
+/** Decision with its session; the id is that of its event. */
 type ListedDecision = Decision & { readonly id: string; readonly session: string };
 
 const forgetOld = (all: RunQuery, at: number): void => {
   all("DELETE FROM audit WHERE at < ?", at - auditLifeMs);
 };
 
-/** Stores the decisions that a summary tells of beyond the event up to which they are known, under the time of the last. */
+/** Stores the decisions of a summary after the last known event, under the time of the newest one. */
 export function keepDecisions(all: RunQuery, { id, head_seq, ledger }: SessionSummary, known: number): void {
   const fresh = (ledger.decisions ?? []).filter(({ seq }) => seq > known && seq <= head_seq);
   const at = fresh.at(-1)?.at;
@@ -51,14 +51,14 @@ export function keepDecisions(all: RunQuery, { id, head_seq, ledger }: SessionSu
   forgetOld(all, at);
 }
 
-/** Says what somebody did to a tenant's keys, tokens, grants, approvals or logins, and to which. */
+/** Action on a tenant's keys, tokens, grants, approvals or logins, with its subject. */
 export interface AuditedAction {
   readonly who: string;
   readonly action: string;
   readonly subject: string | null;
 }
 
-/** Stores what somebody did outside sessions; such rows are numbered among themselves. */
+/** Stores an action outside sessions; such rows have a numbering of their own. */
 export const recordAction = (tables: Tables, { who, action, subject }: AuditedAction, at: number): void =>
   tables.write((all) => {
     const [row] = all(
@@ -76,7 +76,10 @@ export const recordAction = (tables: Tables, { who, action, subject }: AuditedAc
     forgetOld(all, at);
   });
 
-/** Holds a decision with its place in the list: under the time of the last of its report, those of a session by number. */
+/**
+ * Decision with its place in the list: by the time of the last decision of its report, and within a session by
+ * number.
+ */
 type ListedRow = Readonly<{ at: number; id: string; shown: ListedDecision }>;
 
 const rowsOf = (report: DatabaseRow, down: boolean): readonly ListedRow[] => {
@@ -95,7 +98,7 @@ const isBeyond = ({ at, id }: ListedRow, position: PagePosition | null, down: bo
 
 type ReportPlace = readonly [at: DatabaseValue, session: DatabaseValue, first: DatabaseValue];
 
-/** Returns the first report in the direction of reading that may hold a decision beyond a position. */
+/** Returns the place of the first report, in reading order, that may hold a decision beyond a position. */
 const placeOf = ({ at, id }: PagePosition, down: boolean): ReportPlace => {
   const colon = id.lastIndexOf(":");
   return [at, id.slice(0, colon), down ? Number(id.slice(colon + 1)) : 0];
@@ -107,7 +110,7 @@ interface Reading {
   readonly down: boolean;
 }
 
-/** Selects the next reports from a place, with the one that is there or beyond it. */
+/** Selects the next reports from a place on, with or without the one at that place. */
 function selectReports(
   tables: Tables,
   { since, session, down }: Reading,
@@ -126,10 +129,10 @@ function selectReports(
   );
 }
 
-/** One request reads no more reports than this, however few of their decisions its filters let through. */
+/** Number of reports that one request reads at most, however few decisions its filters let through. */
 const mostReports = 1_000;
 
-/** Reads reports from a place on, so many at once. */
+/** Reads reports from a place on in pieces of the given size. */
 function* readReports(
   tables: Tables,
   reading: Reading,
@@ -147,7 +150,7 @@ function* readReports(
   }
 }
 
-/** Reports are read in pieces of at least this many. */
+/** Least number of reports in a piece. */
 const leastPiece = 100;
 
 /** Lists the decisions of a tenant, those of the newest report first. */

@@ -22,7 +22,7 @@ import {
 } from "./tool-pins.ts";
 import { listUsage, listUsageSchema } from "./usage.ts";
 
-/** This file holds the operations of a TenantObject. */
+/** Operations of a TenantObject. */
 const tenantOperations: DirectoryOperations<TenantOperation> = {
   scopes: tenantOperationScopes,
   handlers: {
@@ -71,7 +71,7 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
   },
 };
 
-/** Names what an operation was done to, where it changes what the tenant permits; null: that is not said. */
+/** Returns the subject of an operation that changes what the tenant permits; null if it has no subject to name. */
 const subjectOf = ({ op, params }: DirectoryCall<TenantOperation>): string | null | undefined => {
   const fields = fieldsOf(params);
   const textOf = (name: string): string | null => (typeof fields[name] === "string" ? fields[name] : null);
@@ -80,7 +80,7 @@ const subjectOf = ({ op, params }: DirectoryCall<TenantOperation>): string | nul
   return op === "forget_subject" ? null : undefined;
 };
 
-/** Performs an operation; one that changes what the tenant permits or remembers is audited with it. */
+/** Performs an operation; audits it if it changes what the tenant permits or remembers. */
 export const performTenantCall = async (
   tables: Tables,
   call: DirectoryCall<TenantOperation>,

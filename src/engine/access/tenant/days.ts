@@ -4,8 +4,8 @@ import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../../agent/bud
 import type { RunQuery, DatabaseRow, Tables } from "../database.ts";
 
 /**
- * This file tracks what a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a
- * share that is not given back within an hour counts as spent.
+ * Tracks a tenant's spending on a UTC day. Sessions draw shares of the day and return what they did not use; a
+ * share that is not returned within an hour counts as spent.
  */
 
 type DayFigures = Readonly<Record<BudgetKind, number>>;
@@ -13,15 +13,15 @@ type DayFigures = Readonly<Record<BudgetKind, number>>;
 interface LeaseRow extends DayFigures {
   readonly session: string;
   readonly id: string;
-  /** Gives the milliseconds since the epoch when the lease was given. */
+  /** When the lease was granted, in milliseconds since the epoch. */
   readonly at: number;
 }
 
 export const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
-/** Sets how long a past day is kept. */
+/** Milliseconds that a past day is kept. */
 const dayKeepMs = 30 * dayMs;
-/** A lease grants what a call needs and the rest of the day divided by this. */
+/** Divisor of the rest of the day that a lease grants beyond what its call needs. */
 const sharePortion = 64;
 
 const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
@@ -40,7 +40,7 @@ const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | un
 /** Returns the path of a lease in the JSON of its day; neither id holds a quote or a space. */
 const pathOf = (session: string, id: string): string => `$."${session} ${id}"`;
 
-/** Ends a lease with what was used of it. */
+/** Ends a lease and books what was used of it. */
 const endLease = (all: RunQuery, lease: DatabaseRow, { tokens, cost, time, calls }: DayFigures): void => {
   all(
     `UPDATE days SET tokens = tokens + ?, cost = cost + ?, time = time + ?, calls = calls + ?,
@@ -64,17 +64,17 @@ const openLease = (all: RunQuery, day: number, lease: LeaseRow): void => {
   );
 };
 
-/** Settles a lease with what was used of it; an unknown one was settled before or comes too late. */
+/** Settles a lease with what was used of it; an unknown one was settled before or is settled too late. */
 export const settleLease = (all: RunQuery, session: string, { id, used }: SettledLease): void => {
   const lease = findLease(all, session, id);
   if (lease !== undefined) endLease(all, lease, used);
 };
 
-/** Takes back a lease from which nothing was spent. */
+/** Cancels a lease from which nothing was spent. */
 export const cancelLease = (tables: Tables, session: string, id: string): void =>
   tables.write((all) => settleLease(all, session, { id, used: figuresOf(undefined) }));
 
-/** Counts leases that nobody settled in time as spent, and deletes past days. */
+/** Counts leases that were not settled in time as spent, and deletes past days. */
 const expireLeases = (all: RunQuery, now: number): void => {
   const late = all("SELECT * FROM leases WHERE at <= ?", now - leaseMs);
   for (const lease of late) endLease(all, lease, figuresOf(lease));
@@ -101,7 +101,7 @@ const addFigures = (a: DayFigures, b: DayFigures, sign: 1 | -1 = 1): DayFigures 
 const leaseShareOf = (left: number, need: number): number =>
   left <= need ? Math.max(0, left) : need + Math.floor((left - need) / sharePortion);
 
-/** Sums what the day has spent once the session's previous lease has come back. */
+/** Sums the day's spending apart from the session's previous lease. */
 const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): DayFigures => {
   const spent = sumSpentOn(all, day);
   const { settles } = request;
@@ -121,7 +121,7 @@ const mapLimits = (
     }),
   );
 
-/** Draws a share of what is left of the day; if that is too little, nothing changes and the previous lease stays. */
+/** Draws a share of the rest of the day; if the rest is too small, nothing changes and the previous lease stays. */
 const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnswer => {
   const { limits, need, least, settles } = request;
   const day = dayOf(now);
@@ -137,7 +137,10 @@ const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnsw
   return { ok: true, granted, until, spent };
 };
 
-/** Gives a session a share of its tenant's day in exchange for the previous one; a repeated request gets the same. */
+/**
+ * Draws a share of the tenant's day for a session in exchange for its previous one; a repeated request gets the
+ * same.
+ */
 export const drawLease = (tables: Tables, request: LeaseRequest, now: number): LeaseAnswer =>
   tables.write((all) => {
     expireLeases(all, now);

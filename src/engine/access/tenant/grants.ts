@@ -9,19 +9,19 @@ import type { DatabaseRow, Tables, RunQuery } from "../database.ts";
 import { withoutKey } from "../once.ts";
 import type { OnceResult, Once } from "../once.ts";
 
-/** This file keeps a tenant's grants: those of its sessions, and those that its agents have in all sessions. */
+/** Stores a tenant's grants: those of its sessions, and those of its agents, which hold in all sessions. */
 
-/** Defines the query of `GET /grants`. */
+/** Query of `GET /grants`. */
 export const listGrantsSchema = z.strictObject({
-  session: z.string().max(64).optional().describe("The id of the session in which it was given."),
-  agent: z.string().max(64).optional().describe("The agent that may use it."),
+  session: z.string().max(64).optional().describe("The id of the session in which the grant was given."),
+  agent: z.string().max(64).optional().describe("The agent that may use the grant."),
   ...pageQueryFields,
 });
 export const grantReferenceSchema = z.strictObject({ grant: z.string().max(64) });
 
-/** Describes a grant as the API shows it. Times are milliseconds since the epoch. */
+/** Grant as the API shows it. Times are milliseconds since the epoch. */
 export interface GrantInfo extends Grant {
-  /** Names the session in which it was given. */
+  /** Session in which the grant was given. */
   readonly session: string;
   readonly expires_at: number | null;
 }
@@ -47,11 +47,11 @@ const grantOf = (row: DatabaseRow): Grant => {
   return grant;
 };
 
-/** Returns whether a session was deleted after a grant was given: a report that comes late brings it back no more. */
+/** Returns whether a session was deleted after a grant was given, so that a late report does not restore the grant. */
 const wasDeletedSince = (all: RunQuery, session: string, at: number): boolean =>
   all("SELECT 1 FROM tombstones WHERE id = ? AND at >= ?", session, at).length > 0;
 
-/** Stores a session's grants, each once, and returns what it needs to know; a revoked grant stays revoked. */
+/** Stores a session's grants, each once, and returns the session's update; a revoked grant stays revoked. */
 export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport, now: number): GrantsUpdate {
   const ids = grants.map(({ id }) => id);
   const known = tables.read(
@@ -110,9 +110,9 @@ export function listGrants(
   return pageOf(rows, { position, column: "at", limit, binding }, toGrantInfo);
 }
 
-/** Revokes a grant: sessions that know it learn so within 30 seconds of their next call that it would cover. */
+/** Revokes a grant: sessions that know it learn so within 30 seconds, at their next call that it would cover. */
 export const revokeGrant = (tables: Tables, id: string, once: Once = withoutKey(tables)): OnceResult<null> =>
   once((all) => {
-    const gone = all("UPDATE grants SET revoked = 1 WHERE id = ? AND revoked = 0 RETURNING id", id);
-    return gone.length === 0 ? refuse("not_found", "No such grant.") : null;
+    const revoked = all("UPDATE grants SET revoked = 1 WHERE id = ? AND revoked = 0 RETURNING id", id);
+    return revoked.length === 0 ? refuse("not_found", "There is no such grant.") : null;
   });

@@ -17,25 +17,25 @@ import type { RunQuery, Tables } from "../database.ts";
 import { tenantObjectName } from "../names.ts";
 import { recordAction } from "./audit.ts";
 
-/** This file keeps a tenant's registrations and tokens at authorization servers, and the logins that are under way. */
+/** Stores a tenant's registrations and tokens at authorization servers, and its active logins. */
 
-/** Asks for a token of an MCP server on behalf of a session; null: an administrator looks at the server. */
+/** Request for a token of an MCP server on behalf of a session; null: on behalf of an administrator. */
 export interface ServerAuthorization {
   readonly address: TenantAddress;
   readonly server: string;
   readonly session: string | null;
-  /** A person can be asked to sign in; without one no login begins. */
+  /** Whether a person can be asked to sign in; otherwise no login begins. */
   readonly interactive: boolean;
   readonly request: AuthorizationRequest;
 }
 
 /**
- * What became of a login: its state was unknown, old or used before, or nobody waits for it any more; the exchange
- * failed; or somebody said yes or no.
+ * Result of a login: its state was unknown, expired or used before, or the login is no longer needed (`unknown`);
+ * the exchange failed; or the person refused or signed in.
  */
 export type LoginEnd = "unknown" | "failed" | "refused" | "signed_in";
 
-/** The sessions of tenants, which wait for logins. */
+/** Sessions of tenants that wait for logins. */
 export interface LoginSessions {
   readonly awaitsLogin: (address: TenantAddress, session: string, server: string) => Promise<boolean>;
   readonly settleLogin: (
@@ -46,11 +46,11 @@ export interface LoginSessions {
 }
 
 export interface TenantLogins {
-  /** Returns a token, the address to sign in at, or why neither can be had. */
+  /** Returns a token, the address to sign in at, or why neither is available. */
   readonly authorize: (asked: ServerAuthorization) => Promise<AuthorizationAnswer>;
   /**
-   * Ends the login with this state, once, and tells every session that waits for it; `query` is what its authorization
-   * server sent. It rejects while a session cannot be told, and then goes on at the next call.
+   * Ends the login with this state, once, and notifies every session that waits for it; `query` is the response of
+   * its authorization server. Rejects while a session cannot be notified, and continues at the next call.
    */
   readonly finish: (answered: {
     readonly address: TenantAddress;
@@ -72,17 +72,20 @@ const loginLifeMs = 600_000;
 
 const longestReason = 300;
 
-/** A state opens to the address of its tenant: whoever holds one learns nothing, and nobody else can make one. */
+/**
+ * Binds a state to this use. A state is the sealed address of its tenant: it reveals nothing, and only this
+ * deployment can make one.
+ */
 const stateBound = "state of a login";
 
-/** Returns the tenant in which a login with this state began; null if this deployment gave out no such state. */
+/** Returns the tenant in which a login with this state began; null if this deployment did not issue the state. */
 export const readState = async (sealer: Sealer | null, state: string): Promise<TenantAddress | null> => {
   const opened = (await sealer?.open(state, stateBound)) ?? null;
   return opened === null ? null : (parseJson(opened) as unknown as TenantAddress);
 };
 
 const missingKey =
-  "LIMPET_ADMIN_KEY is not set, and it encrypts what authorization servers give; in development write it into .dev.vars";
+  "LIMPET_ADMIN_KEY is not set, and it encrypts the tokens of authorization servers; in development write it into .dev.vars";
 
 interface StoredLogin {
   readonly id: string;
@@ -107,7 +110,7 @@ const findLogin = (tables: Tables, id: string, now: number): StoredLogin | null 
   };
 };
 
-/** Uses a state up; false if another request did. */
+/** Marks a state as used; returns false if another request did so before. */
 const takeLogin = (tables: Tables, id: string): boolean =>
   tables.write((all) =>
     all("UPDATE mcp_logins SET outcome = 'used' WHERE id = ? AND outcome IS NULL RETURNING id", id),
@@ -124,16 +127,19 @@ const writeCredentials = (all: RunQuery, server: string, rows: readonly SealedRo
 const holdsCredentials = (all: RunQuery, server: string): boolean =>
   all("SELECT 1 FROM mcp_credentials WHERE server = ?", server).length > 0;
 
-/** Forgets what authorization servers gave for a server, and the logins there that are under way. */
+/** Deletes what authorization servers issued for a server, and its active logins. */
 export const forgetLogins = (all: RunQuery, server: string): void => {
   all("DELETE FROM mcp_credentials WHERE server = ?", server);
   all("DELETE FROM mcp_logins WHERE server = ?", server);
 };
 
-/** So many requests for tokens of one server wait at most; with 15 seconds each they would wait for minutes. */
+/** Number of requests for tokens of one server that wait at most; at 15 seconds each, more would wait for minutes. */
 const mostWaiting = 20;
 
-/** Runs the work on one server one after the other, since a refresh token counts once; a login that ends goes first. */
+/**
+ * Runs the work on each server one piece after the other, since a refresh token can be used once; the end of a
+ * login goes first.
+ */
 const createQueues = () => {
   const queues = new Map<string, (() => Promise<void>)[]>();
   const drain = async (server: string, waiting: (() => Promise<void>)[]): Promise<void> => {
@@ -159,11 +165,11 @@ const createQueues = () => {
   };
 };
 
-/** Names the place of a sealed text: moved to another, it cannot be opened. */
+/** Returns the place to which a sealed text is bound: moved elsewhere, it cannot be opened. */
 const boundOf = (address: TenantAddress, ...more: readonly string[]): string =>
   JSON.stringify([tenantObjectName(address), ...more]);
 
-/** What the steps of a login work with: the tenant's tables and the deployment's key. */
+/** Tables of the tenant and key of the deployment, for the steps of a login. */
 interface Vault extends Omit<TenantLoginParts, "sealer" | "redactor"> {
   readonly sealer: Sealer;
   readonly address: TenantAddress;
@@ -194,7 +200,7 @@ const sealStored = (
     ),
   );
 
-/** A server that asks for ever new logins fills nothing: of more of its own, the oldest go. */
+/** Number of logins of a server that are kept; the oldest are deleted, so that a server cannot fill the table. */
 const mostLogins = 100;
 
 const keepLogin = async (
@@ -245,7 +251,7 @@ const authorize = async (
   return { kind: "login", url: login.url };
 };
 
-/** Exchanges the code of a login; what it gives and that every login at this server is over are stored at once. */
+/** Exchanges the code of a login; stores its credentials and the end of every login at this server together. */
 const exchange = async (
   vault: Vault,
   { id, server, login }: StoredLogin,
@@ -253,14 +259,14 @@ const exchange = async (
 ): Promise<"refused" | "signed_in"> => {
   const { tables, sealer, logins, address, now } = vault;
   const opened = await sealer.open(login, boundOf(address, id));
-  if (opened === null) throw new Error("the login was begun under another key");
+  if (opened === null) throw new Error("the login began under another key");
   const stored = await readStored(vault, server);
   const after = await logins.finish(server, stored, { login: parseJson(opened) ?? null, query, now });
   const rows = after === null ? null : await sealStored(vault, server, after);
   tables.write((all) => {
     if (rows === null) return all("UPDATE mcp_logins SET outcome = 'refused' WHERE id = ?", id);
     const isForgotten = all("SELECT 1 FROM mcp_logins WHERE id = ?", id).length === 0;
-    if (isForgotten) throw new Error("the login was forgotten meanwhile");
+    if (isForgotten) throw new Error("the login was deleted meanwhile");
     writeCredentials(all, server, rows);
     return all(
       "UPDATE mcp_logins SET outcome = 'signed_in' WHERE server = ? AND outcome IS NOT 'refused'",
@@ -271,7 +277,7 @@ const exchange = async (
   return rows === null ? "refused" : "signed_in";
 };
 
-/** Tells the sessions of ended logins, and forgets the logins once all of them know. */
+/** Notifies the sessions of ended logins, and deletes the logins once all sessions know. */
 const settle = async (
   { tables, sessions }: Pick<TenantLoginParts, "tables" | "sessions">,
   address: TenantAddress,
@@ -306,7 +312,7 @@ export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
         return await inTurn(asked.server, () => authorize(vault, asked));
       } catch (error) {
         const reason = firstCharacters(redactor.text(errorMessageOf(error)), longestReason);
-        return { kind: "failure", reason: `no token can be had: ${reason}` };
+        return { kind: "failure", reason: `no token is available: ${reason}` };
       }
     },
     finish: async ({ address, state, query }) => {
@@ -316,7 +322,7 @@ export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
       if (outcome === null) {
         const { id, server, session } = login;
         if (!login.isOpen) return "unknown";
-        // Who was refused, or is not needed any more, signs in for nobody.
+        // Somebody who was refused, or is no longer needed, does not sign in.
         if (session !== null && !(await sessions.awaitsLogin(address, session, server))) return "unknown";
         if (!takeLogin(tables, id)) return "unknown";
         const vault = { ...parts, sealer, address };

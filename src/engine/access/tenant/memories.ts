@@ -21,19 +21,19 @@ import type {
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
 import type { TenantStores } from "../rpc.ts";
 
-/** This file keeps what agents remember, which the sessions of a tenant share. */
+/** Stores the memories of agents, which the sessions of a tenant share. */
 
-/** Limits the texts of an owner; the oldest leave first. */
+/** Number of texts of an owner; beyond it the oldest are deleted. */
 const mostMemories = 10_000;
-/** Limits the texts that a recall compares, both those found by words and those found by vectors among the newest. */
+/** Number of texts that a recall compares: those found by words, and those found by vectors among the newest. */
 const mostCandidates = 100;
 const mostVectors = 2_000;
-/** Sets how long a forgotten owner is known, so that late rows from before are refused. */
+/** Milliseconds that a deleted owner is remembered, so that late rows from before are refused. */
 const forgottenMs = 30 * 86_400_000;
 
 interface OwnerRow {
   readonly id: number;
-  /** Rows up to this time are refused. */
+  /** Time up to which rows are refused. */
   readonly forgottenAt: number | null;
 }
 
@@ -56,7 +56,7 @@ const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
   }
 };
 
-/** Returns whether a row was on its way when its owner was deleted. */
+/** Returns whether a row was in flight when its owner or session was deleted. */
 const isFromBefore = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): boolean => {
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
   return (
@@ -91,7 +91,7 @@ const addRow = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): void => {
   );
 };
 
-/** Returns an owner as a word of the index, so that a search looks only at that owner's texts. */
+/** Returns an owner as a word of the index, so that a search covers only that owner's texts. */
 const tokenOf = ({ id }: OwnerRow): string => `o${id}`;
 
 /** Stores rows, each once by its id, and deletes the oldest beyond the limit. */
@@ -119,7 +119,7 @@ const memoryOf = (row: DatabaseRow): Memory => ({
   tags: z.array(z.string()).parse(JSON.parse(String(row["tags"]))),
 });
 
-/** This condition excludes what a chat already holds. */
+/** Condition that excludes what a chat already holds. */
 const unseenCondition =
   "NOT (session = ? AND run IN (SELECT value FROM json_each(?))) AND n NOT IN (SELECT value FROM json_each(?))";
 const unseenValues = ({ session, runs, told }: RecallExclusions): readonly DatabaseValue[] => [
@@ -147,7 +147,7 @@ export const recentMemories = (
     .map(memoryOf);
 };
 
-/** Returns numbers of texts that share words with the query, the best first. */
+/** Returns the numbers of texts that share words with the query, the best first. */
 const findByWords = (
   tables: Tables,
   owner: OwnerRow,
@@ -165,7 +165,7 @@ const findByWords = (
     .map(({ n }) => Number(n));
 };
 
-/** Returns numbers of texts whose vectors are near the query's, the nearest first. */
+/** Returns the numbers of texts whose vectors are near the query's, the nearest first. */
 const findByVector = (
   tables: Tables,
   owner: OwnerRow,
@@ -185,7 +185,7 @@ const findByVector = (
   return new Map(near);
 };
 
-/** Returns the texts of an owner that fit a query, the best first. */
+/** Returns the texts of an owner that match a query, the best first. */
 export const recallMemories = (
   tables: Tables,
   name: MemoryOwner,
@@ -219,7 +219,7 @@ export const recallMemories = (
   );
 };
 
-/** Deletes what is remembered for a session alone, together with the session. */
+/** Deletes the memories of one session, together with the session. */
 export const forgetSession = (all: RunQuery, session: string): void => {
   const owner = findOwner(all, sessionOwner(session));
   if (owner === null) return;
@@ -229,7 +229,7 @@ export const forgetSession = (all: RunQuery, session: string): void => {
 
 export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512) });
 
-/** Deletes what is remembered of a subject (`metadata.subject`), including what is still on its way. */
+/** Deletes the memories of a subject (`metadata.subject`), including those still in flight. */
 export const forgetSubject = (all: RunQuery, subject: string, now: number): void => {
   const { id } = ensureOwner(all, subjectOwner(subject));
   dropRows(all, all("SELECT n FROM memories WHERE owner = ?", id));
@@ -240,7 +240,7 @@ export const forgetSubject = (all: RunQuery, subject: string, now: number): void
   );
 };
 
-/** Gives a session access to its tenant's memory. */
+/** Creates a session's access to its tenant's memory. */
 export const createSharedMemory = (stores: () => TenantStores): SharedMemory => ({
   add: (rows) => stores().addMemories(rows),
   recent: (owner, limit, seen) => stores().recentMemories(owner, limit, seen),

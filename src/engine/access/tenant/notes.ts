@@ -6,9 +6,9 @@ import type { Tables } from "../database.ts";
 import { deleteExpiredKeys } from "../once.ts";
 import type { TenantStores } from "../rpc.ts";
 
-/** This file keeps notes that the sessions of a tenant share. */
+/** Stores notes that the sessions of a tenant share. */
 
-/** Identifies whose notes: those of one agent in all sessions, or of all agents if it is null. */
+/** Whose notes: those of one agent in all sessions, or of all agents if null. */
 export interface NotesOwner {
   readonly agent: string | null;
 }
@@ -40,7 +40,7 @@ export const writeNote = (
     if (all("SELECT 1 FROM idempotency WHERE key = ?", done).length > 0) return null;
     const [others] = all("SELECT count(*) AS count FROM notes WHERE agent = ? AND name <> ?", owner, name);
     if (Number(others?.["count"] ?? 0) >= storeLimits.notes)
-      return `limit: there are ${storeLimits.notes} notes; write over one of them`;
+      return `limit: there are ${storeLimits.notes} notes; overwrite one of them`;
     all(
       "INSERT OR REPLACE INTO notes (agent, name, first_line, updated_at, content) VALUES (?, ?, ?, ?, ?)",
       owner,
@@ -55,7 +55,7 @@ export const writeNote = (
   });
 };
 
-/** Gives a session access to shared notes. */
+/** Creates a session's access to shared notes. */
 export const createSharedNotes = (stores: () => TenantStores, owner: NotesOwner): SharedNotes => ({
   read: (name) => stores().readNote(owner, name),
   list: () => stores().listNotes(owner),
@@ -63,7 +63,7 @@ export const createSharedNotes = (stores: () => TenantStores, owner: NotesOwner)
 });
 
 export const listNotesSchema = z.strictObject({
-  /** Null means the notes of the whole tenant. */
+  /** Owners of the notes; null means the whole tenant. */
   agents: z.array(z.string().max(64)).max(64).nullable(),
 });
 

@@ -1,14 +1,14 @@
 import type { Tables } from "../database.ts";
 
 /**
- * This file knows which definitions a tenant's sessions pin. The team keeps them: it is asked before the first session
- * of a revision exists, and told after the last one has gone.
+ * Tracks which definitions a tenant's sessions pin. The team stores them: it receives a definition before the first
+ * session of its revision exists, and is notified after the last one is gone.
  */
 
-/** Sets how long a definition stays that no session pins, because sessions being created will pin it. */
+/** Milliseconds that a definition without a pin is kept, because sessions under creation will pin it. */
 export const definitionKeepMs = 24 * 3_600_000;
 
-/** Returns whether the team keeps a revision for this tenant, and notes that a session is about to pin it. */
+/** Returns whether the team keeps a revision for this tenant, and records that a session is about to pin it. */
 export const renewPin = (tables: Tables, revision: string, now: number): boolean => {
   const [pin] = tables.read("SELECT unused FROM pins WHERE revision = ?", revision);
   if (pin === undefined || pin["unused"] !== 0) return false;
@@ -22,7 +22,7 @@ export const addPin = (tables: Tables, revision: string, now: number): void =>
     all("INSERT OR REPLACE INTO pins (revision, kept_at, unused) VALUES (?, ?, 0)", revision, now);
   });
 
-/** Marks the revisions that no session needs, and returns all of which the team has still to learn that. */
+/** Marks the revisions that no session needs, and returns all of which the team has not been notified. */
 export const takeUnusedPins = (tables: Tables, now: number): readonly string[] => {
   const unused = tables.read(
     `SELECT revision FROM pins WHERE unused = 1 OR
@@ -38,7 +38,7 @@ export const takeUnusedPins = (tables: Tables, now: number): readonly string[] =
   return revisions;
 };
 
-/** Forgets a revision that the team does not keep for this tenant any more. */
+/** Deletes the pin of a revision that the team no longer keeps for this tenant. */
 export const dropPin = (tables: Tables, revision: string): void =>
   tables.write((all) => {
     all("DELETE FROM pins WHERE revision = ? AND unused = 1", revision);

@@ -4,7 +4,7 @@ import type { Reflection } from "../../../agent/state/records.ts";
 import type { DatabaseRow, Tables } from "../database.ts";
 import type { TenantStores } from "../rpc.ts";
 
-/** This file keeps lessons of failed runs, which the sessions of a tenant share. */
+/** Stores lessons of failed runs, which the sessions of a tenant share. */
 
 export interface ReflectionRules {
   readonly ttlMs: number;
@@ -13,7 +13,7 @@ export interface ReflectionRules {
 
 const reflectionOf = ({ json }: DatabaseRow): Reflection => JSON.parse(String(json)) as Reflection;
 
-/** Stores rows, each once by its id, and deletes those that are too old and the oldest above 500. */
+/** Stores rows, each once by its id, and deletes expired rows and the oldest above 500. */
 export const addReflections = (
   tables: Tables,
   rows: readonly Reflection[],
@@ -45,7 +45,7 @@ export const findReflections = (
   return matchReflections(pruneReflections(rows, rules), task);
 };
 
-/** Gives a session access to its tenant's lessons. */
+/** Creates a session's access to its tenant's lessons. */
 export const createSharedReflections = (stores: () => TenantStores): SharedReflections => ({
   add: (rows, ttlMs) => stores().addReflections(rows, ttlMs),
   find: (task, ttlMs) => stores().findReflections(task, ttlMs),

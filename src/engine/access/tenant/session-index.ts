@@ -10,9 +10,9 @@ import type { SessionSummary } from "../rpc.ts";
 import { settleLease } from "./days.ts";
 import { keepUsage } from "./usage.ts";
 
-/** This file keeps a tenant's index of sessions. */
+/** Stores a tenant's index of sessions. */
 
-/** A tombstone outlives every summary that could still be on its way. */
+/** Milliseconds that a tombstone is kept, longer than any summary that could still be in flight. */
 const tombstoneMs = 7 * 24 * 3_600_000;
 
 const statusSchema = z.enum(["idle", "running", "waiting"]);
@@ -21,7 +21,7 @@ const timeSchema = z.union([
   z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
 ]);
 
-/** Defines the query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
+/** Query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
 export const listSessionsSchema = z.strictObject({
   status: z
     .union([statusSchema, z.array(statusSchema).min(1)])
@@ -32,21 +32,26 @@ export const listSessionsSchema = z.strictObject({
     .record(z.string().max(64), z.string().max(512))
     .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs")
     .optional()
-    .describe("Pairs that a session's metadata have: `metadata[name]=value`."),
-  q: z.string().min(1).max(200).optional().describe("A text in the title, the ref or the id, in any case."),
-  created_after: timeSchema.optional().describe("Shows those created later: milliseconds or RFC 3339."),
+    .describe("Pairs that a session's metadata must hold: `metadata[name]=value`."),
+  q: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("A text in the title, the ref or the id; case is ignored."),
+  created_after: timeSchema.optional().describe("Only sessions created later: milliseconds or RFC 3339."),
   updated_before: timeSchema
     .optional()
-    .describe("Shows those changed last before: milliseconds or RFC 3339."),
+    .describe("Only sessions last changed before: milliseconds or RFC 3339."),
   order: z
     .enum(["-created_at", "created_at", "-updated_at", "updated_at"])
     .default("-created_at")
-    .describe("What they are sorted by; `-` begins with the newest."),
+    .describe("The sort key; `-` begins with the newest."),
   ...pageQueryFields,
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
-/** Describes a listed session, which is the summary without what it gives back. */
+/** Listed session: the summary without the fields that only the tenant's object needs. */
 export type ListedSession = Omit<
   SessionSummary,
   "next_revision" | "ledger" | "asks" | "lease" | "removal" | "last_end"
@@ -67,7 +72,7 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   last_end: JSON.parse(String(row["last_end"])) as ListedSession["last_end"],
 });
 
-/** Folds what a search does not tell apart: cases, and the ways in which Unicode writes one character. */
+/** Folds the differences that a search ignores: case, and Unicode's several encodings of one character. */
 const foldText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /** Returns the WHERE terms of a list query. */
@@ -109,7 +114,7 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
   return pageOf(rows, { position, column, limit, binding }, toListedSession);
 }
 
-/** Buries a session at the time of its removal, which is after its creation even if the clock was put back. */
+/** Writes a tombstone at the time of the removal, which is after the creation even if the clock was set back. */
 function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: SessionSummary): void {
   const at = Math.max(removal?.at ?? updated_at, created_at + 1);
   all("DELETE FROM sessions WHERE created_at = ? AND id = ?", created_at, id);
@@ -123,7 +128,7 @@ function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: 
 const isBuried = (all: RunQuery, { id, created_at }: SessionSummary): boolean =>
   all("SELECT 1 FROM tombstones WHERE id = ? AND at > ?", id, created_at).length > 0;
 
-/** Updates the row of a session or inserts it; a column that is set costs an index write even if it is unchanged. */
+/** Updates or inserts the row of a session; setting an indexed column costs a write even if its value is unchanged. */
 function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void {
   const values = [
     summary.ref,
@@ -156,9 +161,9 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
 }
 
 /**
- * Stores a session's summary idempotently: the newest wins, and `deleted` removes. A session made again under the
- * same `ref` after its deletion is younger than its tombstone and is listed again. Returns the event up to which its
- * ledger is known.
+ * Stores a session's summary idempotently: the newest wins, and `removal` deletes the session. A session created
+ * again under the same `ref` after its deletion is younger than its tombstone and is listed again. Returns the
+ * event up to which its ledger is known.
  */
 export function indexSession(tables: Tables, summary: SessionSummary): number {
   return tables.write((all) => {

@@ -1,6 +1,6 @@
 import type { Migrations } from "../database.ts";
 
-/** The tables of a tenant's object: its sessions, its days, and what its sessions share. */
+/** Tables of a tenant's object: its sessions, its days, and what its sessions share. */
 export const tenantMigrations: Migrations = [
   `
   -- One row per undeleted session, as the list shows it and in the order of its creation, since the first key costs

@@ -4,22 +4,22 @@ import type { Json } from "../../../chat/message.ts";
 import { refuse } from "../../../session/problems.ts";
 import type { RunQuery, Tables } from "../database.ts";
 
-/** This file keeps what was approved of the tools of MCP servers, so that a server cannot change them unseen. */
+/** Stores the approved state of the tools of MCP servers, so that a server cannot change them unnoticed. */
 
-/** Says what became of asking a server for its tools. */
+/** Result of asking a server for its tools. */
 export interface ServerSighting {
   readonly server: string;
-  /** Lists the tools with their hashes; null if the server could not be used. */
+  /** Tools with their hashes; null if the server could not be used. */
   readonly tools: readonly { readonly name: string; readonly hash: string }[] | null;
   readonly state: "connected" | "failed" | "auth_needed";
   readonly error: string | null;
-  /** Holds the hashes of `mcp.lock.json`; null if the lock does not name the server. */
+  /** Hashes of `mcp.lock.json`; null if the lock does not name the server. */
   readonly lock: Readonly<Record<string, string>> | null;
-  /** Lets tools that are new be used at once. */
+  /** Whether new tools may be used at once. */
   readonly allowNew: boolean;
 }
 
-/** Reads what counts as approved: under a lock only what an administrator approved, else a first list, too. */
+/** Returns the approved hashes: under a lock only those of an administrator, otherwise the first list, too. */
 const pinsOf = (tables: Tables, { server, lock }: ServerSighting): ReadonlyMap<string, string> =>
   new Map(
     tables
@@ -31,7 +31,7 @@ const pinsOf = (tables: Tables, { server, lock }: ServerSighting): ReadonlyMap<s
       .map(({ tool, hash }) => [String(tool), String(hash)]),
   );
 
-/** Tells whether any session of the tenant has read the server's list, be it one without tools. */
+/** Returns whether any session of the tenant has read the server's list, even an empty one. */
 const isListed = (tables: Tables, server: string): boolean =>
   tables.read("SELECT server FROM mcp_servers WHERE server = ? AND tools >= 0", server).length > 0;
 
@@ -48,7 +48,7 @@ const findChanges = (
     return [{ tool: name, pinned: locked ?? own ?? null, found: hash }];
   });
 
-/** Records what a session saw of a server; returns the tools that nobody has approved as they are now. */
+/** Records the state of a server as a session found it; returns its tools that nobody has approved in this form. */
 export const recordSighting = (
   tables: Tables,
   sighting: ServerSighting,
@@ -102,13 +102,13 @@ export const approveServerSchema = z.strictObject({
   tools: z
     .record(z.string().max(64), hash)
     .optional()
-    .describe("The hashes to approve by tool; absent: every change that was found."),
+    .describe("The hashes to approve by tool; if absent, every change found."),
 });
 
-/** Names a server that the tenant's sessions have asked. */
+/** Name of a server that the tenant's sessions have used. */
 export const serverReferenceSchema = approveServerSchema.pick({ name: true });
 
-/** Refuses a server that nobody of the tenant has asked. */
+/** Refuses a server that no session of the tenant has used. */
 export const requireServer = (all: RunQuery, name: string): void => {
   const known = all("SELECT server FROM mcp_servers WHERE server = ?", name);
   if (known.length === 0) refuse("not_found", "No session of this tenant has used such an MCP server.");
@@ -123,7 +123,7 @@ const changesOf = (all: RunQuery, server: string): readonly ToolChange[] =>
     }),
   );
 
-/** Lists the servers that a tenant's sessions have asked, and what they found changed. */
+/** Lists the servers that a tenant's sessions have used, with the changes found. */
 export const listServers = (tables: Tables): Json => ({
   data: tables
     .read("SELECT server, state, error, tools, at FROM mcp_servers ORDER BY server")
@@ -141,7 +141,7 @@ export const listServers = (tables: Tables): Json => ({
     }),
 });
 
-/** Approves what was found changed; a hash that was not found is refused, since nobody can have looked at it. */
+/** Approves changes that were found; a hash that was not found is refused, since nobody can have reviewed it. */
 export const approveServer = (all: RunQuery, { name, tools }: z.output<typeof approveServerSchema>): Json => {
   requireServer(all, name);
   const changes = changesOf(all, name);

@@ -15,7 +15,7 @@ import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.t
 import type { DailyUsage, SessionSummary } from "../rpc.ts";
 import { dayMs, dayOf } from "./days.ts";
 
-/** This file keeps what the sessions of a tenant used, deleted ones too, and sums it up. */
+/** Stores the usage of a tenant's sessions, including deleted ones, and sums it up. */
 
 const putUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (day, session, created_at, agent, provider, model, metadata) DO UPDATE SET calls = excluded.calls,
@@ -23,7 +23,7 @@ const putUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
     total = excluded.total, cost = excluded.cost, estimated = excluded.estimated
   WHERE excluded.calls > calls`;
 
-/** Keeps a sum of a session as it is now: one that comes again changes nothing, and an older one neither. */
+/** Stores the current sums of a session; a repeated or older report changes nothing. */
 export const keepUsage = (
   all: RunQuery,
   { id, created_at }: Pick<SessionSummary, "id" | "created_at">,
@@ -39,13 +39,13 @@ const standardDays = 30;
 
 const groupPattern = /^(?:session|agent|model|day|metadata\[.{1,64}\])$/su;
 
-/** Defines the query of `GET /usage`; both days are UTC days and included. */
+/** Query of `GET /usage`; both days are UTC days and included. */
 export const listUsageSchema = z.strictObject({
   group_by: z
     .string()
     .regex(groupPattern, "use session, agent, model, day or metadata[name]")
     .default("day")
-    .describe("What is summed up: `session`, `agent`, `model`, `day` or `metadata[name]`."),
+    .describe("What the sums are grouped by: `session`, `agent`, `model`, `day` or `metadata[name]`."),
   from: z.iso.date().optional().describe("The first day, UTC."),
   to: z.iso.date().optional().describe("The last day, UTC."),
   ...pageQueryFields,
@@ -60,7 +60,7 @@ interface UsageSum {
 }
 
 interface UsageGroup extends UsageSum {
-  /** Is null for sessions without the metadata. */
+  /** Value of the group; null for sessions without the metadata. */
   readonly key: string | null;
 }
 
@@ -86,7 +86,7 @@ const toSum = (row: DatabaseRow | undefined): UsageSum => {
   };
 };
 
-/** Returns the SQL of what is grouped by, with its values. */
+/** Returns the SQL of the grouping key, with its values. */
 const keyOf = (group: string): { readonly sql: string; readonly values: readonly DatabaseValue[] } => {
   const [, name] = /^metadata\[(.+)\]$/su.exec(group) ?? [];
   if (name !== undefined)
@@ -95,18 +95,21 @@ const keyOf = (group: string): { readonly sql: string; readonly values: readonly
   return { sql: group === "model" ? "provider || '/' || model" : group, values: [] };
 };
 
-/** Returns the first milliseconds of the first and the last day that are asked for. */
+/** Returns the first milliseconds of the first and the last requested day. */
 const periodOf = ({ from, to }: ListUsage, now: number): readonly [number, number] => {
   const last = to === undefined ? dayOf(now) : Date.parse(to);
   const first = from === undefined ? last - (standardDays - 1) * dayMs : Date.parse(from);
-  const end = to === undefined ? "today, which is where it ends without to" : "to";
+  const end = to === undefined ? "today, the default of `to`" : "to";
   if (first > last) refuseField("invalid_request", "/from", `it is after ${end}; both are UTC days`);
   if (last - first >= mostDays * dayMs)
     refuseField("invalid_request", "/from", `it is more than ${mostDays} days before ${end}`);
   return [first, last];
 };
 
-/** Sums up what a tenant used, a page of groups by their key and in all; a group's id tells no value from an empty one. */
+/**
+ * Sums up the usage of a tenant: a page of groups by their key, and a total. A group's id distinguishes null from
+ * an empty value.
+ */
 export const listUsage = (
   tables: Tables,
   tenant: string,

@@ -21,7 +21,7 @@ import type { Writer } from "./tree.ts";
 import { checkWritable, copyTree, makeFolder, moveTree, removeTree, walk } from "./tree.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
-/** Who makes a change. */
+/** Author of a change, with its preconditions. */
 export interface ChangeContext {
   readonly writer: Writer;
   readonly preconditions: Preconditions;
@@ -31,7 +31,7 @@ const maxDiff = 64 * 1024;
 
 const maxDiffed = 1024 * 1024;
 
-/** The changes that one answer names, and the characters that their paths may have in all. */
+/** Number of changes that one answer names, and of characters of their paths together. */
 export const maxListed = 2_000;
 export const maxNames = 300_000;
 
@@ -49,14 +49,14 @@ function textIfAny(bytes: Uint8Array): string | null {
   }
 }
 
-/** The diff for an event: absent for binary and very large files, cut at 64 KiB. */
+/** Returns the diff for an event: absent for binary and very large files, cut at 64 KiB. */
 function diffOf(path: string, before: Uint8Array, after: Uint8Array): { diff?: string } {
   const [old, now] = [textIfAny(before), textIfAny(after)];
   if (old === null || now === null) return {};
   const diff = unifiedDiff(path, path, old, now);
   if (diff.length * 3 <= maxDiff || new TextEncoder().encode(diff).length <= maxDiff) return { diff };
   const cut = diff.slice(0, 20_000);
-  return { diff: `${cut.slice(0, cut.lastIndexOf("\n") + 1)}[the rest of this diff was left out]\n` };
+  return { diff: `${cut.slice(0, cut.lastIndexOf("\n") + 1)}[the rest of this diff was omitted]\n` };
 }
 
 const nothing = new Uint8Array();
@@ -79,13 +79,13 @@ function contentsAt(disk: Disk, path: string): Contents {
   return contents;
 }
 
-/** As many of these paths as one answer names. */
+/** Returns as many of these paths as one answer names. */
 function listed(paths: readonly string[]): readonly string[] {
   let room = maxNames;
   return paths.slice(0, maxListed).filter((path) => (room -= path.length) >= 0);
 }
 
-/** The changes of many files, with as many paths and diffs as fit into one answer. */
+/** Returns the changes of many files, with as many paths and diffs as fit into one answer. */
 function changesBetween(before: Contents, after: Contents): FileChange[] {
   let room = maxDiffs;
   const changeOf = (path: string): FileChange => {
@@ -100,7 +100,7 @@ function changesBetween(before: Contents, after: Contents): FileChange[] {
   return listed(paths).map(changeOf);
 }
 
-/** Whether an entry is one of those that a header names: `*` is any, else ETags of files. */
+/** Returns whether a header names an entry: `*` is any, otherwise ETags of files. */
 function isNamed(disk: Disk, entry: Entry | null, header: string): boolean {
   if (entry === null) return false;
   if (header.trim() === "*") return true;
@@ -120,14 +120,14 @@ function checkMatch(
     fail("precondition", `${path} exists already, which If-None-Match excludes`);
 }
 
-/** The whole new content of a file. */
+/** Whole new content of a file. */
 interface FileContent {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly hash: string;
 }
 
-/** Writes one file for this actor, but not over changes that it has not seen. */
+/** Writes one file for this actor, unless it would overwrite changes that the actor has not seen. */
 function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileContent): FileChange {
   const place = locate(disk, path);
   const { path: physical, entry } = place;
@@ -212,7 +212,7 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
   return [{ ...change, path: moved.to, op: "move", from: moved.from }];
 }
 
-/** Keeps as many diffs as fit into one answer, after those that it holds already. */
+/** Keeps as many diffs as fit into one answer, after those that it already holds. */
 export function limitDiffs(
   changes: readonly FileChange[],
   before: readonly FileChange[] = [],
@@ -245,10 +245,10 @@ function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"])
   const changes = changesBetween(before, contentsAt(disk, to));
   return skipped.length === 0
     ? { changes }
-    : { changes, message: `Left out, since they lead out of the workspace: ${skipped.join(", ")}` };
+    : { changes, message: `Omitted, since they lead out of the workspace: ${skipped.join(", ")}` };
 }
 
-/** A change that was read from a request and is ready for its transaction. */
+/** Change that was read from a request and is ready for its transaction. */
 interface PreparedChange {
   readonly writablePaths: readonly string[] | undefined;
   readonly perform: (disk: Disk, context: ChangeContext) => ChangeOutcome;
@@ -267,7 +267,7 @@ const prepared =
     };
   };
 
-/** The readers of changing operations (`POST /fs/:op`). Their results run inside the transaction of `once`. */
+/** Returns the readers of changing operations (`POST /fs/:op`). Their results run inside the transaction of `once`. */
 export const changeOperations: Readonly<Record<ChangeOperation, (body: string) => PreparedChange>> = {
   edit: prepared(changeBodies.edit, edit),
   patch: prepared(changeBodies.patch, patch),

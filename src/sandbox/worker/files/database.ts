@@ -1,4 +1,4 @@
-/** The part of SQLite that the workspace needs; blobs may be returned as either buffer type. */
+/** Part of SQLite that the workspace needs; blobs may be returned as either buffer type. */
 export type SqlValue = string | number | null | Uint8Array<ArrayBuffer>;
 
 export interface Database {
@@ -7,7 +7,7 @@ export interface Database {
   transaction<Result>(run: () => Result): Result;
 }
 
-/** The bytes of a blob column. */
+/** Returns the bytes of a blob column. */
 export const blob = (value: ArrayBuffer | Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(value instanceof Uint8Array ? Uint8Array.from(value).buffer : value);
 
@@ -36,7 +36,7 @@ const tables = `
   CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 `;
 
-/** Reads a value of `meta`; null if it was never set. */
+/** Reads a value of `meta`; returns null if it was never set. */
 export const metaOf = (database: Database, key: string): string | null =>
   database.all<{ value: string }>("SELECT value FROM meta WHERE key = ?", key)[0]?.value ?? null;
 
@@ -44,7 +44,7 @@ export const setMeta = (database: Database, key: string, value: string): void =>
   database.all("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", key, value);
 };
 
-/** Creates the tables of a workspace where they are missing. */
+/** Creates the missing tables of a workspace. */
 export function prepare(database: Database): void {
   for (const statement of tables.replaceAll(/--.*$/gm, "").split(";")) {
     if (statement.trim() !== "") database.all(statement);

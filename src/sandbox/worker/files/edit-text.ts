@@ -1,7 +1,7 @@
 import { escapePattern } from "../../glob.ts";
 import { fail } from "../errors.ts";
 
-/** The line numbers (from 1) at which `needle` begins in `text`; overlapping matches count separately. */
+/** Returns the line numbers (from 1) at which `needle` begins in `text`; overlapping matches count separately. */
 function places(text: string, needle: string): number[] {
   const found: number[] = [];
   let line = 1;
@@ -13,7 +13,7 @@ function places(text: string, needle: string): number[] {
   return found;
 }
 
-/** The similarity of two lines: the share of `wanted`'s characters in common prefix and suffix. */
+/** Returns the similarity of two lines: the share of `wanted`'s characters in common prefix and suffix. */
 function likeness(line: string, wanted: string): number {
   let head = 0;
   while (head < line.length && head < wanted.length && line[head] === wanted[head]) head++;
@@ -23,7 +23,7 @@ function likeness(line: string, wanted: string): number {
   return (head + tail) / Math.max(line.length, wanted.length, 1);
 }
 
-/** Quotes the file where the text was expected: five lines around the closest line, or the first twenty. */
+/** Quotes the file near the expected text: five lines around the closest line, or the first twenty. */
 export function surroundings(text: string, oldText: string): string {
   const lines = text.split(/\r?\n/);
   const wanted =
@@ -43,19 +43,19 @@ export function surroundings(text: string, oldText: string): string {
   return `${title}:\n${numbered.join("\n")}`;
 }
 
-/** Whether every line of a text ends with CRLF. */
+/** Returns whether every line of a text ends with CRLF. */
 const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.test(text);
 
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
-/** The places of a text as far as line ends may differ: as it stands in each. */
+/** Returns the variants of a text that occur in the file, which may differ in line ends. */
 function looseMatches(text: string, wanted: string): string[] {
   const pattern = escapePattern(wanted).replaceAll(/\r?\n/g, String.raw`\r?\n`);
   return text.match(new RegExp(pattern, "g")) ?? [];
 }
 
-/** The text as it stands in the file, whose lines may end in different ways; null if it does not occur. */
+/** Returns the text with the file's line ends; null if it does not occur. */
 function asItStands(text: string, oldText: string): string | null {
   const wanted = withLineEnds(oldText, isCrlf(text));
   if (text.includes(wanted)) return wanted;
@@ -63,7 +63,7 @@ function asItStands(text: string, oldText: string): string | null {
   return more.length === 0 ? only : null;
 }
 
-/** Replaces the only occurrence of `oldText`; the file's line ends are kept. */
+/** Replaces the only occurrence of `oldText`; keeps the file's line ends. */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
   if (oldText === newText)
     fail("invalid_request", "old_text and new_text are the same: nothing would change");
@@ -85,7 +85,7 @@ export function editText(path: string, text: string, oldText: string, newText: s
   return text.slice(0, at) + next + text.slice(at + wanted.length);
 }
 
-/** Decodes a file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */
+/** Decodes a file's content as text; refuses bytes that are not UTF-8, so that no edit can damage them. */
 export function textOf(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

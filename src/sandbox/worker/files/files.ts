@@ -9,14 +9,14 @@ import type { Place } from "./locate.ts";
 /** Bytes of content in one row. */
 const chunkSize = 256 * 1024;
 
-/** The state that all file functions share. `limits` may change during the workspace's life. */
+/** State that all file functions share. `limits` may change during the workspace's life. */
 export interface Disk {
   readonly database: Database;
   readonly limits: () => SandboxLimits;
   readonly now: () => number;
   /** Bytes that all files use; null until they are counted. */
   readonly usage: { bytes: number | null };
-  /** Set for a request with closed paths; such a request does not follow links, either. */
+  /** Returns whether a path is closed; set for a request with closed paths, which does not follow links, either. */
   readonly isClosed?: (path: string, act: FileAct) => boolean;
 }
 
@@ -50,7 +50,7 @@ export const root: Entry = {
   writer: "",
 };
 
-/** Makes a number that no other entry or version of this workspace has. */
+/** Returns a number that no other entry or version of this workspace has. */
 export function createId(): number {
   const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
   return (high & 0xfffff) * 2 ** 32 + low + 1;
@@ -68,11 +68,11 @@ export function findChild(disk: Disk, folder: number, name: string): Entry | nul
   return entry ?? null;
 }
 
-/** The entries of a folder, by name. */
+/** Returns the entries of a folder, by name. */
 export const listChildren = (disk: Disk, folder: number): Entry[] =>
   disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
 
-/** A file's bytes, or a part of them from `offset`. */
+/** Returns a file's bytes, or a part of them from `offset`. */
 export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {
   const end = Math.min(offset + length, file.size);
   const bytes = new Uint8Array(Math.max(end - offset, 0));
@@ -98,7 +98,7 @@ function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
   }
 }
 
-/** The bytes that all files use. */
+/** Returns the bytes that all files use. */
 function usedBytes(disk: Disk): number {
   if (disk.usage.bytes === null) {
     const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
@@ -107,7 +107,7 @@ function usedBytes(disk: Disk): number {
   return disk.usage.bytes;
 }
 
-/** Updates the used bytes after files grew or shrank, if they are counted already. */
+/** Updates the used bytes after files grew or shrank, if they have been counted. */
 export function grow(disk: Disk, bytes: number): void {
   if (disk.usage.bytes !== null) disk.usage.bytes += bytes;
 }
@@ -125,9 +125,13 @@ export function runAtomically<Result>(disk: Disk, change: () => Result): Result 
 /** Refuses a file that exceeds its limit, or the space that the disk has left. */
 function checkSpace(disk: Disk, path: string, size: number, before: number): void {
   const { file, disk: total } = disk.limits();
-  if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);
+  if (size > file)
+    fail("payload_too_large", `${path} would have ${size} bytes; a file may have at most ${file}`);
   if (size > before && usedBytes(disk) - before + size > total) {
-    fail("limit", `the disk is full: ${path} needs ${size} bytes and the workspace may have ${total}`);
+    fail(
+      "limit",
+      `the disk is full: ${path} needs ${size} bytes and the workspace may have at most ${total}`,
+    );
   }
 }
 
@@ -149,7 +153,7 @@ export function putEntry(disk: Disk, entry: Entry): void {
   );
 }
 
-/** Makes an entry in an existing folder. */
+/** Adds an entry to an existing folder. */
 export function addEntry(
   disk: Disk,
   folder: number,
@@ -165,11 +169,11 @@ export function addEntry(
 /** Refuses an act on a physical path that is closed to this request. */
 export function checkClosed(disk: Disk, path: string, act: FileAct): void {
   if (disk.isClosed?.(path, act) !== true) return;
-  const why = `a permission rule holds for ${path}, which this call would act on as well`;
-  fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
+  const why = `a permission rule applies to ${path}, which this call would also act on`;
+  fail("path_not_writable", `${why}; leave it out, or name it in a separate call`);
 }
 
-/** Makes the missing folders above a path's last name and gives the id of the lowest. */
+/** Creates the missing folders above a path's last name and returns the id of the lowest. */
 export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
   const segments = path.split("/");
   return missing.slice(0, -1).reduce((parent, name, index) => {
@@ -211,7 +215,7 @@ export function putFile(
   return entry;
 }
 
-/** Appends bytes to an existing file, rewriting only its last piece. */
+/** Appends bytes to an existing file and rewrites only its last piece. */
 export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8Array, writer: string): void {
   const size = entry.size + bytes.length;
   checkSpace(disk, path, size, entry.size);
@@ -222,7 +226,7 @@ export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8A
   putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: createId(), writer });
 }
 
-/** The hash of a file's content, computed at first use after a command wrote the file. */
+/** Returns the hash of a file's content, computed at first use after a command wrote the file. */
 export function hashOf(disk: Disk, file: Entry): string {
   if (file.sha256 !== null) return file.sha256;
   const hash = sha256Hex(contentOf(disk, file));

@@ -5,7 +5,7 @@ import { findChild, joinPath, root } from "./files.ts";
 
 const maxLinks = 40;
 
-/** Where a path leads: the last existing folder, the entry in it, and the missing segments. `path` is physical. */
+/** Location of a path: the last existing folder, the entry in it, and the missing segments. `path` is physical. */
 export interface Place {
   readonly path: string;
   readonly folder: number;
@@ -13,7 +13,7 @@ export interface Place {
   readonly missing: readonly string[];
 }
 
-/** A result of `locate` for which an entry exists. */
+/** Result of `locate` for which an entry exists. */
 export type Existing = Place & { readonly entry: Entry };
 
 function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
@@ -25,7 +25,7 @@ function linkSegments(path: string, target: string): { fromRoot: boolean; segmen
   return { fromRoot: mounted, segments: segments.filter((segment) => segment !== "" && segment !== ".") };
 }
 
-/** A walk through the tree: its current folders, the segments so far, and the links it went through. */
+/** State of a walk through the tree: its current folders, the segments so far, and the followed links. */
 interface Walk {
   readonly path: string;
   readonly follow: boolean;
@@ -49,7 +49,7 @@ function goThrough(disk: Disk, walk: Walk, link: Entry): void {
     const why = `${walk.path} goes through the link ${at} to ${link.target}`;
     fail(
       "path_outside",
-      `${why}, and permission rules look at paths as they are written; name the path that it leads to`,
+      `${why}, and permission rules apply to paths as written; name the path that it leads to`,
     );
   }
   walk.links += 1;
@@ -76,7 +76,7 @@ function step(disk: Disk, walk: Walk, segment: string): Place | null {
 
 /**
  * Walks a normalised path from the root and through links, never leaving it. `follow` also resolves a link at the
- * end. Missing parts at the end are no error but part of the result; using a file as a folder is an error.
+ * end. Missing parts at the end are not an error but part of the result; using a file as a folder is an error.
  */
 export function locate(disk: Disk, path: string, follow = true): Place {
   const walk: Walk = { path, follow, trail: [root], pending: path === "." ? [] : path.split("/"), links: 0 };

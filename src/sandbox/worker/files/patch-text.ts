@@ -7,16 +7,16 @@ interface HunkLine {
   readonly text: string;
 }
 
-/** One hunk of an update: adjacent lines, of which those that stay and go must occur. */
+/** Hunk of an update: adjacent lines, of which those that stay or are removed must occur. */
 interface Hunk {
   readonly headers: readonly string[];
   readonly lines: readonly HunkLine[];
-  /** The texts of the lines that must occur. */
+  /** Texts of the lines that must occur. */
   readonly before: readonly string[];
   readonly atEnd: boolean;
 }
 
-/** One file of a patch. `add` holds the whole content. */
+/** Patch of one file. `add` holds the whole content. */
 export type FilePatch =
   | { readonly kind: "add"; readonly path: string; readonly content: string }
   | { readonly kind: "delete"; readonly path: string }
@@ -132,7 +132,7 @@ export function parsePatch(text: string): readonly FilePatch[] {
 const fitsAt = (lines: readonly string[], wanted: readonly string[], at: number): boolean =>
   at >= 0 && at + wanted.length <= lines.length && wanted.every((line, index) => lines[at + index] === line);
 
-/** The lines at which a hunk may apply, from `start` on: after each of its headers, the first match. */
+/** Returns the lines at which a hunk may apply, from `start` on: after each of its headers, the first match. */
 function candidates(lines: readonly string[], hunk: Hunk, start: number): number[] {
   const fits = (from: number, end: number): number[] => {
     if (hunk.atEnd) {
@@ -159,14 +159,14 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
   return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
 }
 
-/** The hunk without the empty lines at its end, which may only part it from the next file of the patch. */
+/** Returns the hunk without the empty lines at its end, which may only separate it from the next file of the patch. */
 function withoutEmptyEnd(hunk: Hunk): Hunk {
   const end = hunk.lines.findLastIndex(({ mark, text }) => mark !== " " || text !== "") + 1;
   const lines = hunk.lines.slice(0, end);
   return { ...hunk, lines, before: textsWithout("+", lines) };
 }
 
-/** The hunk as it fits from `start` on, and where. */
+/** Returns the hunk in the form that fits from `start` on, and its place. */
 function fitted(
   lines: readonly string[],
   hunk: Hunk,
@@ -179,20 +179,23 @@ function fitted(
   return { used: shorter, found: candidates(lines, shorter, start) };
 }
 
-/** Says why a hunk does not fit, and what would: another order, another `@@` line, or the text that stands there. */
+/** Returns why a hunk does not fit, with the remedy: another order, another `@@` line, or the actual text. */
 function misfitOf(lines: readonly string[], hunk: Hunk, start: number): string {
   const [earlier] = candidates(lines, hunk, 0);
   if (earlier !== undefined && earlier >= start)
-    return `fits at line ${earlier + 1}, but its @@ line stands above the hunk before it; leave that line out`;
+    return `fits at line ${earlier + 1}, but its @@ line is above the hunk before it; remove that line`;
   if (earlier !== undefined)
-    return `fits at line ${earlier + 1}, above the end of the hunk before it; order hunks as the file is, and join those that share lines`;
+    return `fits at line ${earlier + 1}, above the end of the hunk before it; order hunks as in the file, and join those that share lines`;
   const [anywhere] = candidates(lines, { ...hunk, headers: [] }, start);
   if (anywhere !== undefined && hunk.headers.length > 0)
     return `fits at line ${anywhere + 1}, but not below a line that reads ${JSON.stringify(hunk.headers.join(" @@ "))}`;
   return `does not fit the file. ${surroundings(lines.join("\n"), hunk.before.join("\n"))}`;
 }
 
-/** The lines that a hunk leaves at a place: what stays is as it was, what is new ends as the lines there do. */
+/**
+ * Returns the lines that replace a hunk's: unchanged lines stay as they are, new ones get the line ends of that
+ * place.
+ */
 function replaced(there: readonly string[], { lines }: Hunk, end: string): readonly string[] {
   let at = 0;
   return lines.flatMap(({ mark, text }) => {
@@ -202,7 +205,10 @@ function replaced(there: readonly string[], { lines }: Hunk, end: string): reado
   });
 }
 
-/** Applies the hunks of one file in order; each must fit exactly once after the one before it. A byte order mark stays. */
+/**
+ * Applies the hunks of one file in order; each must fit exactly once after the one before it. A byte order mark
+ * stays.
+ */
 export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): string {
   const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
   const lines = text.slice(bom.length).split("\n");

@@ -8,7 +8,7 @@ const seenVersion = (disk: Disk, actor: string, path: string): number | undefine
     path,
   )[0]?.version;
 
-/** Records that an actor knows this content now. */
+/** Records that an actor has seen this content. */
 export function recordSeen(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
   if (actor === undefined || entry?.type !== "file") return;
   if (seenVersion(disk, actor, path) === entry.version) return;

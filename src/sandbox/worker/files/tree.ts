@@ -19,16 +19,16 @@ import type { Existing, Place } from "./locate.ts";
 import { requireEntry, locate } from "./locate.ts";
 import { checkUnseen, recordSeen } from "./seen.ts";
 
-/** Who changes the tree, and where the writer may do so. */
+/** Author of a change of the tree, with the places where it may write. */
 export interface Writer {
-  /** The name shown to others who find the change, as in "thread main". */
+  /** Name shown to others who meet the change, as in "thread main". */
   readonly name: string;
-  /** The thread whose view of the files counts for `conflict`; undefined for commands. */
+  /** Thread whose view of the files counts for `conflict`; undefined for commands. */
   readonly actor?: string | undefined;
   readonly writablePaths: readonly string[] | undefined;
-  /** True if the paths that no file tool may touch are closed to this writer. */
+  /** Whether the protected paths, which no file tool may touch, are closed to this writer. */
   readonly guarded: boolean;
-  /** True for the writer that places the team's skills in their folder, which is closed to all others. */
+  /** Whether the writer places the team's skills in their folder, which is closed to all others. */
   readonly placesSkills?: boolean;
 }
 
@@ -65,7 +65,7 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
-/** Refuses to remove what this writer may not remove, or what others changed unseen. */
+/** Refuses to remove paths that this writer may not remove, or that others changed unseen. */
 function checkRemoval(disk: Disk, writer: Writer, { path, entry }: Found): void {
   checkClosed(disk, path, "delete");
   checkWritable(writer, path);
@@ -85,7 +85,7 @@ export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entr
   }
 }
 
-/** Makes a folder with its parents; an existing folder is accepted, a file is not. */
+/** Creates a folder with its parents; accepts an existing folder, but not a file. */
 export function makeFolder(disk: Disk, writer: Writer, path: string): void {
   const place = locate(disk, path);
   if (place.entry !== null) {
@@ -108,7 +108,7 @@ function clearTarget(
   const place = locate(disk, path, false);
   if (place.entry === null) return place;
   if (place.entry.type === "directory" && from.entry.type !== "directory")
-    fail("conflict", `${path} is a folder; to put it in there, write its name behind that of the folder`);
+    fail("conflict", `${path} is a folder; to put it in there, add its name to that of the folder`);
   if (!overwrite) fail("exists", `${path} exists already; pass overwrite: true to replace it`);
   removeTree(disk, writer, place.path, place.entry);
   return locate(disk, path, false);
@@ -132,7 +132,10 @@ function checkedTransfer(disk: Disk, { source, destination }: Transfer): Existin
   return from;
 }
 
-/** Moves a file, folder or link; every path of the tree must be writable at both ends. Gives the new physical path. */
+/**
+ * Moves a file, folder or link; every path of the tree must be writable at both ends. Returns the new physical
+ * path.
+ */
 export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from: string; to: string } {
   const from = checkedTransfer(disk, transfer);
   const end = locate(disk, transfer.destination, false).path;
@@ -153,7 +156,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   return { from: from.path, to: to.path };
 }
 
-/** Whether the link at a path stays inside the workspace, whoever follows it. */
+/** Returns whether the link at a path stays inside the workspace, however it is followed. */
 export function staysInside(disk: Disk, path: string): boolean {
   const { isClosed: _, ...open } = disk;
   try {
@@ -180,7 +183,7 @@ export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): 
   addEntry(disk, folder, nameOf(path), { type, mode, target, writer: writer.name });
 }
 
-/** Copies a file, folder or link. Links that lead out of the workspace are left out and returned. */
+/** Copies a file, folder or link. Returns the omitted links, which lead out of the workspace. */
 export function copyTree(
   disk: Disk,
   writer: Writer,
@@ -205,7 +208,7 @@ export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8
   putFile(disk, place, bytes, writer.name, null);
 }
 
-/** Makes a link; its target is checked whenever it is followed. */
+/** Creates a link; its target is checked whenever the link is followed. */
 export function makeLink(disk: Disk, writer: Writer, path: string, target: string): void {
   const place = locate(disk, path, false);
   if (place.entry !== null) fail("exists", `${path} exists already`);

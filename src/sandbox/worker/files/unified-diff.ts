@@ -1,4 +1,7 @@
-/** Unified diffs by Myers' algorithm, with a bound: texts that differ too much are shown as one replacement. */
+/**
+ * Computes unified diffs by Myers' algorithm, with a limit: texts that differ too much are shown as one
+ * replacement.
+ */
 
 const maxDistance = 1000;
 
@@ -9,10 +12,10 @@ interface Edit {
   readonly line: string;
 }
 
-/** Splits a text into lines with their ends; the last may have none. */
+/** Splits a text into lines with their ends; the last line may have none. */
 export const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** How far each diagonal (old minus new index) reaches at one distance; missing diagonals reach nothing. */
+/** Returns how far a diagonal (old minus new index) reaches at one distance; missing diagonals reach nothing. */
 type Reach = (diagonal: number) => number;
 
 const reachOf =
@@ -20,11 +23,14 @@ const reachOf =
   (diagonal) =>
     steps[distance + 1 + diagonal] ?? 0;
 
-/** Whether the best step onto a diagonal is an added line; otherwise it is a removed one. */
+/** Returns whether the best step onto a diagonal is an added line; otherwise it is a removed one. */
 const comesByAdding = (reach: Reach, diagonal: number, distance: number): boolean =>
   diagonal === -distance || (diagonal !== distance && reach(diagonal - 1) < reach(diagonal + 1));
 
-/** For each distance, how far the diagonals reached before it; null if the texts differ by more than the bound. */
+/**
+ * Returns for each distance how far the diagonals reached before it; null if the texts differ by more than the
+ * limit.
+ */
 function trace(before: readonly string[], after: readonly string[]): Int32Array[] | null {
   const bound = Math.min(before.length + after.length, maxDistance);
   const steps: Int32Array[] = [];
@@ -87,7 +93,7 @@ function compare(before: readonly string[], after: readonly string[]): Edit[] {
   return [...before.slice(0, head).map(same), ...middle, ...before.slice(before.length - tail).map(same)];
 }
 
-/** The ranges of edits that form one hunk, with their context. */
+/** Returns the ranges of edits that form one hunk, with their context. */
 function ranges(edits: readonly Edit[]): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
   edits.forEach((edit, index) => {
@@ -104,7 +110,7 @@ const position = (start: number, count: number): string => {
   return count === 1 ? `${shown}` : `${shown},${count}`;
 };
 
-/** The unified diff of two texts with three lines of context; empty if they are equal. */
+/** Returns the unified diff of two texts with three lines of context; empty if they are equal. */
 export function unifiedDiff(nameBefore: string, nameAfter: string, before: string, after: string): string {
   if (before === after) return "";
   const edits = compare(linesOf(before), linesOf(after));

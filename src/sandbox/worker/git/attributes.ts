@@ -1,7 +1,7 @@
 import { parseIgnoreFile } from "../search/ignore.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** What `.gitattributes` say of files: which are not to be shown as text. */
+/** Reads `.gitattributes` for the files that are not to be shown as text. */
 
 interface AttributeRule {
   readonly matches: (path: string) => boolean;
@@ -15,7 +15,7 @@ const binary: Readonly<Record<string, boolean>> = {
   "!diff": false,
 };
 
-/** Reads one file of attributes, which counts for the paths below its folder ("" is the top). */
+/** Reads one file of attributes, which apply to the paths below its folder ("" is the top). */
 function readRules(folder: string, text: string): AttributeRule[] {
   return text.split("\n").flatMap((line) => {
     const [pattern = "", ...attributes] = line.trim().split(/\s+/);
@@ -31,7 +31,7 @@ function readRules(folder: string, text: string): AttributeRule[] {
   });
 }
 
-/** Prepares a test of paths: whether a rule calls a file binary. The last rule that matches decides. */
+/** Creates a test of paths: whether a rule calls a file binary. The last matching rule decides. */
 export async function readAttributes(
   { fs, workTree, gitDir }: WorkTree,
   paths: readonly string[],

@@ -5,7 +5,10 @@ import { findWorkTree, run } from "./run-package.ts";
 import { editIndex, readHead, readIndex, readModes, readTree, regularMode } from "./tracked-files.ts";
 import type { TrackedFiles, WorkTree } from "./tracked-files.ts";
 
-/** Commands that bring files of a repository into its work tree, with their modes, which the package leaves. */
+/**
+ * Runs commands that check out files of a repository into its work tree, with their modes, which the package
+ * ignores.
+ */
 
 const checkouts = [
   "checkout",
@@ -19,20 +22,20 @@ const checkouts = [
   "clone",
 ];
 
-/** Whether a command brings files of the repository into the work tree. */
+/** Returns whether a command checks out files of the repository into the work tree. */
 export function isCheckout([name = "", ...args]: readonly string[]): boolean {
   if (name === "reset") return args.includes("--hard");
   if (name === "restore") return !args.includes("--staged") || args.includes("--worktree");
   return checkouts.includes(name);
 }
 
-/** The work tree that a command has written to: that of its folder, or the one that it made. */
+/** Returns the work tree that a command has written to: that of its folder, or the one that it created. */
 function findWritten({ args, context }: GitCommand, written: ReadonlySet<string>): Promise<WorkTree | null> {
   const index = args[0] === "clone" ? [...written].find((path) => path.endsWith("/.git/index")) : undefined;
   return findWorkTree({ ...context, cwd: index?.slice(0, -"/.git/index".length) ?? context.cwd });
 }
 
-/** The commit of HEAD, its files, and those of the index. */
+/** Commit of HEAD, its files, and those of the index. */
 interface Standing {
   readonly commit: string | null;
   readonly head: TrackedFiles;
@@ -45,7 +48,7 @@ async function readStanding(repository: WorkTree): Promise<Standing> {
   return { commit, head: await readTree(repository, commit), index };
 }
 
-/** Gives files of the index the modes of the new commit: the package leaves those whose content is the same. */
+/** Sets the modes of the new commit in the index: the package ignores those of files with unchanged content. */
 async function followHead(repository: WorkTree, before: Standing, isHard: boolean): Promise<void> {
   const { head, index } = await readStanding(repository);
   const modes = new Map<string, number>();
@@ -57,7 +60,7 @@ async function followHead(repository: WorkTree, before: Standing, isHard: boolea
   if (modes.size > 0) await editIndex(repository, modes);
 }
 
-/** Brings the modes that the other side of a merge has changed into its commit: the package merges contents only. */
+/** Adds the modes that the other side of a merge has changed to its commit: the package merges only contents. */
 async function mergeModes(repository: WorkTree, before: Standing, context: Context): Promise<void> {
   const { commit: merged, head } = await readStanding(repository);
   const [own, other] = merged === null ? [] : await readParents(repository, merged);
@@ -73,7 +76,7 @@ async function mergeModes(repository: WorkTree, before: Standing, context: Conte
   await run({ args: ["commit", "--amend", "--no-edit"], context });
 }
 
-/** Gives the index, and the commit of a merge, the modes that the package has left. */
+/** Sets the modes that the package has ignored in the index and in the commit of a merge. */
 async function completeIndex(
   repository: WorkTree,
   before: Standing,
@@ -84,12 +87,12 @@ async function completeIndex(
   if (name === "merge" || name === "pull") await mergeModes(repository, before, context);
 }
 
-/** The permissions of a file that has the other of git's two modes. */
+/** Returns the permissions of a file after a switch to the other of git's two modes. */
 const turn = (mode: number): number => (mode === regularMode ? 0o755 : 0o644);
 
 /**
- * Runs a command that writes files, and gives these the modes of the index, which the package leaves as they are. Modes
- * that were changed before stay, unless the command wrote the file; a stash keeps no modes, so these stay too.
+ * Runs a command that writes files, and sets their modes from the index, which the package ignores. Earlier changes
+ * of modes stay, unless the command wrote the file; a stash keeps no modes, so these stay, too.
  */
 export async function checkOut(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const [name] = command.args;

@@ -11,9 +11,9 @@ import type { StatusOptions } from "./status.ts";
 import { editIndex, readIndex, readModes, submoduleType, typeOfMode } from "./tracked-files.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
+/** Completes the commands of the embedded git in what it omits: modes, names and titles. */
 
-/** The folder that git runs in, from the top of the repository. */
+/** Returns the folder in which git runs, from the top of the repository. */
 const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
   cwd.slice(workTree.length).replace(/^\//, "");
 
@@ -35,7 +35,7 @@ async function showStatus(repository: WorkTree, command: GitCommand): Promise<Ex
   const branch = chosen.hasBranch && chosen.form !== "long" ? ["--branch"] : [];
   const found = await run({ args: ["status", "--porcelain", ...branch], context });
   if (found.exitCode !== 0) return found;
-  // What comes before the lists of files depends on no file, so a small folder does for the work tree.
+  // The text before the lists of files depends on no file, so an empty folder can replace the work tree.
   const { objectStore, refStore, gitDir } = repository;
   const elsewhere = { objectStore, refStore, gitDir, cwd: `${gitDir}/refs` };
   const long = chosen.form === "long" ? await run({ args: ["status"], context }, elsewhere) : null;
@@ -43,18 +43,18 @@ async function showStatus(repository: WorkTree, command: GitCommand): Promise<Ex
   return { ...found, stdout: await composeStatus(repository, sources, chosen) };
 }
 
-/** A path of the command line from the top of the repository, without `.` and `..`. */
+/** Returns a path of the command line from the top of the repository, without `.` and `..`. */
 function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
   return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
 }
 
-/** The paths after `--`, from the top of the repository. */
+/** Returns the paths after `--`, from the top of the repository. */
 function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
   const separator = args.indexOf("--");
   return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
 }
 
-/** The hashes of the commits that the arguments name; null if they name something else. */
+/** Returns the hashes of the commits that the arguments name; null if they name something else. */
 async function readCommits(
   repository: WorkTree,
   args: readonly string[],
@@ -69,7 +69,7 @@ async function readCommits(
       hashes.push(stdout.trim());
     }
     const [one = "", other = ""] = hashes;
-    // Of two names with three dots, the first stands for the commit where their histories part.
+    // Of two names with three dots, the first stands for the merge base of both.
     const base = arg.includes("...") ? await findMergeBase(repository, one, other) : one;
     if (base === null) return null;
     commits.push(base, ...hashes.slice(1));
@@ -77,7 +77,7 @@ async function readCommits(
   return commits;
 }
 
-/** The arguments of a diff with `--` before the paths, which git also finds without it. */
+/** Returns the arguments of a diff with `--` before the paths, which git recognises without it. */
 async function separatePaths(
   repository: WorkTree,
   args: readonly string[],
@@ -147,7 +147,7 @@ async function showMergeBase(repository: WorkTree, { args, context }: GitCommand
   return { stdout: base === null ? "" : `${base}\n`, stderr: "", exitCode: base === null ? 1 : 0 };
 }
 
-/** The package tells of a changed mode as of a file that goes and one that comes. */
+/** Matches a changed mode, which the package reports as a deleted and a created file. */
 const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
 
 const unknownPaths = "fatal: this git commits what is staged: git add the files, then commit without paths\n";
@@ -170,7 +170,7 @@ async function commit(repository: WorkTree, command: GitCommand): Promise<ExecRe
   return { ...result, stdout: result.stdout.replace(modePair, " mode change $3 => $1 $2") };
 }
 
-/** Stages files; the package must be told first that a folder stands where the index has a file. */
+/** Stages files; the package needs a notice first if a folder has replaced a file of the index. */
 async function add(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);

@@ -4,10 +4,10 @@ import { quoteName } from "./names.ts";
 import { changedModes, readHead, readIndex, readTree, readWorkTree, typeOfMode } from "./tracked-files.ts";
 import type { TrackedFile, TrackedFiles, WorkTree } from "./tracked-files.ts";
 
-/** What `git diff` compares, and how it shows that. */
+/** What `git diff` compares, and how it is shown. */
 export interface DiffRequest {
   readonly isStaged: boolean;
-  /** Hashes of the one or two commits that were named; null is the empty tree. */
+  /** Hashes of the one or two named commits; null is the empty tree. */
   readonly commits: readonly (string | null)[];
   /** Paths from the top of the repository that limit the diff; none if it has no limits. */
   readonly limits: readonly string[];
@@ -35,7 +35,7 @@ async function readSides(repository: WorkTree, { isStaged, commits }: DiffReques
   return { old, new: await readWorkTree(repository, known) };
 }
 
-/** A test whether the limits of a diff let a path through. */
+/** Returns a test whether a path is within the limits of a diff. */
 export function limitedTo(limits: readonly string[]): (path: string) => boolean {
   if (limits.length === 0) return () => true;
   const tests = limits.map((limit) => {
@@ -48,10 +48,10 @@ export function limitedTo(limits: readonly string[]): (path: string) => boolean 
   return (path) => tests.some((test) => test(path));
 }
 
-/** The change of one file. */
+/** Change of one file. */
 interface FileChange {
   readonly path: string;
-  /** Its path before; the same if it was not renamed. */
+  /** Path before the change; the same if the file was not renamed. */
   readonly from: string;
   readonly old: TrackedFile | undefined;
   readonly new: TrackedFile | undefined;
@@ -59,7 +59,7 @@ interface FileChange {
 
 const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
-/** The changes that the package does not show: of modes alone, and of empty files that come or go. */
+/** Returns the changes that the package does not show: of modes alone, and of added or deleted empty files. */
 function unseenChanges({ old, new: after }: Sides, seen: ReadonlySet<string>): FileChange[] {
   const changes = [...changedModes(old, after).keys()].map((path) => ({ path, from: path }));
   for (const [files, others] of [
@@ -73,7 +73,7 @@ function unseenChanges({ old, new: after }: Sides, seen: ReadonlySet<string>): F
     .map((change) => ({ ...change, old: old.get(change.path), new: after.get(change.path) }));
 }
 
-/** A piece of a diff of the package: the patch of one file, or something else, which has no path. */
+/** Piece of a diff of the package: the patch of one file, or something else, which has no path. */
 interface Patch {
   readonly text: string;
   readonly path: string | null;
@@ -109,14 +109,14 @@ const modeText = (file: TrackedFile): string => file.mode.toString(8).padStart(6
 
 const abbreviated = (file: TrackedFile | undefined): string => file?.hash.slice(0, 7) ?? "0000000";
 
-/** What a patch says of modes: of a file that comes or goes, or of one that both sides have. */
+/** Returns the lines of a patch about modes: of an added or deleted file, or of one that both sides have. */
 function modeLines({ old, new: after }: FileChange): string[] {
   if (old === undefined) return after === undefined ? [] : [`new file mode ${modeText(after)}`];
   if (after === undefined) return [`deleted file mode ${modeText(old)}`];
   return old.mode === after.mode ? [] : [`old mode ${modeText(old)}`, `new mode ${modeText(after)}`];
 }
 
-/** The line of both hashes; a patch of modes or names alone has none. */
+/** Returns the line of both hashes; a patch of modes or names alone has none. */
 function indexLines({ old, new: after }: FileChange, text: string): string[] {
   const hashes = /^index ([0-9a-f]+\.\.[0-9a-f]+)/m.exec(text)?.[1];
   if (old === undefined || after === undefined)
@@ -125,7 +125,7 @@ function indexLines({ old, new: after }: FileChange, text: string): string[] {
   return [`index ${hashes}${old.mode === after.mode ? ` ${modeText(old)}` : ""}`];
 }
 
-/** The lines of a patch that say what happened to a file as a whole. */
+/** Returns the lines of a patch about the file as a whole. */
 function headLines(change: FileChange, text: string, asciiOnly: boolean): string[] {
   const { from, path } = change;
   const similarity = /^similarity index .*$/m.exec(text)?.[0];
@@ -157,7 +157,7 @@ function writePatch(change: FileChange, text: string, { asciiOnly, isBinary }: P
   return [...lines, `--- ${before}`, `+++ ${after}`, text.slice(at)].join("\n");
 }
 
-/** Whether a patch can be written anew: it is of no conflict, and a file stays a file and a link a link. */
+/** Returns whether a patch can be rewritten: it is not of a conflict, and a file stays a file and a link a link. */
 const isPlain = ({ old, new: after }: FileChange, text: string): boolean =>
   old === undefined
     ? after !== undefined && text.includes("\nnew file mode ")
@@ -181,7 +181,7 @@ export async function completePatches(
   const unseen = unseenChanges(sides, seen).filter(({ path }) => isIn(path));
   const style = { asciiOnly: request.asciiOnly, isBinary: await readAttributes(repository, [...seen]) };
   const written = patches.flatMap(({ text, path, from }) => {
-    // Of a commit, the package shows all files.
+    // For a commit, the package shows all files.
     if (path === null || !(isIn(path) || isIn(from))) return [];
     const change = { path, from, old: sides.old.get(from), new: sides.new.get(path) };
     return [{ path, text: isPlain(change, text) ? writePatch(change, text, style) : text }];
@@ -191,7 +191,7 @@ export async function completePatches(
   return [...others, ...[...written, ...added].sort(byPath).map(({ text }) => text)].join("");
 }
 
-/** Completes the list of changed files that the package prints for `--name-status`; gives it with or without letters. */
+/** Completes the package's list of changed files for `--name-status`; returns it with or without letters. */
 export async function completeNames(
   repository: WorkTree,
   output: string,

@@ -2,7 +2,7 @@ import { completePatches } from "./diff.ts";
 import { readParents } from "./merge-base.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** The patches that a log shows below its commits, completed like those of a diff. */
+/** Completes the patches of a log like those of a diff. */
 
 interface HistoryRequest {
   /** Paths from the top of the repository that limit the log; none if it has no limits. */
@@ -11,19 +11,19 @@ interface HistoryRequest {
   readonly asciiOnly: boolean;
 }
 
-/** Arguments with which a log shows no patches, or not as such. */
+/** Returns whether an argument asks a log for no patches, or for another form of them. */
 const isOtherForm = (arg: string): boolean =>
   /^(?:-s|--no-patch|--oneline|--graph|--(?:short|num)?stat|--name-(?:only|status)|--(?:format|pretty)=.*)$/.test(
     arg,
   );
 
-/** Whether these arguments make a log in the usual form with patches. */
+/** Returns whether these arguments ask for a log in the usual form with patches. */
 export const hasPatches = ([name, ...args]: readonly string[]): boolean =>
   !args.some(isOtherForm) && (name === "show" || args.some((arg) => /^(?:-p|-u|--patch)$/.test(arg)));
 
 const commitStart = /^(?=commit [0-9a-f]{40}\b)/m;
 
-/** Completes the patch of a commit with one parent or none; a merge has none of its own. */
+/** Completes the patch of a commit with one parent or none; a merge has no patch. */
 async function completeCommit(repository: WorkTree, text: string, request: HistoryRequest): Promise<string> {
   const hash = text.slice("commit ".length).slice(0, 40);
   const [parent = null, ...others] = await readParents(repository, hash);
@@ -38,13 +38,13 @@ async function completeCommit(repository: WorkTree, text: string, request: Histo
     .join("\n\n")}\n`;
 }
 
-/** Completes what the package prints for `git show` or `git log --patch`: modes, empty files, names and attributes. */
+/** Completes the package's output of `git show` or `git log --patch`: modes, empty files, names and attributes. */
 export async function completeHistory(
   repository: WorkTree,
   output: string,
   request: HistoryRequest,
 ): Promise<string> {
-  // What stands before the first commit, like the text of a tag, stays.
+  // The text before the first commit, like that of a tag, stays.
   const first = output.search(commitStart);
   if (first < 0) return output;
   let shown = output.slice(0, first);

@@ -1,4 +1,4 @@
-/** The forms of a log that the embedded git does not know, made from the fields of its commits as git makes them. */
+/** Composes the formats of a log that the embedded git does not know from the fields of its commits. */
 
 type Composed = "reference" | "email";
 export const isComposed = (format: string): format is Composed =>
@@ -9,14 +9,14 @@ interface LoggedCommit {
   readonly short: string;
   readonly name: string;
   readonly mail: string;
-  /** The author's date as ISO 8601 and RFC 2822 write it. */
+  /** Date of the author as ISO 8601 and RFC 2822 write it. */
   readonly iso: string;
   readonly rfc: string;
   readonly title: string;
   readonly body: string;
 }
 
-/** The fields of a commit, each on a line of its own; a body has no NUL, which ends it. */
+/** Fields of a commit, each on a line of its own; a body has no NUL, which ends it. */
 const fields = "%H%n%h%n%an%n%ae%n%aI%n%aD%n%s%n%b\0";
 
 const readCommit = (text: string): LoggedCommit => {
@@ -29,11 +29,11 @@ const readCommit = (text: string): LoggedCommit => {
 // oxlint-disable-next-line no-control-regex -- A header is ASCII without control characters.
 const needsEncoding = (text: string): boolean => /[^\x00-\x7f]|\x1b|=\?/.test(text);
 
-/** The most characters of an encoded line, by RFC 2047, and of a plain one. */
+/** Most characters of an encoded line, by RFC 2047, and of a plain one. */
 const encodedWidth = 76;
 const plainWidth = 78;
 
-/** Writes a header's text as encoded words of RFC 2047; `plain` are the characters that stand for themselves. */
+/** Encodes a header's text as encoded words of RFC 2047; `plain` matches the characters that need no encoding. */
 const encodeHeader = (start: string, text: string, plain: RegExp): string => {
   let line = `${start}=?UTF-8?q?`;
   const lines: string[] = [];
@@ -98,7 +98,7 @@ const composers: Readonly<Record<Composed, (commit: LoggedCommit) => string>> = 
   },
 };
 
-/** Makes a log in this form out of the fields of its commits, which `show` lists by a format of git. */
+/** Composes a log in this format from the fields of its commits, which `show` lists in a format of git. */
 export async function composeLog(
   format: Composed,
   show: (format: string) => Promise<string>,

@@ -1,6 +1,6 @@
 import type { WorkTree } from "./tracked-files.ts";
 
-/** Where the histories of two commits part, which the package cannot say. */
+/** Finds the merge base of two commits, which the package cannot do. */
 
 /** Reads the parents of a commit. */
 export async function readParents({ objectStore }: WorkTree, hash: string): Promise<readonly string[]> {
@@ -9,14 +9,14 @@ export async function readParents({ objectStore }: WorkTree, hash: string): Prom
   return [...header.matchAll(/^parent ([0-9a-f]{40})$/gm)].flatMap(([, parent]) => parent ?? []);
 }
 
-/** Lists a commit and all before it, the nearest first. */
+/** Lists a commit and its ancestors, the nearest first. */
 async function readHistory(repository: WorkTree, hash: string): Promise<ReadonlySet<string>> {
   const found = new Set([hash]);
   for (const each of found) for (const parent of await readParents(repository, each)) found.add(parent);
   return found;
 }
 
-/** Finds the commit from which two others come, and from which no later one does; null if they have none in common. */
+/** Finds the newest common ancestor of two commits; returns null if they have none. */
 export async function findMergeBase(
   repository: WorkTree,
   one: string,

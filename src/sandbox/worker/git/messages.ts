@@ -1,6 +1,6 @@
 import type { ObjectStore } from "#git";
 
-/** Messages of commits as git shows them in its logs; the package shows of a title only its first line. */
+/** Formats messages of commits as git's logs show them; the package shows only the first line of a title. */
 
 type Shape = "folded" | "lines" | "expanded" | "raw" | "fields" | "body";
 
@@ -13,7 +13,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   fuller: "expanded",
 };
 
-/** How `git log` or `git show` with these arguments shows messages. */
+/** Returns the form in which `git log` or `git show` with these arguments shows messages. */
 function shapeOf(args: readonly string[]): Shape {
   let format = "medium";
   for (const arg of args) {
@@ -43,10 +43,10 @@ const expandTabs = (line: string): string =>
     )
     .join("");
 
-/** Stands between the lines of a title until the log is made; no message can have it. */
+/** Separates the lines of a title until the log is complete; no message can contain it. */
 const lineMark = "\0";
 
-/** Writes the lines of the title, which is the first paragraph, as one line of the package. */
+/** Joins the lines of the title, which is the first paragraph, to the single line that the package expects. */
 const joinTitle = (message: string, separator: string): string => {
   const [title = "", ...rest] = message.replace(/^\n+/, "").split(/\n(?=\s*\n)|\n$/);
   const joined = title
@@ -61,12 +61,15 @@ const reshape: Readonly<Record<Shape, (message: string) => string>> = {
   lines: (message) => joinTitle(message, lineMark),
   expanded: (message) => message.split("\n").map(expandTabs).join("\n"),
   raw: (message) => message,
-  // The package leaves out the last line end of a body, which git keeps in formats of one's own.
+  // The package omits the last line end of a body, which git keeps in custom formats.
   fields: (message) => `${joinTitle(message, " ")}\n`,
   body: (message) => `${message}\n`,
 };
 
-/** A store whose commits have their messages in the shape that this log needs, and what completes the log's output. */
+/**
+ * Returns a store whose commits have their messages in the form that this log needs, and a function that completes
+ * the log's output.
+ */
 export function shapeMessages(
   store: ObjectStore,
   args: readonly string[],

@@ -1,4 +1,7 @@
-/** Names of files as git prints them: in double quotes, with escapes, if they have characters that a line cannot show. */
+/**
+ * Formats names of files as git prints them: in double quotes, with escapes, if a line cannot show their
+ * characters.
+ */
 
 const escapes: Readonly<Record<string, string>> = {
   "\x07": "a",
@@ -28,7 +31,7 @@ const special = /[\x00-\x1f\x7f"\\]/g;
 // oxlint-disable-next-line no-control-regex -- The same, and all that is not ASCII.
 const specialOrForeign = /[\x00-\x1f"\\]|[^\x00-\x7e]/gu;
 
-/** Writes a name as git does; `asciiOnly` is git's `core.quotePath`. */
+/** Quotes a name as git does; `asciiOnly` is git's `core.quotePath`. */
 export function quoteName(name: string, asciiOnly: boolean): string {
   const escaped = name.replace(asciiOnly ? specialOrForeign : special, escapeCharacter);
   return escaped === name ? name : `"${escaped}"`;
@@ -53,7 +56,7 @@ export const readNames = (text: string): string[] =>
     name === undefined ? [] : [unquoteName(name)],
   );
 
-/** The path of a file or folder (`a/`) from a folder, both counted from the same place. */
+/** Returns the path of a file or folder (`a/`) relative to a folder; both paths have the same root. */
 export function relativeName(folder: string, path: string): string {
   const steps = folder === "" ? [] : folder.split("/");
   const parts = path.split("/");

@@ -10,7 +10,7 @@ import type { Repository } from "./run-git.ts";
 import { runGit } from "./run-git.ts";
 import { createTurns } from "./turns.ts";
 
-/** A path from the folder that git runs in, as one that git cannot take for a pattern or an option. */
+/** Returns a path relative to git's folder, in a form that git cannot mistake for a pattern or an option. */
 function safePath(raw: string): string {
   if (raw.startsWith("/") || raw.includes("\0") || raw.split("/").includes(".."))
     fail(
@@ -20,24 +20,24 @@ function safePath(raw: string): string {
   return `./${raw.replace(/^(\.\/)+/, "").replace(/[*?[\\]/g, String.raw`\$&`)}`;
 }
 
-/** Git takes a name with escaped signs for a pattern, which does not match what is below a folder. */
+/** Adds a pattern for the files below a folder whose name has escaped characters, which git takes for a pattern. */
 const belowPath = (path: string): string[] => (path.includes("\\") ? [path, `${path}/*`] : [path]);
 
 const linesOf = (text: string): string[] => text.split("\n").filter((line) => line !== "");
 
 const isClosed = ({ isClosed: closes }: Repository, path: string): boolean => closes?.(path, "read") === true;
 
-/** The folder of the repository that a folder belongs to, by its path in the workspace. */
+/** Returns the folder of the repository that a folder belongs to, by its path in the workspace. */
 const topOf = async (repository: Repository, directory: string): Promise<string> =>
   workspacePath((await runGit(repository, { args: ["rev-parse", "--show-toplevel"], directory })).trim());
 
-/** The paths of a line of a status: `M a`, `R  a -> b`, or after a tab `modified:   a`. */
+/** Returns the paths of a line of a status: `M a`, `R  a -> b`, or after a tab `modified:   a`. */
 const pathsInStatus = (line: string): string[] => {
   const named = /^\t(?:[a-z ]+: +)?(.+)$/.exec(line)?.[1] ?? /^[ MADRCTU?!]{2} (.+)$/.exec(line)?.[1];
   return named === undefined ? [] : readNames(named);
 };
 
-/** Makes git print names as they are, unless they have characters that a line cannot show. */
+/** Options with which git prints names unquoted, unless a line cannot show their characters. */
 const plainNames = ["-c", "core.quotePath=false"];
 
 async function status(
@@ -54,7 +54,7 @@ async function status(
     .join("\n");
 }
 
-/** What may be read of a diff: file by file, where rules close some. */
+/** Returns the readable part of a diff: file by file, if rules close some. */
 async function diff(
   repository: Repository,
   { directory = ".", staged = false, path }: GitArguments["diff"],
@@ -73,7 +73,7 @@ async function diff(
     args: [...options, "--", ...open.map(safePath)],
     directory: top,
   });
-  // A file that was renamed shows what stood in it under its name before.
+  // A renamed file shows its former content, so its name before counts, too.
   return keepPatches(output, (each) => !isClosed(repository, workspacePath(`${top}/${each}`)));
 }
 
@@ -86,17 +86,17 @@ async function log(
   return isComposed(format) ? composeLog(format, show) : show(format);
 }
 
-/** A commit stages its files first: another must not come between. */
+/** Runs the commits of a workspace one after the other, since a commit stages its files first. */
 const takeTurn = createTurns();
 
-/** Refuses to commit with these files others that somebody staged. */
+/** Refuses a commit that would include other staged files. */
 async function refuseOthers(
   repository: Repository,
   directory: string,
   files: readonly string[],
 ): Promise<void> {
   const top = await topOf(repository, directory);
-  // A merge is committed whole.
+  // A merge is committed as a whole.
   if (locate(repository.disk, workspacePath(`${top}/.git/MERGE_HEAD`)).entry !== null) return;
   const named = files.map((file) => workspacePath(`${directory}/${file}`));
   const isNamed = (path: string): boolean =>
@@ -140,7 +140,7 @@ async function commit(
   });
 }
 
-/** What requests on git do, by their bodies. */
+/** Git operations by their request bodies. */
 export const gitOperations: {
   readonly [O in GitOperation]: (repository: Repository, body: string) => Promise<string>;
 } = {

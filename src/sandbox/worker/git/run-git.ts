@@ -7,33 +7,33 @@ import { createOutputLog } from "../shell/output-log.ts";
 import { runShell } from "../shell/shell.ts";
 import { joinBytes } from "../files/bytes.ts";
 
-/** The workspace as a request on git sees it. */
+/** Workspace as a request to git sees it. */
 export interface Repository {
   readonly disk: Disk;
   readonly env: Readonly<Record<string, string>>;
-  /** Who asks. */
+  /** Thread that sent the request. */
   readonly actor: string;
-  /** Whether rules close a path to the request. */
+  /** Returns whether rules close a path to the request. */
   readonly isClosed: Disk["isClosed"];
 }
 
 interface GitRun {
   readonly args: readonly string[];
-  /** A folder of the workspace. */
+  /** Folder of the workspace. */
   readonly directory: string;
   readonly writablePaths?: readonly string[] | undefined;
 }
 
-/** Less than a client waits for an answer. */
+/** Milliseconds for git, fewer than a client waits for an answer. */
 const longest = 50_000;
 
-/** What git refuses with, by what it says. */
+/** Refusals of git with the patterns of their texts. */
 const refusals = [
   [/not a git repository/, "workspace_read_not_found"],
   [/EACCES|permission denied/i, "path_not_writable"],
 ] as const;
 
-/** Runs git as the shell does, and returns its output; a failure of git is a refusal with its words. */
+/** Runs git as the shell does, and returns its output; a failure of git is a refusal with git's message. */
 export async function runGit(
   { disk, env, actor }: Repository,
   { args, directory, writablePaths }: GitRun,
@@ -53,7 +53,7 @@ export async function runGit(
     signal,
     emit: log.append,
   }).finally(stop);
-  const told = (stream: "stdout" | "stderr"): string =>
+  const outputOf = (stream: "stdout" | "stderr"): string =>
     new TextDecoder().decode(
       joinBytes(
         log
@@ -63,9 +63,9 @@ export async function runGit(
       ),
     );
   if (limited || signal.aborted) fail("limit", `git ${args[0]} takes too long in this repository`);
-  if (exitCode === 0) return told("stdout");
-  const said = (told("stderr") || told("stdout")).trim();
-  const [, code = "conflict"] = refusals.find(([pattern]) => pattern.test(said)) ?? [];
+  if (exitCode === 0) return outputOf("stdout");
+  const message = (outputOf("stderr") || outputOf("stdout")).trim();
+  const [, code = "conflict"] = refusals.find(([pattern]) => pattern.test(message)) ?? [];
   const where = code === "workspace_read_not_found" ? `; the folder is ${workspaceRoot}/${directory}` : "";
-  return fail(code, said.replace(/^fatal: /, "") + where);
+  return fail(code, message.replace(/^fatal: /, "") + where);
 }

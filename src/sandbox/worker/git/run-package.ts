@@ -3,12 +3,12 @@ import { createGit } from "#git";
 import type { Command } from "just-bash/browser";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** This file runs the package whose commands the embedded git completes. */
+/** Runs the package whose commands the embedded git completes. */
 
-/** The author of commits unless the environment or the repository names another. */
+/** Author of commits unless the environment or the repository names another. */
 const identity = { name: "Limpet", email: "agent@localhost" };
 
-/** Local repositories only, without hooks and without the network. */
+/** Options of git: local repositories only, without hooks and without the network. */
 const options: GitOptions = { network: false, identity };
 
 export type Context = Parameters<Command["execute"]>[1];
@@ -20,7 +20,10 @@ export interface GitCommand {
   readonly asciiOnly: boolean;
 }
 
-/** The files as the package should see them: a link has its own text, and exists even if its target does not. */
+/**
+ * Returns the files as the package should see them: a link has its own text, and exists even if its target does
+ * not.
+ */
 function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   const own: Partial<Context["fs"]> = {
     exists: (path) =>
@@ -46,7 +49,7 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   });
 }
 
-/** Runs a command of the package as it is; the paths of files that it writes are added to `written`. */
+/** Runs a command of the package unchanged; adds the paths of files that it writes to `written`. */
 export const run = (
   { args, context }: Pick<GitCommand, "args" | "context">,
   more: GitOptions = {},

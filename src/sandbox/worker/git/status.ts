@@ -2,17 +2,17 @@ import { quoteName, readNames, relativeName } from "./names.ts";
 import { changedModes, readHead, readIndex, readTree, readWorkTree, typeOfMode } from "./tracked-files.ts";
 import type { TrackedFiles, WorkTree } from "./tracked-files.ts";
 
-/** A line of a short status: `staged` and `unstaged` are its two letters. */
+/** Line of a short status: `staged` and `unstaged` are its two letters. */
 interface StatusEntry {
   readonly staged: string;
   readonly unstaged: string;
   readonly path: string;
-  /** What it was named before. */
+  /** Previous name of a renamed file. */
   readonly from?: string;
 }
 
 interface Status {
-  /** The line of the branch, if it was asked for. */
+  /** Line of the branch, if it was requested. */
   readonly branch: string;
   readonly tracked: readonly StatusEntry[];
   readonly untracked: readonly string[];
@@ -24,11 +24,11 @@ export interface StatusOptions {
   readonly hasBranch: boolean;
   /** Git's `core.quotePath`. */
   readonly asciiOnly: boolean;
-  /** The folder that git runs in, from the top of the repository. */
+  /** Folder in which git runs, from the top of the repository. */
   readonly folder: string;
 }
 
-/** What the package says: its status for machines, and the text of its long status before the lists of files. */
+/** Output of the package: its status for machines, and its long status up to the lists of files. */
 interface StatusSources {
   readonly porcelain: string;
   readonly preamble: string;
@@ -41,7 +41,7 @@ function readEntry(line: string): StatusEntry | null {
   return second === undefined ? { ...letters, path: first } : { ...letters, path: second, from: first };
 }
 
-/** Adds the files whose mode alone has changed, which the package does not see. */
+/** Adds the files of which only the mode has changed, which the package does not detect. */
 function addModes(
   entries: Map<string, StatusEntry>,
   side: "staged" | "unstaged",
@@ -56,7 +56,7 @@ function addModes(
   }
 }
 
-/** Whether a folder that is not tracked stands where a tracked file was, which git does not list. */
+/** Returns whether an untracked folder has replaced a tracked file, which git does not list. */
 const isInPlaceOfFile = (path: string, index: TrackedFiles): boolean =>
   [...path.matchAll(/\//g)].some((slash) => index.has(path.slice(0, slash.index)));
 
@@ -106,7 +106,7 @@ function hintForConflicts(unmerged: readonly StatusEntry[]): string {
     : '  (use "git add <file>..." to mark resolution)';
 }
 
-/** The last line of a long status, where nothing would be committed. */
+/** Returns the last line of a long status if nothing would be committed. */
 function conclusionOf(
   { isInitial, untracked }: Status,
   preamble: string,
@@ -125,7 +125,7 @@ function conclusionOf(
 const firstList =
   /^(?:Changes to be committed:|Unmerged paths:|Changes not staged|Untracked files:|no(?:thing| changes) )/m;
 
-/** What a long status of the package says before its lists of files. */
+/** Returns the text of a long status of the package before its lists of files. */
 export const preambleOf = (text: string): string => {
   const at = text.search(firstList);
   return at < 0 ? text : text.slice(0, at);
@@ -197,7 +197,7 @@ function writeShort({ branch, tracked, untracked }: Status, show: ShowName): str
     .join("");
 }
 
-/** Writes a status as git does, out of what the package says and the modes that it does not see. */
+/** Formats a status as git does, from the output of the package and the modes that it does not detect. */
 export async function composeStatus(
   repository: WorkTree,
   { porcelain, preamble }: StatusSources,

@@ -2,7 +2,7 @@ import type { GitContext, ObjectStore } from "#git";
 import type { IFileSystem } from "just-bash/browser";
 import { joinBytes } from "../files/bytes.ts";
 
-/** The files that a tree, the index or the work tree has, by their paths from the top of the repository. */
+/** Files of a tree, the index or the work tree, by their paths from the top of the repository. */
 export type TrackedFiles = ReadonlyMap<string, TrackedFile>;
 
 export interface TrackedFile {
@@ -11,7 +11,7 @@ export interface TrackedFile {
   readonly hash: string;
 }
 
-/** A repository with a work tree, over the files of the shell. */
+/** Repository with a work tree, over the files of the shell. */
 export interface WorkTree extends GitContext {
   readonly fs: GitContext["fs"] & Pick<IFileSystem, "chmod" | "lstat">;
   readonly workTree: string;
@@ -21,7 +21,7 @@ export const regularMode = 0o100644;
 const executableMode = 0o100755;
 const linkMode = 0o120000;
 
-/** The type of a file by its mode: regular, link or submodule. */
+/** Returns the type of a file by its mode: regular, link or submodule. */
 export const typeOfMode = (mode: number): number => mode >> 12;
 
 export const submoduleType = 0o16;
@@ -33,12 +33,12 @@ interface IndexEntry extends TrackedFile {
   readonly path: string;
   /** 0, or the side of a conflict. */
   readonly stage: number;
-  /** Where it stands in the index file. */
+  /** Offset in the index file. */
   readonly start: number;
   readonly end: number;
 }
 
-/** What stands where in the index file, as the package writes it (version 2), and in each of its entries, in bytes. */
+/** Byte offsets in the index file as the package writes it (version 2), and in each of its entries. */
 const layout = { count: 8, header: 12, mode: 24, hash: 40, flags: 60, path: 62, padding: 8, checksum: 20 };
 
 function* entriesOf(bytes: Uint8Array): Generator<IndexEntry> {
@@ -69,7 +69,7 @@ async function readIndexBytes(repository: GitContext): Promise<Uint8Array> {
     : new Uint8Array(layout.header);
 }
 
-/** What the index holds: the files without a conflict, and the paths with one. */
+/** Reads the index: the files without a conflict, and the paths with one. */
 export async function readIndex(
   repository: GitContext,
 ): Promise<{ readonly files: TrackedFiles; readonly unmerged: ReadonlySet<string> }> {
@@ -82,7 +82,10 @@ export async function readIndex(
   return { files, unmerged };
 }
 
-/** Gives these files of the index another mode, or takes them out (null); returns what brings the index back. */
+/**
+ * Changes the modes of these files in the index, or removes the files (null); returns a function that restores the
+ * index.
+ */
 export async function editIndex(
   repository: GitContext,
   modes: ReadonlyMap<string, number | null>,
@@ -125,7 +128,7 @@ async function addTree(
   }
 }
 
-/** The files of a commit, tag or tree; null stands for the empty tree. */
+/** Returns the files of a commit, tag or tree; null stands for the empty tree. */
 export async function readTree(repository: GitContext, hash: string | null): Promise<TrackedFiles> {
   const files = new Map<string, TrackedFile>();
   for (let next = hash; next !== null;) {
@@ -139,14 +142,14 @@ export async function readTree(repository: GitContext, hash: string | null): Pro
   return files;
 }
 
-/** The hash of the commit that HEAD names; null before the first commit. */
+/** Returns the hash of the commit that HEAD names; null before the first commit. */
 export async function readHead({ refStore }: GitContext): Promise<string | null> {
   let ref = await refStore.readRef("HEAD");
   while (ref?.type === "symbolic") ref = await refStore.readRef(ref.target);
   return ref?.hash ?? null;
 }
 
-/** Of these files the ones that the work tree has, with their modes there. Their hashes stay as they are. */
+/** Returns those of the files that the work tree has, with their modes there. Their hashes stay as they are. */
 export async function readWorkTree(repository: WorkTree, files: TrackedFiles): Promise<TrackedFiles> {
   const config = `${repository.gitDir}/config`;
   const settings = (await repository.fs.exists(config)) ? await repository.fs.readFile(config) : "";
@@ -161,14 +164,14 @@ export async function readWorkTree(repository: WorkTree, files: TrackedFiles): P
   return found;
 }
 
-/** The modes of `after` that are other than those of `before`, among the files that both have. */
+/** Returns the modes of `after` that differ from those of `before`, among the files that both have. */
 export function changedModes(before: TrackedFiles, after: TrackedFiles): ReadonlyMap<string, number> {
   const modes = new Map<string, number>();
   for (const [path, { mode }] of after) if ((before.get(path)?.mode ?? mode) !== mode) modes.set(path, mode);
   return modes;
 }
 
-/** The files whose mode in the work tree is not that of the index, although both are files. */
+/** Returns the files whose mode in the work tree differs from that of the index, although both are files. */
 export async function readModes(repository: WorkTree): Promise<ReadonlyMap<string, number>> {
   const { files } = await readIndex(repository);
   const modes = changedModes(files, await readWorkTree(repository, files));

@@ -1,6 +1,6 @@
 import type { Database } from "../files/database.ts";
 
-/** Runs what belongs to one workspace one after the other. */
+/** Runs the work of one workspace piece after piece. */
 export type TakeTurn = <Result>(database: Database, run: () => Promise<Result>) => Promise<Result>;
 
 /** Creates a queue for each workspace. */

@@ -5,7 +5,7 @@ import type { Found } from "../files/tree.ts";
 import type { IgnoreFile } from "./ignore.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
 
-/** This file finds the files that a search looks at, and their text. */
+/** Finds the files of a search, and reads their text. */
 
 function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
   return entries
@@ -32,7 +32,7 @@ function* filesBelow(
   }
 }
 
-/** The rules of the folders above a search's start. */
+/** Returns the rules of the folders above a search's start. */
 function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   if (path === ".") return [];
   const segments = path.split("/");
@@ -42,7 +42,10 @@ function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   });
 }
 
-/** The files below a folder that no ignore file excludes and that pass, in order; for a file, the file itself. */
+/**
+ * Yields the files below a folder that no ignore file excludes and that pass, in order; for a file, the file
+ * itself.
+ */
 export function* walkFiles(
   disk: Disk,
   { path, entry }: Found,
@@ -52,7 +55,7 @@ export function* walkFiles(
   else yield* filesBelow(disk, path, entry, rulesAbove(disk, path), passes);
 }
 
-/** A file's text with whole characters of any script; null for binary content. */
+/** Returns a file's text with whole characters of any script; null for binary content. */
 export function readText(disk: Disk, entry: Entry): string | null {
   const bytes = contentOf(disk, entry);
   if (bytes.subarray(0, 8192).includes(0)) return null;

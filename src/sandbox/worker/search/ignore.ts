@@ -1,13 +1,13 @@
 import { createGlobMatcher } from "../../glob.ts";
 
-/** One line of an ignore file, as a test of paths relative to that file's folder. */
+/** Line of an ignore file, as a test of paths relative to that file's folder. */
 interface IgnoreRule {
   readonly negated: boolean;
   readonly foldersOnly: boolean;
   readonly matches: (path: string) => boolean;
 }
 
-/** The rules of one ignore file, and the folder that they apply to. */
+/** Rules of one ignore file, and the folder that they apply to. */
 export interface IgnoreFile {
   readonly folder: string;
   readonly rules: readonly IgnoreRule[];
@@ -17,14 +17,14 @@ export const ignoreFileNames = [".gitignore", ".ignore"];
 
 const alwaysIgnored = new Set([".git", "node_modules"]);
 
-/** Cuts blanks at the end, but for one behind a backslash. */
+/** Removes spaces at the end, except one after a backslash. */
 function withoutBlankEnd(line: string): string {
   let end = line.length;
   while (end > 0 && /\s/.test(line.charAt(end - 1)) && line[end - 2] !== "\\") end -= 1;
   return line.slice(0, end);
 }
 
-/** No list that people keep is longer; each rule is tried for each file. */
+/** Number of rules that are read, more than real lists have; each rule is tried for each file. */
 const mostRules = 1_000;
 
 function parseRule(line: string): IgnoreRule | null {
@@ -48,7 +48,7 @@ export const parseIgnoreFile = (folder: string, text: string): IgnoreFile => ({
     .slice(0, mostRules),
 });
 
-/** Whether a search ignores a path: the last matching rule decides, and nearer files come before farther ones. */
+/** Returns whether a search ignores a path: the last matching rule decides, and nearer files take precedence. */
 export function isIgnored(files: readonly IgnoreFile[], path: string, isFolder: boolean): boolean {
   if (alwaysIgnored.has(path.slice(path.lastIndexOf("/") + 1))) return true;
   let ignored = false;

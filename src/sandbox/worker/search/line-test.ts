@@ -2,27 +2,27 @@ import { RE2JS } from "re2js";
 import { fail } from "../errors.ts";
 import type { ContentSearch } from "../requests.ts";
 
-/** The most instructions of a compiled pattern, and the most characters of a line that are tested. */
+/** Most instructions of a compiled pattern, and the most characters of a line that are tested. */
 const maxInstructions = 500;
 
 const maxReach = 16 * 1024;
 
-/** The most instructions times characters that one line may cost: about a tenth of a second. */
+/** Most instructions times characters that one line may cost: about a tenth of a second. */
 const maxSteps = 1_000_000;
 
-/** Marks where a line was cut, so that `$` does not match there; only negated character classes contain it. */
+/** Marks where a line was cut, so that `$` does not match there; only negated character classes match it. */
 const cut = "\uFFFF";
 
 /** Tests whether a line matches, in time linear in its length. */
 export interface LineTest {
   readonly matches: (line: string) => boolean;
-  /** The most steps that a character of a line costs. */
+  /** Most steps that a character of a line costs. */
   readonly steps: number;
   /** Characters at the beginning of a line that are tested. */
   readonly reach: number;
 }
 
-const remedy = "use smaller repeat counts, search for a part of it, or pass literal: true for plain text";
+const remedy = "use smaller repetition counts, search for a part of it, or pass literal: true for plain text";
 
 function refuseSize(instructions: string): never {
   return fail(
@@ -31,7 +31,7 @@ function refuseSize(instructions: string): never {
   );
 }
 
-/** Refuses a pattern whose repeat counts alone make it too long, before it is compiled. */
+/** Refuses a pattern whose repetition counts alone make it too long, before it is compiled. */
 function checkRepeats(pattern: string): void {
   const counts = pattern.matchAll(/(?<!\\)\{(\d+)(?:,(\d*))?\}/g);
   let sum = 0;

@@ -10,21 +10,21 @@ import type { SearchPace } from "./pace.ts";
 import { countWork } from "./pace.ts";
 import { lineAt, shownContext } from "./text-lines.ts";
 
-/** This file finds the files that a text may be about, by their names and their words. */
+/** Finds the files that a text may be about, by their names and their words. */
 
 const maxFiles = 2000;
 
 const maxFileBytes = 256 * 1024;
 
-/** So many files are read although their paths fit nothing. */
+/** Number of files that are read although their paths do not match. */
 const maxUnnamed = 200;
 
 const maxFound = 10;
 
-/** Milliseconds after which what was found so far is the answer. */
+/** Milliseconds after which the files found so far are the answer. */
 const maxTime = 8_000;
 
-/** Lines shown before and after the first that fits. */
+/** Lines shown before and after the first match. */
 const around = 2;
 
 const scores = { exactPath: 50, partOfPath: 20, identifier: 3, phrase: 5 };
@@ -36,21 +36,21 @@ const skippedFolders = new Set(
   ),
 );
 
-/** Files and folders that are looked at although their names begin with a dot: of editors, formatters and CI. */
+/** Files and folders that are searched although their names begin with a dot: of editors, formatters and CI. */
 const openDotNames = new Set(
   ".github .gitlab-ci.yml .circleci .travis.yml .drone.yml .woodpecker.yml .azure-pipelines.yml .editorconfig .vscode .idea .cursorrules .cursor .prettierrc .prettierignore .eslintrc .eslintignore .eslintrc.js .eslintrc.cjs .eslintrc.json .eslintrc.yml .oxlintrc.json .oxfmtrc.json .stylelintrc .clang-format .clang-tidy .rustfmt.toml .golangci.yml .rubocop.yml .flake8 .pylintrc .pre-commit-config.yaml .gitignore .gitattributes .dockerignore".split(
     " ",
   ),
 );
 
-/** Names of keys and secrets, in small letters. */
+/** Matches names of keys and secrets, in lower case. */
 const secretName =
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519).*|(?:credentials?|secrets?|passwords?|htpasswd)(?:\.(?:json|ya?ml|toml|ini|txt|conf|cfg|properties))?|.*\.(?:pem|key|p8|p12|pfx|jks|keystore|kdbx|asc|gpg|ppk|crt|cer|der|env|tfvars|tfstate))$/;
 
 const binaryName =
   /\.(?:png|jpe?g|gif|webp|bmp|ico|tiff?|avif|heic|psd|pdf|docx?|xlsx?|pptx?|zip|gz|tgz|bz2|xz|zst|7z|rar|tar|jar|war|class|o|a|so|dylib|dll|exe|lib|wasm|pyc|pyd|bin|dat|db|sqlite3?|mp[34]|m4a|mov|avi|mkv|webm|wav|flac|ogg|ttf|otf|woff2?|eot|iso|dmg|apk|ipa)$/;
 
-/** Whether an entry may be looked at, by its name and size; links are not followed. */
+/** Returns whether an entry may be searched, by its name and size; links are not followed. */
 const passes = ({ name, type, size }: Entry): boolean => {
   if (name.startsWith(".") && !openDotNames.has(name)) return false;
   if (type === "directory") return !skippedFolders.has(name);
@@ -75,7 +75,7 @@ const scorePath = (path: string, terms: readonly string[]): number => {
   );
 };
 
-/** The line that contains a position of the text in small letters, whose lines are those of the text. */
+/** Returns the line that contains a position of the lower-case text, whose lines are those of the text. */
 const lineOf = (smallText: string, position: number): number => {
   let line = 1;
   for (let at = smallText.indexOf("\n"); at >= 0 && at < position; at = smallText.indexOf("\n", at + 1))
@@ -89,7 +89,7 @@ const snippetAt = (text: string, line: number): NonNullable<LocalizedFile["snipp
   return { line: Math.max(1, line - around), lines: shownContext(text, start, around).lines };
 };
 
-/** The score of a text, and its lines around the first word that fits. */
+/** Returns the score of a text, and its lines around the first matching word. */
 const scoreText = (
   text: string,
   { identifiers, phrases }: Pick<LocalizeQuery, "identifiers" | "phrases">,
@@ -110,8 +110,9 @@ const isBetter = (a: LocalizedFile, b: LocalizedFile): number =>
   b.score - a.score || (a.path < b.path ? -1 : 1);
 
 /**
- * Finds the files whose paths or texts fit best: each term counts once in a file, in any case; equal scores are ordered
- * by path. At most 2000 files are looked at; a text is read if its path fits, and else of the first 200.
+ * Finds the files whose paths or texts match best: each term counts once in a file, in any case; equal scores are
+ * ordered by path. At most 2000 files are searched; texts are read of files whose paths match, and of the first 200
+ * others.
  */
 export async function localize(disk: Disk, query: LocalizeSearch): Promise<readonly LocalizedFile[]> {
   const start = requireEntry(disk, workspacePath(query.directory));

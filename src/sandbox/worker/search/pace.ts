@@ -1,6 +1,6 @@
 import type { Disk } from "../files/files.ts";
 
-/** How much a search has done since it last yielded to other work, and until when it may go on. */
+/** Work of a search since it last yielded to other work, and until when it may continue. */
 export interface SearchPace {
   readonly until: number;
   /** Characters of text. */
@@ -12,7 +12,7 @@ export interface SearchPace {
 /** Characters, and steps of the pattern, after which a search yields to other work. */
 const stretch = { characters: 64 * 1024, steps: 1_000_000 };
 
-/** Counts work and yields from time to time, so that the clock moves. False once the time is up. */
+/** Counts work and yields from time to time, so that the clock moves. Returns false once the time is up. */
 export function countWork(
   disk: Disk,
   pace: SearchPace,

@@ -12,7 +12,7 @@ import type { SearchPace } from "./pace.ts";
 import { countWork } from "./pace.ts";
 import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 
-/** The limits of one search: milliseconds, bytes read, characters shown. */
+/** Limits of one search: milliseconds, bytes read, characters shown. */
 const maxTime = 10_000;
 
 const maxBytes = 64 * 1024 * 1024;
@@ -21,23 +21,26 @@ const maxShown = 4 * 1024 * 1024;
 
 const maxFileBytes = 8 * 1024 * 1024;
 
-/** The cost of a line besides its text, in characters. */
+/** Cost of a line besides its text, in characters. */
 const roundCost = 10;
 
-/** The progress of a search. */
+/** Progress of a search. */
 interface Progress extends SearchPace {
   readonly matches: SearchMatch[];
-  /** The number of matching lines, in `matches` or not. */
+  /** Number of matching lines, in `matches` or not. */
   total: number;
-  /** The bytes read. */
+  /** Bytes read. */
   bytes: number;
-  /** The characters in `matches`. */
+  /** Characters in `matches`. */
   shown: number;
   /** Whether everything was tested so far: no file was too large, no line too long. */
   isWhole: boolean;
 }
 
-/** Counts a matching line and builds the match while matches are still needed; gives how much text was read for it. */
+/**
+ * Counts a matching line and builds the match while matches are still needed; returns how much text was read for
+ * it.
+ */
 function addMatch(
   progress: Progress,
   query: ContentSearch,
@@ -53,7 +56,7 @@ function addMatch(
   return span;
 }
 
-/** Adds the matching lines of a text; false once the time is up. */
+/** Adds the matching lines of a text; returns false once the time is up. */
 async function searchText(
   disk: Disk,
   progress: Progress,
@@ -74,7 +77,7 @@ async function searchText(
   return true;
 }
 
-/** Adds the matches in a file; false once the search hits a limit. */
+/** Adds the matches in a file; returns false once the search reaches a limit. */
 async function searchFile(
   disk: Disk,
   progress: Progress,
@@ -109,7 +112,7 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   return { matches, total: progress.total, truncated: !progress.isWhole || progress.total > matches.length };
 }
 
-/** Writes the innermost alternatives of a glob, which stand in braces, as one glob for each. */
+/** Expands the innermost alternatives of a glob, in braces, to one glob for each. */
 function expandOnce(glob: string): readonly string[] {
   const [, start = "", inner, end = ""] = /^([^]*?)\{([^{}]*,[^{}]*)\}([^]*)$/.exec(glob) ?? [];
   return inner === undefined ? [glob] : inner.split(",").map((each) => start + each + end);
@@ -117,7 +120,7 @@ function expandOnce(glob: string): readonly string[] {
 
 const mostAlternatives = 64;
 
-/** Writes a glob with alternatives as one glob for each; with too many it stays as it is. */
+/** Expands a glob with alternatives to one glob for each; with too many it stays as it is. */
 function expandBraces(glob: string): readonly string[] {
   for (let globs: readonly string[] = [glob]; ;) {
     const next = globs.flatMap(expandOnce);
@@ -127,7 +130,10 @@ function expandBraces(glob: string): readonly string[] {
   }
 }
 
-/** A glob without a slash matches names at any depth; one with a slash is relative to the searched or file's folder, or to the root below `/workspace/`. */
+/**
+ * Creates the test of a glob: without a slash it matches names at any depth; with one it is relative to the
+ * searched or file's folder, or to the root below `/workspace/`.
+ */
 function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
   const folder = entry.type === "file" ? folderOf(start) : start;
   const tests = expandBraces(glob).map((each) => {

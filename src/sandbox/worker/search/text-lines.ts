@@ -1,20 +1,20 @@
-/** This file finds lines by their positions, so that a text of millions of lines is not split into as many strings. */
+/** Finds lines by their positions, so that a text of millions of lines is not split into as many strings. */
 
-/** The most characters of a shown line. */
+/** Most characters of a shown line. */
 const maxLine = 500;
 
-/** Where the line that begins at `start` ends, without its line end, and where the next one begins. */
+/** Returns where the line that begins at `start` ends, without its line end, and where the next one begins. */
 export function lineAt(text: string, start: number): { readonly end: number; readonly next: number } {
   const at = text.indexOf("\n", start);
   if (at < 0) return { end: text.length, next: text.length };
   return { end: at > start && text[at - 1] === "\r" ? at - 1 : at, next: at + 1 };
 }
 
-/** Where the line before the one that begins at `start` begins. */
+/** Returns where the line before the one at `start` begins. */
 const lineBefore = (text: string, start: number): number =>
   start < 2 ? 0 : text.lastIndexOf("\n", start - 2) + 1;
 
-/** A line as it is shown. It is a copy, so that it does not keep the whole text in memory. */
+/** Returns a line as it is shown: a copy, so that it does not keep the whole text in memory. */
 export function shownLine(text: string, start: number): string {
   const { end } = lineAt(text, start);
   const characters = Array.from(text.slice(start, Math.min(end, start + 2 * maxLine + 2)));
@@ -28,7 +28,7 @@ interface Shown {
   readonly span: number;
 }
 
-/** The line that begins at `start` with up to `around` lines before and after it. */
+/** Returns the line that begins at `start` with up to `around` lines before and after it. */
 export function shownContext(text: string, start: number, around: number): Shown {
   let from = start;
   let count = around + 1;

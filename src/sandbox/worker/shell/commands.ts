@@ -13,7 +13,7 @@ import { runShell } from "./shell.ts";
 
 interface CommandRequest extends Omit<ShellRun, "signal" | "emit"> {
   readonly execId: string;
-  /** The request as it was sent, which distinguishes a repetition from another command. */
+  /** Request as it was sent, which distinguishes a repetition from another command. */
   readonly body: string;
 }
 
@@ -24,7 +24,7 @@ export interface CommandEnd {
   readonly truncated: boolean;
 }
 
-/** A command that runs in this isolate. */
+/** Command that runs in this isolate. */
 interface LiveCommand {
   readonly log: OutputLog;
   readonly controller: AbortController;
@@ -36,21 +36,21 @@ interface LiveCommand {
   finished: Promise<void>;
 }
 
-/** What can be read of a command now. `changed` settles when there is more; null once it has ended. */
+/** Readable output of a command. `changed` settles when there is more; null once the command has ended. */
 interface CommandView {
   readonly output: readonly LoggedOutput[];
-  /** The sequence number of the newest output, kept or not. */
+  /** Sequence number of the newest output, kept or not. */
   readonly last: number;
   readonly end: CommandEnd | null;
   readonly changed: Promise<void> | null;
 }
 
-/** The commands of one workspace: started once per id, followed by any number of readers, kept after their end. */
+/** Commands of one workspace: started once per id, followed by any number of readers, kept after their end. */
 export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
   readonly start: (request: CommandRequest) => void;
   readonly view: (execId: string, after: number) => CommandView;
-  /** Where a poll by this reader begins: after what other readers got, or where it began before. */
+  /** Returns where a poll by this reader begins: after the events of other readers, or where it began before. */
   readonly position: (execId: string, reader: string) => number;
   readonly kill: (execId: string) => void;
   /** Ends all commands and waits until they have ended. */
@@ -58,7 +58,7 @@ export interface Commands {
   /** The name of this memory of commands. */
   readonly instance: () => string;
   readonly running: () => number;
-  /** Forgets commands that started before `time`, under a new instance name. */
+  /** Deletes commands that started before `time`, under a new instance name. */
   readonly forget: (time: number) => void;
 }
 
@@ -107,7 +107,7 @@ function store(disk: Disk, execId: string, live: LiveCommand, end: CommandEnd): 
   });
 }
 
-/** The stored view of a command that does not run here: its outcome, or `lost` if its isolate died. */
+/** Returns the stored view of a command that does not run here: its outcome, or `lost` if its isolate died. */
 function storedView(disk: Disk, execId: string, command: StoredCommand, after: number): CommandView {
   const rows = disk.database.all<{ seq: number; stream: Stream; data: ArrayBuffer }>(
     "SELECT seq, stream, data FROM outputs WHERE exec_id = ? AND seq > ? ORDER BY seq",

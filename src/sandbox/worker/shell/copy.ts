@@ -5,7 +5,7 @@ import { requireEntry, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { copyOne, moveTree, removeTree, staysInside, walk, writeFile } from "../files/tree.ts";
 
-/** `cp` and `mv` as commands know them: an existing destination is replaced only if a file replaces a file. */
+/** Implements `cp` and `mv` for commands: an existing destination is replaced only if a file replaces a file. */
 
 function copyFolder(disk: Disk, writer: Writer, item: Found, path: string): void {
   const place = locate(disk, path);
@@ -46,7 +46,7 @@ export function copyInto(
     copies[item.entry.type](disk, writer, item, joinPath(to, item.path.slice(from.path.length + 1)));
 }
 
-/** Moves; a folder may only replace an empty folder, a file only a file. */
+/** Moves an entry; a folder may only replace an empty folder, a file only a file. */
 export function moveOver(disk: Disk, writer: Writer, source: string, destination: string): void {
   const { entry } = requireEntry(disk, source, false);
   const target = locate(disk, destination, false).entry;

@@ -19,7 +19,7 @@ const encodingOf = (options: Encoding): BufferEncoding =>
 const fromLatin1 = (text: string): Uint8Array =>
   Uint8Array.from(text, (character) => character.charCodeAt(0));
 
-/** The bytes that a command's `content` stands for. */
+/** Returns the bytes of a command's `content`. */
 export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
   if (typeof content !== "string") return content;
   const encoding = encodingOf(options);
@@ -32,7 +32,7 @@ export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
     : fromLatin1(content);
 }
 
-/** Makes one character of each byte, in pieces, since a call takes only so many arguments. */
+/** Decodes each byte as one character, in pieces, since a call takes a limited number of arguments. */
 function latin1From(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192)
@@ -61,10 +61,10 @@ const statOf = (entry: Entry): FsStat => ({
   identity: `workspace:${entry.id}`,
 });
 
-/** Operations between two turns of the event loop, so that timers and requests run beside a busy command. */
+/** Operations between two turns of the event loop, so that timers and requests run during a busy command. */
 const operationsPerTurn = 100;
 
-/** Counts operations and, after so many, waits for one turn of the event loop. */
+/** Counts operations and periodically waits for one turn of the event loop. */
 export function createTurns(): () => Promise<void> {
   let operations = 0;
   return async () => {
@@ -78,7 +78,7 @@ const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}
 
 type Operator = <Result>(path: string, name: string, operation: (path: string) => Result) => Promise<Result>;
 
-/** Wraps each operation: refusals become the errors that commands know, and the event loop gets its turns. */
+/** Wraps each operation: converts refusals to errors that commands know, and yields to the event loop. */
 const operator =
   (disk: Disk, turn: () => Promise<void>): Operator =>
   async (path, name, operation) => {
@@ -98,7 +98,7 @@ function names(disk: Disk, path: string): Entry[] {
     : fail("conflict", `${path} is not a folder`);
 }
 
-/** The stat that `[ -w ]` and `ls` see: files that this command may not change look read-only. */
+/** Returns the stat for `[ -w ]` and `ls`: files that this command may not change look read-only. */
 function shown(writer: Writer, { path, entry }: Found): FsStat {
   try {
     if (entry.type === "file") checkWritable(writer, path);
@@ -207,7 +207,10 @@ function absolute(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/** The workspace as commands see it under `/workspace`. Hard links become copies, so that rules on paths hold. */
+/**
+ * Returns the workspace as commands see it under `/workspace`. Hard links become copies, so that rules on paths
+ * hold.
+ */
 export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
   const run = operator(disk, turn);
   return {

@@ -8,22 +8,22 @@ type CustomCommand = NonNullable<
 >[number];
 type ShellCommand = Exclude<CustomCommand, { load: unknown }>;
 
-/** Commands that say nothing more than what they did if they are told to be quiet; the package does not know the option. */
+/** Commands that print nothing besides their result if `--quiet` is set; the package does not know the option. */
 const quietable = new Set(
   "init clone add commit checkout switch restore reset stash merge rebase pull fetch push branch rm diff grep".split(
     " ",
   ),
 );
 
-/** An option whose value is the next argument, whatever that looks like. */
+/** Option whose value is the next argument, whatever that looks like. */
 const takesText = /^(?:-[a-zA-Z]*[mF]|--message|--file)$/;
 
 const failure = (message: string) => ({ stdout: "", stderr: `fatal: ${message}\n`, exitCode: 129 });
 
-/** A setting of one call: names of files in ASCII only, or as they are. */
+/** Matches the setting for names of files: in ASCII only, or unquoted. */
 const quotePath = /^core\.quotepath=(?:true|false)$/i;
 
-/** A command line without what the package does not know: folders to run in, settings, no pager, no output, `add --`. */
+/** Command line without what the package does not know: folders to run in, settings, no pager, no output, `add --`. */
 interface GitCall {
   readonly folders: readonly string[];
   readonly asciiOnly: boolean;
@@ -31,7 +31,7 @@ interface GitCall {
   readonly isQuiet: boolean;
 }
 
-/** Reads what stands before the command. */
+/** Reads the options before the command. */
 function readSettings(given: readonly string[]): Pick<GitCall, "folders" | "asciiOnly" | "args"> {
   const folders: string[] = [];
   let asciiOnly = true;
@@ -47,7 +47,7 @@ function readSettings(given: readonly string[]): Pick<GitCall, "folders" | "asci
   return { folders, asciiOnly, args: given.slice(at) };
 }
 
-/** Takes the option to be quiet out of the arguments, alone or among the letters of a commit's others. */
+/** Removes the option `--quiet` from the arguments, alone or among the letters of a commit's others. */
 function withoutQuiet(command: string, args: readonly string[]): Pick<GitCall, "args" | "isQuiet"> {
   if (!quietable.has(command)) return { args, isQuiet: false };
   const end = args.includes("--") ? args.indexOf("--") : args.length;
@@ -68,7 +68,7 @@ function readGitCall(given: readonly string[]): GitCall {
   return { ...settings, args: command === "" ? kept : [command, ...kept], isQuiet };
 }
 
-/** Two commands at a time would overwrite each other's index. */
+/** Runs commands one after the other, since two at a time would overwrite each other's index. */
 const takeTurn = createTurns();
 
 /** `git` as a command of the shell. */

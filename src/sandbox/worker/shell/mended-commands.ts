@@ -2,7 +2,7 @@ import type { Bash, IFileSystem } from "just-bash/browser";
 import { Bash as Shell } from "#shell";
 import { hexOf } from "../../sha256.ts";
 
-/** This file mends commands of the shell that take less than people write, or print more, and adds a few. */
+/** Mends commands of the shell that accept less than people write, or print more, and adds a few. */
 
 type ScriptTransform = Parameters<Bash["registerTransformPlugin"]>[0];
 
@@ -20,11 +20,11 @@ type Word = SimpleCommand["args"][number];
 
 interface ShortOptions {
   readonly flags: string;
-  /** Options whose value follows. */
+  /** Letters of the options that take a value. */
   readonly valued: string;
 }
 
-/** The short options of commands that do not take them together, or together with their values. */
+/** Short options of commands that do not accept them together, or together with their values. */
 const shortOptions: Readonly<Record<string, ShortOptions>> = {
   xargs: { flags: "0rt", valued: "IndP" },
   paste: { flags: "s", valued: "d" },
@@ -35,13 +35,13 @@ const literal = (value: string): Word => ({ type: "Word", parts: [{ type: "Liter
 const textOf = ({ parts: [part] }: Word): string =>
   part?.type === "Literal" || part?.type === "SingleQuoted" ? part.value : "";
 
-/** How a shell is asked to run a script: what is set before, and which of its arguments the script is. */
+/** Call of a shell with a script: the settings before it, and the index of the script among the arguments. */
 interface ShellCall {
   readonly settings: string;
   readonly at: number;
 }
 
-/** Reads the flags before the script of `bash -euo pipefail -c …`; null if it runs no script of its arguments. */
+/** Reads the flags before the script of `bash -euo pipefail -c …`; returns null if no argument is a script. */
 export const readShellCall = (args: readonly string[]): ShellCall | null => {
   let settings = "";
   for (let at = 0; /^-[a-z]+$/.test(args[at] ?? ""); at += 1) {
@@ -114,7 +114,7 @@ const visit = (node: unknown): void => {
   for (const part of Object.values(node)) visit(part);
 };
 
-/** Lets commands take options as they are mostly written: `xargs -I{}`, `paste -sd,`, `bash -ec`. */
+/** Lets commands accept options as they are mostly written: `xargs -I{}`, `paste -sd,`, `bash -ec`. */
 export const splitShortOptions = (): ScriptTransform => ({
   name: "split-short-options",
   transform: ({ ast }) => {
@@ -132,7 +132,7 @@ const isFolder = (fs: IFileSystem, path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Lists files without the empty lines that the shell's own `ls` puts between them, as if each were a folder. */
+/** Lists files without the empty lines that the shell's own `ls` prints between them, as if each were a folder. */
 const createLs = (fs: IFileSystem): CustomCommand => {
   const shell = new Shell({ fs, commands: ["ls"] });
   return {
@@ -166,7 +166,7 @@ const createLs = (fs: IFileSystem): CustomCommand => {
 
 const failed = (stderr: string) => ({ stdout: "", stderr: `${stderr}\n`, exitCode: 1 });
 
-/** Makes an empty file or folder in `/tmp` and prints its name. */
+/** Creates an empty file or folder in `/tmp` and prints its name. */
 const mktemp = (fs: IFileSystem): CustomCommand => ({
   name: "mktemp",
   execute: async (args, { cwd }) => {
@@ -180,7 +180,7 @@ const mktemp = (fs: IFileSystem): CustomCommand => ({
   },
 });
 
-/** Returns where a path leads, whose last part may not exist; null if it leads nowhere. */
+/** Returns the target of a path, whose last part may not exist; null if there is none. */
 const resolveLinks = async (fs: IFileSystem, path: string): Promise<string | null> => {
   const [, folder = "", name = ""] = /^(.*)\/([^/]+)$/.exec(path) ?? [];
   const parent = (): Promise<string> => fs.realpath(folder === "" ? "/" : folder);
@@ -192,7 +192,7 @@ const resolveLinks = async (fs: IFileSystem, path: string): Promise<string | nul
   );
 };
 
-/** Prints where paths lead, links resolved. */
+/** Prints the targets of paths, with links resolved. */
 const realpath = (fs: IFileSystem): CustomCommand => ({
   name: "realpath",
   execute: async (args, { cwd }) => {
@@ -208,10 +208,10 @@ const realpath = (fs: IFileSystem): CustomCommand => ({
   },
 });
 
-/** The shell looks for no command of the name `trap`. */
+/** Name of `trap` in scripts, since the shell does not look up a command of that name. */
 const trapName = "set-trap";
 
-/** Lets a script go on that sets a handler, and says that it will not run. */
+/** Accepts a handler in a script, and warns that it will not run. */
 const trap: CustomCommand = {
   name: trapName,
   execute: async (args) => ({
@@ -224,10 +224,10 @@ const trap: CustomCommand = {
   }),
 };
 
-/** The commands that the shell does not have itself. */
+/** Commands that the shell itself lacks. */
 export const addedNames: readonly string[] = ["mktemp", "realpath", trapName];
 
-/** The commands that this file makes or mends. */
+/** Returns the commands that this file adds or mends. */
 export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
   createLs(fs),
   mktemp(fs),

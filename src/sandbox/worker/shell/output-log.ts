@@ -1,6 +1,6 @@
 import type { Stream } from "./shell.ts";
 
-/** The most bytes of one event. */
+/** Most bytes of one event. */
 export const eventBytes = 32 * 1024;
 
 export interface LoggedOutput {
@@ -9,10 +9,10 @@ export interface LoggedOutput {
   readonly data: Uint8Array;
 }
 
-/** The output of one command: whole up to the limit, beyond it head and tail of each stream with a marker between. */
+/** Output of one command: whole up to the limit, beyond it head and tail of each stream with a marker between. */
 export interface OutputLog {
   readonly append: (stream: Stream, bytes: Uint8Array) => void;
-  /** The kept output after an event, in order. */
+  /** Returns the kept output after an event, in order. */
   readonly after: (seq: number) => readonly LoggedOutput[];
   readonly last: () => number;
   readonly truncated: () => boolean;

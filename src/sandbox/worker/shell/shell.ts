@@ -31,14 +31,14 @@ export interface ShellRun {
 
 interface ShellOutcome {
   readonly exitCode: number;
-  /** Set when one of the interpreter's limits ended the command. */
+  /** Whether one of the interpreter's limits ended the command. */
   readonly limited: boolean;
 }
 
 /** Bytes that files outside the workspace (`/tmp`) may take; they live as long as the command. */
 const scratchBytes = 16 * 1024 * 1024;
 
-/** What scripts expect to find outside the workspace: programs, which the shell itself provides, and the empty file. */
+/** Files that scripts expect outside the workspace: programs, which the shell itself provides, and the null device. */
 const systemFiles = {
   "/dev/null": "",
   ...Object.fromEntries(
@@ -50,7 +50,7 @@ const systemFiles = {
   ),
 };
 
-/** Everything outside the workspace, with the two files that carry a script's output away. */
+/** Files outside the workspace, with the two that collect a script's output. */
 class ScratchFiles extends InMemoryFs {
   readonly #emit: ShellRun["emit"];
   readonly #turn: () => Promise<void>;
@@ -84,7 +84,7 @@ class ScratchFiles extends InMemoryFs {
   }
 }
 
-/** The script of a command: that of `sh -c` runs as it is, so that its statements print as they end. */
+/** Returns the script of a command: that of `sh -c` runs unchanged, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
   const [program, ...args] = argv;
   const call = program === "sh" || program === "bash" ? readShellCall(args) : null;
@@ -109,7 +109,7 @@ function emitRest(
   if (stderr !== "") run.emit("stderr", new TextEncoder().encode(stderr));
 }
 
-/** Runs one command over the workspace; ends early when its signal is aborted. It never rejects. */
+/** Runs one command over the workspace; ends early when its signal is aborted. Never rejects. */
 export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome> {
   meter.begin();
   const turn = createTurns();

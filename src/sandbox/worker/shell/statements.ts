@@ -12,7 +12,7 @@ type Redirection = SimpleCommand["redirections"][number];
 
 type ScriptTransform = Parameters<Bash["registerTransformPlugin"]>[0];
 
-/** The files that collect what a script prints while it runs. */
+/** Files that collect what a script prints while it runs. */
 export const outputPaths = { stdout: "/dev/out", stderr: "/dev/err" } as const;
 
 const into = (fd: number, path: string): Redirection => ({
@@ -30,36 +30,40 @@ const nameOfCommand = (command: SimpleCommand): string | null => {
 };
 
 /** Adds redirections in front, so that the command's own, which come later, take precedence. */
-const collected = <C extends Exclude<Command, { type: "FunctionDef" }>>(command: C): C => ({
+const collectOutput = <C extends Exclude<Command, { type: "FunctionDef" }>>(command: C): C => ({
   ...command,
   redirections: [...outputs, ...command.redirections],
 });
 
 type Compound = Exclude<Command, { type: "FunctionDef" | "SimpleCommand" }>;
 
-function ofCompound(command: Compound): Command {
+function redirectCompound(command: Compound): Command {
   switch (command.type) {
     case "If":
       return {
         ...command,
         clauses: command.clauses.map((clause) => ({
-          condition: ofStatements(clause.condition),
-          body: ofStatements(clause.body),
+          condition: redirectStatements(clause.condition),
+          body: redirectStatements(clause.body),
         })),
-        elseBody: command.elseBody && ofStatements(command.elseBody),
+        elseBody: command.elseBody && redirectStatements(command.elseBody),
       };
     case "While":
     case "Until":
-      return { ...command, condition: ofStatements(command.condition), body: ofStatements(command.body) };
+      return {
+        ...command,
+        condition: redirectStatements(command.condition),
+        body: redirectStatements(command.body),
+      };
     case "For":
     case "CStyleFor":
     case "Subshell":
     case "Group":
-      return { ...command, body: ofStatements(command.body) };
+      return { ...command, body: redirectStatements(command.body) };
     case "Case":
       return {
         ...command,
-        items: command.items.map((item) => ({ ...item, body: ofStatements(item.body) })),
+        items: command.items.map((item) => ({ ...item, body: redirectStatements(item.body) })),
       };
     case "ArithmeticCommand":
     case "ConditionalCommand":
@@ -67,20 +71,23 @@ function ofCompound(command: Compound): Command {
   }
 }
 
-function ofCommand(command: Command): Command {
+function redirectCommand(command: Command): Command {
   if (command.type === "FunctionDef") return command;
-  if (command.type === "SimpleCommand") return command.name === null ? command : collected(command);
-  return command.redirections.length > 0 ? collected(command) : ofCompound(command);
+  if (command.type === "SimpleCommand") return command.name === null ? command : collectOutput(command);
+  return command.redirections.length > 0 ? collectOutput(command) : redirectCompound(command);
 }
 
-/** Only the last command of a pipeline prints; bodies of functions and substitutions stay unchanged. */
-const ofStatements = (statements: readonly Statement[]): Statement[] =>
+/**
+ * Redirects the output of statements: of a pipeline only the last command prints; bodies of functions and
+ * substitutions stay unchanged.
+ */
+const redirectStatements = (statements: readonly Statement[]): Statement[] =>
   statements.map((statement) => ({
     ...statement,
     pipelines: statement.pipelines.map((pipeline) => ({
       ...pipeline,
       commands: pipeline.commands.map((command, index) =>
-        index === pipeline.commands.length - 1 ? ofCommand(command) : command,
+        index === pipeline.commands.length - 1 ? redirectCommand(command) : command,
       ),
     })),
   }));
@@ -93,8 +100,8 @@ const changesOutput = (value: unknown): boolean => {
 };
 
 /**
- * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` stays
- * unchanged, as does a script that another one runs, since the caller may capture its output.
+ * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec`
+ * stays unchanged, as does a script run by another one, since the caller may capture its output.
  */
 export const printAsYouGo = (): ScriptTransform => {
   let isFirst = true;
@@ -104,7 +111,8 @@ export const printAsYouGo = (): ScriptTransform => {
       const isOuter = isFirst;
       isFirst = false;
       return {
-        ast: !isOuter || changesOutput(ast) ? ast : { ...ast, statements: ofStatements(ast.statements) },
+        ast:
+          !isOuter || changesOutput(ast) ? ast : { ...ast, statements: redirectStatements(ast.statements) },
       };
     },
   };

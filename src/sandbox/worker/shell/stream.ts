@@ -14,7 +14,7 @@ const exitFrame = (id: number, { exitCode, reason, durationMs, truncated }: Comm
 
 interface FollowOptions {
   readonly execId: string;
-  /** The sequence number of the reader's last event. */
+  /** Sequence number of the reader's last event. */
   readonly after: number;
   /** Whether to follow a running command; otherwise only existing output is sent. */
   readonly toEnd: boolean;
