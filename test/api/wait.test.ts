@@ -52,6 +52,13 @@ test("AP-18: with wait the answer is 200 with the run once it ended, and the soc
   ]);
 });
 
+test("AP-18: a run that is over with the message's own commit is answered at once", async () => {
+  const ended = { input: "in_1", status: "applied", run: "run_1", run_state: "failed", seq: 9 };
+  const { answer, calls } = await sending({ send: accepted(ended, { status: 202 }) }, `${S}/messages`, 300);
+  expect((await answer).status).toBe(200);
+  expect(calls.map(({ op }) => op)).toEqual(["send", "run"]);
+});
+
 test("AP-1 AP-18: POST to a session waits by itself", async () => {
   for (const path of [S, S.replace("/v1", "")]) {
     const { socket, answer } = await sending({}, path);

@@ -42,7 +42,8 @@ const origin = (): string => `http://127.0.0.1:${port}`;
 
 type Run = (context: ToolContext) => Promise<string>;
 
-const calling = async (
+/** A session whose agent may call a tool. */
+const created = async (
   run: Run,
   {
     env = { TIDE_TOKEN: secret },
@@ -65,7 +66,11 @@ const calling = async (
   );
   const toolboxes = [{ name: "harbour", description: "The harbour.", tools: [tide] }];
   const open = { LIMPET_PRIVATE_EGRESS: `127.0.0.1:${port},localhost:${port}`, ...env };
-  const bench = await benchOf(yaml, { toolboxes, env: open }, {});
+  return benchOf(yaml, { toolboxes, env: open }, {});
+};
+
+const calling = async (...given: Parameters<typeof created>): Promise<Bench> => {
+  const bench = await created(...given);
   await say(bench);
   return bench;
 };
@@ -131,6 +136,22 @@ test("a tool that waits after its call has ended waits for nothing, and leaves n
   });
   await late.promise;
   expect(lastText(bench, "tool")).toBe("here");
+  expect(bench.leftTimers()).toBe(0);
+});
+
+test("TB-1 SE-31: a tool that pauses does nothing after its call was cancelled", async () => {
+  let after = 0;
+  const bench = await created(async ({ pause }) => {
+    await pause(100_000);
+    after += 1;
+    return "late";
+  });
+  bench.send("Go");
+  await bench.steps();
+  bench.ok("cancel");
+  await bench.idle();
+  expect(after).toBe(0);
+  expect(eventsOf(bench, "tool_call_end")[0]).toMatchObject({ outcome: "cancelled" });
   expect(bench.leftTimers()).toBe(0);
 });
 

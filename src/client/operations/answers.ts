@@ -976,11 +976,13 @@ export interface AnswerSchemas {
       readonly input_sha256?: string;
     };
   };
-  /** The message is stored; `run` is the active one. */
+  /** The message is stored; `run` is the one under way, or that the message began. */
   readonly Receipt: {
     readonly input: string;
     readonly status: "accepted" | "applied" | "withdrawn" | "returned";
     readonly run: string | null;
+    /** The run is over already, such as one that no budget allows. */
+    readonly run_state?: "completed" | "failed" | "cancelled";
     /** Later reads of the session show at least this event. */
     readonly seq: number;
     /** With `wait`: the open asks, if the run cannot go on until one is answered. */

@@ -6,7 +6,7 @@ import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
 import { claims, done, look, replies, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
-import { dataOf, ends, lastResult, results, run, textsOf } from "../loop/play.ts";
+import { dataOf, ends, lastResult, play, results, run, textsOf } from "../loop/play.ts";
 
 const many = (count: number, reply: string): string => Array.from({ length: count }, () => reply).join(", ");
 
@@ -357,4 +357,9 @@ describe("EF-37: warnings", () => {
       max_tool_calls: null,
     });
   });
+});
+
+test("EF-38 AP-18: a message whose run no budget allows is answered with that run and its end", async () => {
+  const { bench } = await play(replies(final(100)), { agent: budget("max_tokens: 10") });
+  expect(bench.ok("send", { content: "Go" })).toMatchObject({ run: "run_1", run_state: "failed" });
 });

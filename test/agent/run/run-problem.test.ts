@@ -22,7 +22,8 @@ test.each([
   ["429", "provider_rate_limited", 429, true],
   ["529", "provider_overloaded", 503, true],
   ["401", "provider_auth", 502, false],
-  ["400", "provider_error", 502, true],
+  ["400", "provider_error", 502, false],
+  ["500", "provider_error", 502, true],
 ])("AP-10: a provider's %s ends as the problem %s", async (status, code, answer, retryable) => {
   const { bench } = await run(
     `replies: [{ fail: [{ status: ${status}, times: 50 }], reply: [{ text: Ok. }] }]`,
