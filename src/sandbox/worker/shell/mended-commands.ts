@@ -1,130 +1,12 @@
-import type { Bash, IFileSystem } from "just-bash/browser";
+import type { IFileSystem } from "just-bash/browser";
 import { Bash as Shell } from "#shell";
 import { hexOf } from "../../sha256.ts";
+import type { CustomCommand } from "./custom-command.ts";
+import { trapName } from "./exit-handler.ts";
+import { createJobCommands, jobCommandNames } from "./jobs.ts";
+import { quoteWord } from "./quote-word.ts";
 
 /** This file mends commands of the shell that take less than people write, or print more, and adds a few. */
-
-type ScriptTransform = Parameters<Bash["registerTransformPlugin"]>[0];
-
-type CustomCommand = NonNullable<
-  NonNullable<ConstructorParameters<typeof Bash>[0]>["customCommands"]
->[number];
-
-type Script = ReturnType<Bash["transform"]>["ast"];
-
-type Command = Script["statements"][number]["pipelines"][number]["commands"][number];
-
-type SimpleCommand = Extract<Command, { type: "SimpleCommand" }>;
-
-type Word = SimpleCommand["args"][number];
-
-interface ShortOptions {
-  readonly flags: string;
-  /** Options whose value follows. */
-  readonly valued: string;
-}
-
-/** The short options of commands that do not take them together, or together with their values. */
-const shortOptions: Readonly<Record<string, ShortOptions>> = {
-  xargs: { flags: "0rt", valued: "IndP" },
-  paste: { flags: "s", valued: "d" },
-};
-
-const literal = (value: string): Word => ({ type: "Word", parts: [{ type: "Literal", value }] });
-
-const textOf = ({ parts: [part] }: Word): string =>
-  part?.type === "Literal" || part?.type === "SingleQuoted" ? part.value : "";
-
-/** How a shell is asked to run a script: what is set before, and which of its arguments the script is. */
-interface ShellCall {
-  readonly settings: string;
-  readonly at: number;
-}
-
-/** Reads the flags before the script of `bash -euo pipefail -c …`; null if it runs no script of its arguments. */
-export const readShellCall = (args: readonly string[]): ShellCall | null => {
-  let settings = "";
-  for (let at = 0; /^-[a-z]+$/.test(args[at] ?? ""); at += 1) {
-    const letters = (args[at] ?? "").slice(1);
-    const plain = letters.replace(/[clio]/g, "");
-    if (plain !== "") settings += `set -${plain}; `;
-    if (letters.includes("o")) settings += `set -o ${args[(at += 1)] ?? ""}; `;
-    if (letters.includes("c")) return { settings, at: at + 1 };
-  }
-  return null;
-};
-
-const splitShellFlags = (command: SimpleCommand): void => {
-  const call = readShellCall(command.args.map(textOf));
-  const script = command.args[call?.at ?? 0];
-  if (call === null || script === undefined) return;
-  const parts: Word["parts"] = [{ type: "SingleQuoted", value: call.settings }, ...script.parts];
-  command.args = [literal("-c"), { type: "Word", parts }, ...command.args.slice(call.at + 1)];
-};
-
-/** Splits `-sd,` into `-s -d ,`; `awaits` means that the value of the last option is the next word. */
-const splitOption = (
-  word: Word,
-  { flags, valued }: ShortOptions,
-): { readonly words: readonly Word[]; readonly awaits: boolean } => {
-  const text = textOf(word);
-  const words: Word[] = [];
-  for (let at = 1; at < text.length; at += 1) {
-    const letter = text.charAt(at);
-    if (!flags.includes(letter) && !valued.includes(letter)) return { words: [word], awaits: false };
-    words.push(literal(`-${letter}`));
-    if (flags.includes(letter)) continue;
-    const rest = text.slice(at + 1);
-    const value = [...(rest === "" ? [] : literal(rest).parts), ...word.parts.slice(1)];
-    return value.length === 0
-      ? { words, awaits: true }
-      : { words: [...words, { type: "Word", parts: value }], awaits: false };
-  }
-  return { words, awaits: false };
-};
-
-/** Splits the options before the operands. */
-const splitOptions = (
-  args: readonly Word[],
-  options: ShortOptions,
-): { readonly words: readonly Word[]; readonly operands: readonly Word[] } => {
-  const words: Word[] = [];
-  let at = 0;
-  for (let word = args[0]; word !== undefined && /^-[a-zA-Z0]/.test(textOf(word)); word = args[at]) {
-    const { words: split, awaits } = splitOption(word, options);
-    words.push(...split, ...(awaits ? args.slice(at + 1, at + 2) : []));
-    at += awaits ? 2 : 1;
-  }
-  return { words, operands: args.slice(at) };
-};
-
-const mend = (command: SimpleCommand): void => {
-  const name = command.name === null ? "" : textOf(command.name);
-  if (name === "bash" || name === "sh") splitShellFlags(command);
-  if (name === "trap") command.name = literal(trapName);
-  const options = Object.hasOwn(shortOptions, name) ? shortOptions[name] : undefined;
-  if (options === undefined) return;
-  const { words, operands } = splitOptions(command.args, options);
-  command.args = [...words, ...(name === "paste" && operands.length === 0 ? [literal("-")] : operands)];
-};
-
-const visit = (node: unknown): void => {
-  if (typeof node !== "object" || node === null) return;
-  if ("type" in node && node.type === "SimpleCommand") mend(node as SimpleCommand);
-  for (const part of Object.values(node)) visit(part);
-};
-
-/** Lets commands take options as they are mostly written: `xargs -I{}`, `paste -sd,`, `bash -ec`. */
-export const splitShortOptions = (): ScriptTransform => ({
-  name: "split-short-options",
-  transform: ({ ast }) => {
-    visit(ast);
-    return { ast };
-  },
-});
-
-/** Quotes a word for a script. */
-export const quoteWord = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 const isFolder = (fs: IFileSystem, path: string): Promise<boolean> =>
   fs.stat(path).then(
@@ -208,24 +90,18 @@ const realpath = (fs: IFileSystem): CustomCommand => ({
   },
 });
 
-/** The shell looks for no command of the name `trap`. */
-const trapName = "set-trap";
-
 /** Lets a script go on that sets a handler, and says that it will not run. */
 const trap: CustomCommand = {
   name: trapName,
   execute: async (args) => ({
     stdout: "",
-    stderr:
-      args.length < 2
-        ? ""
-        : `trap: not supported here; the handler for ${args.slice(1).join(" ")} will not run\n`,
+    stderr: `trap: not supported here; the handler for ${args.slice(1).join(" ")} will not run\n`,
     exitCode: 0,
   }),
 };
 
 /** The commands that the shell does not have itself. */
-export const addedNames: readonly string[] = ["mktemp", "realpath", trapName];
+export const addedNames: readonly string[] = ["mktemp", "realpath", trapName, ...jobCommandNames];
 
 /** The commands that this file makes or mends. */
 export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
@@ -233,4 +109,5 @@ export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
   mktemp(fs),
   realpath(fs),
   trap,
+  ...createJobCommands(),
 ];
