@@ -153,6 +153,24 @@ const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
   return [{ at: call.start, text: `${name}.runCommand("bash",[${path},...${words}],[],${input})??` }];
 };
 
+/** Has a pattern that ends with a slash stand for folders alone, each with a slash. */
+const matchFolders = (found: SyntaxIndex): Insertion[] => {
+  const { owner } = methodOf(found, "expandSimple");
+  const method = only(
+    nodesIn((owner["body"] as Node)["body"]).filter((member) => nameOf(member["key"]) === "expand"),
+    "expands a pattern",
+  );
+  const { body, params } = method["value"] as { body: Node; params: Node[] } & Node;
+  const pattern = nameOf(params[0]);
+  const isFolder =
+    "this.fs.stat(this.fs.resolvePath(this.cwd,$path)).then(($stat)=>$stat.isDirectory,()=>!1)";
+  const plain = `this.expand(${pattern}.replace(/\\/+$/,""))`;
+  const loop = `for(const $path of await ${plain})if(await ${isFolder})$found.push($path+"/");`;
+  return [
+    { at: body.start + 1, text: `if(/[^\\/]\\/+$/.test(${pattern})){const $found=[];${loop}return $found}` },
+  ];
+};
+
 /** The texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
@@ -164,5 +182,6 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...sayAbsent(code, program),
     ...endAssignments(code, found),
     ...runFiles(code, found),
+    ...matchFolders(found),
   ];
 };

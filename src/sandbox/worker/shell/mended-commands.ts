@@ -1,50 +1,18 @@
 import type { IFileSystem } from "just-bash/browser";
-import { Bash as Shell } from "#shell";
 import { hexOf } from "../../sha256.ts";
 import type { CustomCommand } from "./custom-command.ts";
 import { trapName } from "./exit-handler.ts";
 import { createJobCommands, jobCommandNames } from "./jobs.ts";
-import { quoteWord } from "./quote-word.ts";
+import { byteEscapes } from "./programs/byte-escapes.ts";
+import { cp } from "./programs/cp.ts";
+import { ends } from "./programs/ends.ts";
+import { environment } from "./programs/environment.ts";
+import { linkPrograms } from "./programs/links.ts";
+import { ls } from "./programs/ls.ts";
+import { sed } from "./programs/sed.ts";
+import { stat } from "./programs/stat.ts";
 
 /** This file mends commands of the shell that take less than people write, or print more, and adds a few. */
-
-const isFolder = (fs: IFileSystem, path: string): Promise<boolean> =>
-  fs.stat(path).then(
-    (found) => found.isDirectory,
-    () => false,
-  );
-
-/** Lists files without the empty lines that the shell's own `ls` puts between them, as if each were a folder. */
-const createLs = (fs: IFileSystem): CustomCommand => {
-  const shell = new Shell({ fs, commands: ["ls"] });
-  return {
-    name: "ls",
-    execute: async (args, { cwd }) => {
-      const list = async (words: readonly string[]) => {
-        const script = ["ls", ...words].map(quoteWord).join(" ");
-        const { stdout, stderr, exitCode } = await shell.exec(script, { cwd, rawScript: true });
-        return { stdout, stderr, exitCode };
-      };
-      const options = args.filter((arg) => arg.startsWith("-"));
-      const operands = args.filter((arg) => !arg.startsWith("-"));
-      const areFolders = await Promise.all(operands.map((path) => isFolder(fs, fs.resolvePath(cwd, path))));
-      const listsContents = !options.some((option) => /^-\w*d|^--directory$/.test(option));
-      const folders = operands.filter((_, at) => listsContents && areFolders[at]);
-      const files = operands.filter((path) => !folders.includes(path));
-      if (files.length === 0) return list(args);
-      const first = await list([...options, ...files]);
-      const stdout = first.stdout.replace(/\n\n/g, "\n");
-      if (folders.length === 0) return { ...first, stdout };
-      const second = await list([...options, ...folders]);
-      const title = folders.length === 1 ? `${folders[0]}:\n` : "";
-      return {
-        stdout: `${stdout}${stdout === "" ? "" : "\n"}${title}${second.stdout}`,
-        stderr: first.stderr + second.stderr,
-        exitCode: Math.max(first.exitCode, second.exitCode),
-      };
-    },
-  };
-};
 
 const failed = (stderr: string) => ({ stdout: "", stderr: `${stderr}\n`, exitCode: 1 });
 
@@ -105,9 +73,16 @@ export const addedNames: readonly string[] = ["mktemp", "realpath", trapName, ..
 
 /** The commands that this file makes or mends. */
 export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
-  createLs(fs),
   mktemp(fs),
   realpath(fs),
   trap,
   ...createJobCommands(),
+  ...byteEscapes,
+  ...linkPrograms,
+  ...ends,
+  cp,
+  environment,
+  ls,
+  sed,
+  stat,
 ];
