@@ -55,6 +55,36 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "mkdir -p a/s b; touch f; echo */; for d in */; do echo $d; done; ls -d */*/; echo x*/",
     "a/ b/\na/\nb/\na/s/\nx*/\n",
   ],
+  [
+    "what two files differ in",
+    "printf '1\\n2\\n3\\n' > a; printf '1\\nx\\n3\\n4\\n' > b; diff a b; echo $?; diff a a && diff -q a b; mkdir p q; cp a p/f; cp b q/f; touch p/o; diff -rq p q; diff -w <(echo 'a b') <(echo 'a  b') && diff -u a b | tail -n +3; cmp a b; cmp -s a a && echo same",
+    "2c2\n< 2\n---\n> x\n3a4\n> 4\n1\nFiles a and b differ\nFiles p/f and q/f differ\nOnly in p: o\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\na b differ: byte 3, line 2\nsame\n",
+  ],
+  [
+    "options of xargs, cut, sort, grep and seq",
+    `seq 4 | xargs -L2 echo; printf '"a b" c\\n' | xargs -n1; seq 2 | xargs -P4 -I{} sh -c 'exit {}'; echo $?; echo a,b,c | cut -d, --complement -f2; echo a:b | cut -d: -f1,2 --output-delimiter=-; printf 'a:3\\nb:1\\n' | sort -nk2 -t:; printf 'b\\nA\\na\\nB\\n' | sort | paste -sd' '; echo x > f; grep -s x f no; echo $?; grep --color=auto -H x f; grep -rn x .; seq -f '%03g' 2`,
+    "1 2\n3 4\na b\nc\n123\na,c\na-b\nb:1\na:3\nA B a b\nf:x\n2\nf:x\n./f:1:x\n001\n002\n",
+  ],
+  [
+    "links and folders in find, and shells without a file",
+    `mkdir -p d/e; touch d/e/b; ln -s b d/l; find d -type l; find d -type f -execdir echo {} \\;; echo 'c="echo in"; $c' | bash; bash -s x <<< 'echo $1'; bash -n <<< 'if' 2>/dev/null || echo bad; sh -ec 'false; echo no' || echo $?`,
+    "d/l\n./b\nin\nx\nbad\n1\n",
+  ],
+  [
+    "dates as they are said",
+    "date -d '2024-01-31 +1 day' +%F; date -d '2024-01-15 -3 months' +%F; date -d '2024-01-15 + 2 hours' +%T; date -d '15 Jan 2024' +%D; touch -d @86400 f; date -r f +%F; date -Iseconds -d @0; [ $(date -d '3 days ago' +%s) -lt $(date -d yesterday +%s) ] && date -d 'next monday' +%u; date -d nonsense 2>/dev/null || echo bad",
+    "2024-02-01\n2023-10-15\n02:00:00\n01/15/24\n1970-01-02\n1970-01-01T00:00:00+00:00\n1\nbad\n",
+  ],
+  [
+    "awk with lists, commands and programs in files",
+    `printf 'b|2\\na|1\\n' > f; awk -F'|' '{a[NR]=$1} END {print length(a)}' f; awk -F'|' '{print $1 | "sort"} END {print "end"}' f; awk -F'|' -v OFS=: '{$1=$1; print > ("o_" NR)}' f; cat o_1; echo '{print NF}' > p; awk -f p <<< 'a b'; awk 'NR==FNR{k[$0]; next} ($0 in k)' f f | wc -l; awk 'length > 2' <<< abc; awk '{print "e" > "/dev/stderr"}' <<< x 2>&1`,
+    "2\nend\na\nb\nb:2\n2\n2\nabc\ne\n",
+  ],
+  [
+    "jq that joins and indents",
+    `echo '{"a":"x","b":[1]}' > j; jq -j '.a, .b, "\\n"' j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
+    'x[1]\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',
+  ],
 ];
 
 test.each(scripts)("TB-29: scripts use %s", async (_, script, stdout) => {

@@ -4,7 +4,7 @@ import type { Node, SyntaxIndex } from "../syntax.ts";
 /**
  * Writes into the code of the embedded shell what scripts cannot be mended by from outside, since it happens while they
  * run: where `set -e` is suspended, how `$(…)` in arithmetic is run, what is said of a program that is not there, and that
- * each script, wherever it comes from, goes through `src/sandbox/worker/shell/mend-script.ts` once it has been parsed.
+ * each script, wherever it comes from, goes through `src/sandbox/worker/shell/language/mend-script.ts` once it has been parsed.
  */
 
 interface Insertion {
@@ -14,7 +14,8 @@ interface Insertion {
 
 /** What the code of a module has to import for the mends in it. */
 export const mendImports: Readonly<Record<string, string>> = {
-  $mend: "src/sandbox/worker/shell/mend-script.ts#mendScript",
+  $mend: "src/sandbox/worker/shell/language/mend-script.ts#mendScript",
+  $order: "src/sandbox/worker/shell/language/text-order.ts#orderText",
   $absent: "src/sandbox/worker/shell/absent-programs.ts#sayAbsent",
 };
 
@@ -22,6 +23,9 @@ const around = (node: Node, before: string, after: string): Insertion[] => [
   { at: node.start, text: before },
   { at: node.end, text: after },
 ];
+
+const codeOf = (code: string, node: Node | undefined): string =>
+  node === undefined ? "undefined" : code.slice(node.start, node.end);
 
 const argumentsOf = (call: Node): Node[] => nodesIn(call["arguments"]);
 
@@ -150,7 +154,9 @@ const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
     code.slice(start, end),
   );
   const name = code.slice(host.start, host.end);
-  return [{ at: call.start, text: `${name}.runCommand("bash",[${path},...${words}],[],${input})??` }];
+  return [
+    { at: call.start, text: `${name}.runCommand("bash",["--as-program",${path},...${words}],[],${input})??` },
+  ];
 };
 
 /** Has a pattern that ends with a slash stand for folders alone, each with a slash. */
@@ -171,6 +177,31 @@ const matchFolders = (found: SyntaxIndex): Insertion[] => {
   ];
 };
 
+/** Orders texts by their characters' numbers, as the locale of scripts has it, not by a language. */
+const orderTexts = (found: SyntaxIndex): Insertion[] =>
+  callsOf(found, "localeCompare")
+    .filter((call) => argumentsOf(call).length === 1)
+    .flatMap((call) => around((call["callee"] as Node)["object"] as Node, "$order(", ")"));
+
+/** Ends a search behind the end of a text, where an empty match stood, instead of failing there. */
+const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
+  const methods = found.classes
+    .flatMap(({ node }) => nodesIn((node["body"] as Node)["body"]))
+    .filter((member) => nameOf(member["key"]) === "exec" && codeOf(code, member).includes("_lastIndex"));
+  const method = only(methods, "looks for the next match");
+  const call = only(
+    callsOf(found, "find").filter(({ start, end }) => start > method.start && end < method.end),
+    "looks for a match from a place on",
+  );
+  const test = only(
+    allOf(method, "UnaryExpression").filter((each) => (each["argument"] as Node).start === call.start),
+    "fails where there is no match",
+  );
+  const [from] = argumentsOf(call);
+  const [text] = nodesIn((method["value"] as Node)["params"]);
+  return [{ at: test.start, text: `${codeOf(code, from)}>${codeOf(code, text)}.length||` }];
+};
+
 /** The texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
@@ -183,5 +214,7 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...endAssignments(code, found),
     ...runFiles(code, found),
     ...matchFolders(found),
+    ...orderTexts(found),
+    ...endSearches(code, found),
   ];
 };

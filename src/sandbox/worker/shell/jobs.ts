@@ -1,5 +1,5 @@
 import type { CustomCommand } from "./custom-command.ts";
-import { jobCommands, lastJob } from "./job-statements.ts";
+import { jobCommands, lastJob } from "./language/job-statements.ts";
 
 const ended = (exitCode: number, stderr = "") => ({ stdout: "", stderr, exitCode });
 

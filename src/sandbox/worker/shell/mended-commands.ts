@@ -1,16 +1,25 @@
 import type { IFileSystem } from "just-bash/browser";
 import { hexOf } from "../../sha256.ts";
 import type { CustomCommand } from "./custom-command.ts";
-import { trapName } from "./exit-handler.ts";
+import { trapName } from "./language/exit-handler.ts";
 import { createJobCommands, jobCommandNames } from "./jobs.ts";
+import { awk } from "./programs/awk.ts";
 import { byteEscapes } from "./programs/byte-escapes.ts";
 import { cp } from "./programs/cp.ts";
+import { cut } from "./programs/cut.ts";
+import { dates } from "./programs/dates.ts";
+import { cmp, diff } from "./programs/diff.ts";
 import { ends } from "./programs/ends.ts";
 import { environment } from "./programs/environment.ts";
 import { linkPrograms } from "./programs/links.ts";
+import { find } from "./programs/find.ts";
+import { textPrograms } from "./programs/grep-sort.ts";
+import { jq } from "./programs/jq.ts";
 import { ls } from "./programs/ls.ts";
 import { sed } from "./programs/sed.ts";
+import { shells } from "./programs/shells.ts";
 import { stat } from "./programs/stat.ts";
+import { xargs } from "./programs/xargs.ts";
 
 /** This file mends commands of the shell that take less than people write, or print more, and adds a few. */
 
@@ -69,7 +78,7 @@ const trap: CustomCommand = {
 };
 
 /** The commands that the shell does not have itself. */
-export const addedNames: readonly string[] = ["mktemp", "realpath", trapName, ...jobCommandNames];
+export const addedNames: readonly string[] = ["cmp", "mktemp", "realpath", trapName, ...jobCommandNames];
 
 /** The commands that this file makes or mends. */
 export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
@@ -80,9 +89,19 @@ export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
   ...byteEscapes,
   ...linkPrograms,
   ...ends,
+  awk,
+  cmp,
   cp,
+  cut,
+  ...dates,
+  diff,
   environment,
+  find,
+  jq,
   ls,
   sed,
+  ...shells,
   stat,
+  ...textPrograms,
+  xargs,
 ];

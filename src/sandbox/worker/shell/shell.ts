@@ -9,7 +9,7 @@ import { createGitCommand } from "./git.ts";
 import { absentPrograms } from "./absent-programs.ts";
 import { addedNames, mendedCommands } from "./mended-commands.ts";
 import { quoteWord } from "./quote-word.ts";
-import { readShellCall } from "./short-options.ts";
+import { readShellCall } from "./language/short-options.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";

@@ -9,6 +9,8 @@ export interface OptionNames {
   readonly valued?: string;
   /** Long options by the short one that they stand for; an empty one is left out. */
   readonly long?: Readonly<Record<string, string>>;
+  /** Long options that stay as they are. */
+  readonly kept?: readonly string[];
 }
 
 export interface Options {
@@ -56,26 +58,39 @@ function splitLong(
   return letter === "" ? [] : [[letter, isValued ? values.join("=") : null]];
 }
 
+/** Returns long options by the short ones that they stand for, of a text such as `lines:n color:`. */
+export const longNames = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text.split(" ").map((each): [string, string] => [each.replace(/:.*/, ""), each.replace(/.*:/, "")]),
+  );
+
+const isKept = (word: string, { kept }: OptionNames): boolean =>
+  kept?.includes(/^--([^=]*)/.exec(word)?.[1] ?? "") === true;
+
 /** Reads options wherever they stand before `--`; throws a failure at one that the program does not know. */
 export function readOptions(args: readonly string[], names: OptionNames): Options {
   const values = new Map<string, string>();
   const operands: string[] = [];
   const words: string[] = [];
+  const read = (word: string, next: string): boolean => {
+    let takesNext = false;
+    for (const [letter, inside] of word.startsWith("--") ? splitLong(word, names) : splitShort(word, names)) {
+      takesNext = inside === "";
+      const value = takesNext ? next : inside;
+      values.set(letter, value ?? "");
+      words.push(`-${letter}`, ...(value === null ? [] : [value]));
+    }
+    return takesNext;
+  };
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
     if (word === "--") {
       operands.push(...args.slice(at + 1));
       break;
     }
-    if (!/^-./.test(word)) {
-      operands.push(word);
-      continue;
-    }
-    for (const [letter, inside] of word.startsWith("--") ? splitLong(word, names) : splitShort(word, names)) {
-      const value = inside === "" ? (args[(at += 1)] ?? "") : inside;
-      values.set(letter, value ?? "");
-      words.push(`-${letter}`, ...(value === null ? [] : [value]));
-    }
+    if (!/^-./.test(word)) operands.push(word);
+    else if (isKept(word, names)) words.push(word);
+    else if (read(word, args[at + 1] ?? "")) at += 1;
   }
   return { has: (letter) => values.has(letter), value: (letter) => values.get(letter), operands, words };
 }
@@ -142,7 +157,7 @@ export const original = (context: Context, args: readonly string[]): Promise<Res
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export const bytesFrom = (latin1: string): Uint8Array =>
+const bytesFrom = (latin1: string): Uint8Array =>
   Uint8Array.from(latin1, (character) => character.charCodeAt(0));
 
 /** Returns the text that bytes stand for; bytes that are no text stay one character each. */

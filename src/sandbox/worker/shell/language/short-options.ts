@@ -9,7 +9,6 @@ interface ShortOptions {
 
 /** The short options of commands that do not take them together, or together with their values. */
 const shortOptions: Readonly<Record<string, ShortOptions>> = {
-  xargs: { flags: "0rt", valued: "IndP" },
   paste: { flags: "s", valued: "d" },
 };
 
@@ -30,14 +29,6 @@ export const readShellCall = (args: readonly string[]): ShellCall | null => {
     if (letters.includes("c")) return { settings, at: at + 1 };
   }
   return null;
-};
-
-const splitShellFlags = (command: SimpleCommand): void => {
-  const call = readShellCall(command.args.map(textOf));
-  const script = command.args[call?.at ?? 0];
-  if (call === null || script === undefined) return;
-  const parts: Word["parts"] = [{ type: "SingleQuoted", value: call.settings }, ...script.parts];
-  command.args = [literal("-c"), { type: "Word", parts }, ...command.args.slice(call.at + 1)];
 };
 
 /** Splits `-sd,` into `-s -d ,`; `awaits` means that the value of the last option is the next word. */
@@ -76,9 +67,8 @@ const splitOptions = (
   return { words, operands: args.slice(at) };
 };
 
-/** Lets commands take options as they are mostly written: `xargs -I{}`, `paste -sd,`, `bash -ec`. */
+/** Lets commands take options as they are mostly written: `paste -sd,`. */
 export const mendOptions = (command: SimpleCommand, name: string): void => {
-  if (name === "bash" || name === "sh") splitShellFlags(command);
   const options = Object.hasOwn(shortOptions, name) ? shortOptions[name] : undefined;
   if (options === undefined) return;
   const { words, operands } = splitOptions(command.args, options);

@@ -1,0 +1,88 @@
+import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import { longNames, type Options, original, program, readOptions } from "./program.ts";
+
+/** `grep`, `sort` and `seq`, which take options in more forms than the shell's own. */
+
+const grepNames = {
+  flags: "EFGPivwxcnlLqohHsrRaIU",
+  valued: "efmABC",
+  kept: ["include", "exclude", "exclude-dir"],
+  long: longNames(
+    "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
+  ),
+};
+
+/** Names files as they are named where `.` is searched: `./file`. */
+const nameBelow = ({ stdout, ...rest }: Result): Result => ({
+  ...rest,
+  stdout: stdout.replace(/^(?!--$|\.\/)(?=.)/gm, "./"),
+});
+
+/** Returns the call of the shell's own grep, which knows fewer options. */
+function grepCall({ has, words, operands }: Options, files: readonly string[]): string[] {
+  const known = words.filter(
+    (word, at) => !/^-[sHaIGU]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""),
+  );
+  const isNamed = has("H") && files.length === 1 && !["r", "c", "L"].some(has);
+  const end = operands.some((word) => /^-./.test(word)) ? ["--"] : [];
+  return [...known, ...end, ...operands, ...(isNamed ? ["/dev/null"] : [])];
+}
+
+/** Returns the status, which is 2 where a file is missing, unless a match is all that was asked for. */
+const codeOf = ({ stderr, exitCode }: Result, isQuiet: boolean): number => {
+  const isMissing = /: (No such file or directory|Permission denied)$/m.test(stderr);
+  return isMissing && !(isQuiet && exitCode === 0) ? 2 : exitCode;
+};
+
+const grep = program("grep", async (args, context) => {
+  const options = readOptions(args, grepNames);
+  const { has, operands } = options;
+  const files = has("e") || has("f") ? operands : operands.slice(1);
+  const found = await original(context, grepCall(options, files));
+  const isBelow = (has("r") || has("R")) && files.join("\n") === "." && !has("h") && !has("q");
+  const whole = has("o") ? { ...found, stdout: found.stdout.replace(/^\n/gm, "") } : found;
+  return {
+    ...(isBelow ? nameBelow(whole) : whole),
+    exitCode: codeOf(found, has("q")),
+    stderr: has("s") ? "" : found.stderr,
+  };
+});
+
+const sortNames = {
+  flags: "bdfgiMhnRrVcCmsu",
+  valued: "koStTP",
+  long: longNames(
+    "ignore-leading-blanks:b dictionary-order:d ignore-case:f general-numeric-sort:g month-sort:M human-numeric-sort:h numeric-sort:n reverse:r version-sort:V check:c merge:m output:o stable:s field-separator:t key:k unique:u buffer-size: parallel: temporary-directory:",
+  ),
+};
+
+const sort = program("sort", (args, context: Context) => {
+  const { words, operands } = readOptions(args, sortNames);
+  const call = words.flatMap((word, at) => {
+    const isValue = /^-[koStTP]$/.test(words[at - 1] ?? "");
+    if (isValue) return /^-[STP]$/.test(words[at - 1] ?? "") ? [] : [word.replace(/g(?=[a-z]*(,|$))/, "n")];
+    return /^-[mSTP]$/.test(word) ? [] : [word === "-g" ? "-n" : word];
+  });
+  return original(context, [...call, ...operands]);
+});
+
+const seq = program("seq", async (args, context) => {
+  const at = args.findIndex((word) => /^(-f|--format)/.test(word));
+  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
+  if (at < 0) return original(context, args);
+  const format = inside ?? args[at + 1] ?? "%g";
+  const rest = [...args.slice(0, at), ...args.slice(at + (inside === undefined ? 2 : 1))];
+  const { stdout, ...result } = await original(context, rest);
+  const [before, width = "", after] = format.split(/%([-0 ]?\d*(?:\.\d+)?)[gfe]/);
+  const shown = (number: string): string => {
+    const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
+    const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
+    return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
+  };
+  return {
+    ...result,
+    stdout: stdout.replace(/[^\n]+/g, (number) => `${before}${shown(number)}${after ?? ""}`),
+  };
+});
+
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq];
