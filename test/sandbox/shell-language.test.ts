@@ -95,9 +95,15 @@ const scripts: readonly Case[] = [
     "yes\nno\nno\nm\n",
   ],
   [
+    "defaults after set -u",
+    `set -u; trap 'echo end' EXIT; : "\${V:=d}"; echo "$V"; unset V; echo "\${V-u}" "\${V:+x}"; set --; echo "\${@:-none}" "\${1:-one}"; a=(1 2); printf '[%s]' "\${a[@]:-x}"; echo "$NOT"`,
+    "d\nu \nnone one\n[1][2]end\n",
+    1,
+  ],
+  [
     "files that are run",
-    `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1"\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
-    "s [] a  b\n3\n",
+    `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1" $0\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
+    "s [] a  b ./s.sh\n3\n",
   ],
 ];
 

@@ -71,6 +71,11 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "d/l\n./b\nin\nx\nbad\n1\n",
   ],
   [
+    "lines that are counted, and facts of the machine",
+    "printf 'a\\na\\nb\\n' | uniq -c | sort -k1,1n; uname; nproc; id -u; shuf -i 1-3 | sort | paste -sd,; truncate -s 3 f; wc -c < f; umask; chown $(id -un) f && echo done; grep -lZ '' f no 2>/dev/null | xargs -0",
+    "      1 b\n      2 a\nLinux\n1\n1000\n1,2,3\n3\n0022\ndone\nf\n",
+  ],
+  [
     "dates as they are said",
     "date -d '2024-01-31 +1 day' +%F; date -d '2024-01-15 -3 months' +%F; date -d '2024-01-15 + 2 hours' +%T; date -d '15 Jan 2024' +%D; touch -d @86400 f; date -r f +%F; date -Iseconds -d @0; [ $(date -d '3 days ago' +%s) -lt $(date -d yesterday +%s) ] && date -d 'next monday' +%u; date -d nonsense 2>/dev/null || echo bad",
     "2024-02-01\n2023-10-15\n02:00:00\n01/15/24\n1970-01-02\n1970-01-01T00:00:00+00:00\n1\nbad\n",
@@ -82,8 +87,8 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
   ],
   [
     "jq that joins and indents",
-    `echo '{"a":"x","b":[1]}' > j; jq -j '.a, .b, "\\n"' j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
-    'x[1]\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',
+    `jq -c 'del(.a, .b)' <<< '{"a":1,"b":2,"c":3}'; jq -r '.|@csv' <<< '["a",1]'; echo '{"a":"x","b":[1]}' > j; jq -j '.a, .b, "\\n"' j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
+    '{"c":3}\n"a",1\nx[1]\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',
   ],
 ];
 

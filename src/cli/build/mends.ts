@@ -148,14 +148,19 @@ const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
   const within = found.functions.find(
     (each) => each.start < call.start && each.end > call.end && each.type === "FunctionDeclaration",
   );
-  const [host] = nodesIn(within?.["params"]);
-  if (host === undefined) throw new Error("the code of the shell runs scripts where that is not expected");
+  const [host, typed] = nodesIn(within?.["params"]);
+  if (host === undefined || typed === undefined)
+    throw new Error("the code of the shell runs scripts where that is not expected");
   const [path = "", words = "", input = ""] = argumentsOf(call).map(({ start, end }) =>
     code.slice(start, end),
   );
   const name = code.slice(host.start, host.end);
+  const word = codeOf(code, typed);
   return [
-    { at: call.start, text: `${name}.runCommand("bash",["--as-program",${path},...${words}],[],${input})??` },
+    {
+      at: call.start,
+      text: `${name}.runCommand("bash",["--as-program",${word}.includes("/")?${word}:${path},...${words}],[],${input})??`,
+    },
   ];
 };
 

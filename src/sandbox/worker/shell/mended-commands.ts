@@ -3,20 +3,21 @@ import { hexOf } from "../../sha256.ts";
 import type { CustomCommand } from "./custom-command.ts";
 import { trapName } from "./language/exit-handler.ts";
 import { createJobCommands, jobCommandNames } from "./jobs.ts";
-import { awk } from "./programs/awk.ts";
+import { awk } from "./programs/text/awk.ts";
 import { byteEscapes } from "./programs/byte-escapes.ts";
 import { cp } from "./programs/cp.ts";
-import { cut } from "./programs/cut.ts";
+import { cut } from "./programs/text/cut.ts";
 import { dates } from "./programs/dates.ts";
 import { cmp, diff } from "./programs/diff.ts";
 import { ends } from "./programs/ends.ts";
 import { environment } from "./programs/environment.ts";
 import { linkPrograms } from "./programs/links.ts";
 import { find } from "./programs/find.ts";
-import { textPrograms } from "./programs/grep-sort.ts";
-import { jq } from "./programs/jq.ts";
+import { textPrograms } from "./programs/text/grep-sort.ts";
+import { jq } from "./programs/text/jq.ts";
 import { ls } from "./programs/ls.ts";
-import { sed } from "./programs/sed.ts";
+import { machinePrograms } from "./programs/machine.ts";
+import { sed } from "./programs/text/sed.ts";
 import { shells } from "./programs/shells.ts";
 import { stat } from "./programs/stat.ts";
 import { xargs } from "./programs/xargs.ts";
@@ -78,7 +79,14 @@ const trap: CustomCommand = {
 };
 
 /** The commands that the shell does not have itself. */
-export const addedNames: readonly string[] = ["cmp", "mktemp", "realpath", trapName, ...jobCommandNames];
+export const addedNames: readonly string[] = [
+  "cmp",
+  ...machinePrograms.map(({ name }) => name),
+  "mktemp",
+  "realpath",
+  trapName,
+  ...jobCommandNames,
+];
 
 /** The commands that this file makes or mends. */
 export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
@@ -99,6 +107,7 @@ export const mendedCommands = (fs: IFileSystem): CustomCommand[] => [
   find,
   jq,
   ls,
+  ...machinePrograms,
   sed,
   ...shells,
   stat,

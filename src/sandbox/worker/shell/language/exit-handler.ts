@@ -36,6 +36,24 @@ export const setsExitHandler = (node: unknown): boolean => {
   return Object.values(node).some(setsExitHandler);
 };
 
+/** `${handler-}`, since the script may end before it sets the handler. */
+const handlerText: Word = {
+  type: "Word",
+  parts: [
+    {
+      type: "DoubleQuoted",
+      parts: [
+        {
+          type: "ParameterExpansion",
+          parameter: handler,
+          operation: { type: "DefaultValue", word: literal(""), checkEmpty: false },
+        },
+        ...literal("").parts,
+      ],
+    },
+  ],
+};
+
 /**
  * Runs the handler after statements, however they end. The last command of a pipeline ends itself alone; with `lastpipe`,
  * what it sets stays set.
@@ -53,7 +71,7 @@ export const atExit = (statements: Statement[]): Statement[] => {
     either(whole, assignment(status, literal("0")), assignment(status, variable("?"))),
     statement(call("set", literal("+e"))),
     restored,
-    statement(call("eval", variable(handler))),
+    statement(call("eval", handlerText)),
     statement(call("exit", variable(status))),
   ];
 };

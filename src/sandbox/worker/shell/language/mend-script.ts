@@ -84,6 +84,20 @@ const negatePatterns = (node: unknown): void => {
   for (const value of Object.values(node)) negatePatterns(value);
 };
 
+/** Whether a value that stands in for another one may be a list. */
+const givesList = (node: unknown): boolean => {
+  if (typeof node !== "object" || node === null) return false;
+  return ("parameter" in node && /@/.test(String(node.parameter))) || Object.values(node).some(givesList);
+};
+
+/** Has `"${name-value}"` be no error after `set -u`: the shell looks for the name first if nothing stands beside it. */
+const allowUnset = ({ parts }: Extract<WordPart, { type: "DoubleQuoted" }>): void => {
+  const [part, ...more] = parts;
+  if (more.length > 0 || part?.type !== "ParameterExpansion" || givesList(part)) return;
+  if (/^(AssignDefault|DefaultValue|UseAlternative)$/.test(part.operation?.type ?? ""))
+    parts.push(...literal("").parts);
+};
+
 /** Has an expansion in arithmetic that is more than a name expanded as in a word. */
 const expandAsWord = (node: { type: string; content: string }): void => {
   if (/^[#!]?\w+(\[[@*\w]+\])?$/.test(node.content)) return;
@@ -108,6 +122,8 @@ const mendNode = (node: Node): void => {
       if (expansion.parameter === "!") expansion.parameter = lastJob;
       return;
     }
+    case "DoubleQuoted":
+      return allowUnset(node as Extract<WordPart, { type: "DoubleQuoted" }>);
     case "ArithBracedExpansion":
       return expandAsWord(node as Node & { content: string });
     case "CaseItem":

@@ -1,6 +1,6 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { Context, CustomCommand, Result } from "../../custom-command.ts";
 import { changeCase, markCase } from "./case-marks.ts";
-import { Failure, original, program, readInput, readOptions, succeed, textFrom } from "./program.ts";
+import { Failure, original, program, readInput, readOptions, succeed, textFrom } from "../program.ts";
 
 /** Has `sed` keep a copy with `-i.bak`, take `a\text` on one line, and change case with `\U`, `\L`, `\u`, `\l`, `\E`. */
 

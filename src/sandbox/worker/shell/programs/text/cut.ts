@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { Context, CustomCommand } from "../../custom-command.ts";
 import {
   Failure,
   linesOf,
@@ -8,7 +8,7 @@ import {
   readOptions,
   succeed,
   textFrom,
-} from "./program.ts";
+} from "../program.ts";
 
 const names = {
   flags: "szn!",

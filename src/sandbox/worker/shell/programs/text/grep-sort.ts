@@ -1,14 +1,25 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
-import { longNames, type Options, original, program, readOptions } from "./program.ts";
+import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import { quoteWord } from "../../quote-word.ts";
+import {
+  Failure,
+  longNames,
+  type Options,
+  original,
+  pipedInto,
+  program,
+  readOptions,
+  succeed,
+  textFrom,
+} from "../program.ts";
 
-/** `grep`, `sort` and `seq`, which take options in more forms than the shell's own. */
+/** `grep`, `sort`, `seq` and `uniq`, which take options in more forms than the shell's own. */
 
 const grepNames = {
-  flags: "EFGPivwxcnlLqohHsrRaIU",
+  flags: "EFGPivwxcnlLqohHsrRaIUZ",
   valued: "efmABC",
   kept: ["include", "exclude", "exclude-dir"],
   long: longNames(
-    "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
+    "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q null:Z only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
   ),
 };
 
@@ -21,7 +32,7 @@ const nameBelow = ({ stdout, ...rest }: Result): Result => ({
 /** Returns the call of the shell's own grep, which knows fewer options. */
 function grepCall({ has, words, operands }: Options, files: readonly string[]): string[] {
   const known = words.filter(
-    (word, at) => !/^-[sHaIGU]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""),
+    (word, at) => !/^-[sHaIGUZ]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""),
   );
   const isNamed = has("H") && files.length === 1 && !["r", "c", "L"].some(has);
   const end = operands.some((word) => /^-./.test(word)) ? ["--"] : [];
@@ -41,11 +52,9 @@ const grep = program("grep", async (args, context) => {
   const found = await original(context, grepCall(options, files));
   const isBelow = (has("r") || has("R")) && files.join("\n") === "." && !has("h") && !has("q");
   const whole = has("o") ? { ...found, stdout: found.stdout.replace(/^\n/gm, "") } : found;
-  return {
-    ...(isBelow ? nameBelow(whole) : whole),
-    exitCode: codeOf(found, has("q")),
-    stderr: has("s") ? "" : found.stderr,
-  };
+  const named = isBelow ? nameBelow(whole) : whole;
+  const stdout = has("Z") && has("l") ? named.stdout.replaceAll("\n", "\0") : named.stdout;
+  return { ...named, stdout, exitCode: codeOf(found, has("q")), stderr: has("s") ? "" : found.stderr };
 });
 
 const sortNames = {
@@ -56,8 +65,27 @@ const sortNames = {
   ),
 };
 
+/** Stands before the blanks that a line began with, at its end. */
+const blanksMark = "\uf6e5";
+
+/** Sorts lines by keys without the blanks that they begin with, which the shell's own sort takes for a field. */
+async function sortTrimmed(args: readonly string[], text: string, context: Context): Promise<Result> {
+  const stdin = text.replace(/^([ \t]+)(.*)$/gm, `$2${blanksMark}$1`);
+  const script = ["sort", ...args].map(quoteWord).join(" ");
+  const result = await context.exec?.(script, { cwd: context.cwd, stdin });
+  if (result === undefined) throw new Failure("not found", 127);
+  const isBytes = result.stdoutKind === "bytes" || result.stdoutEncoding === "binary";
+  const sorted = isBytes ? textFrom(result.stdout) : result.stdout;
+  const stdout = sorted.replace(new RegExp(`^(.*)${blanksMark}([ \\t]+)$`, "gm"), "$2$1");
+  return { ...succeed(stdout), stderr: result.stderr, exitCode: result.exitCode };
+}
+
 const sort = program("sort", (args, context: Context) => {
-  const { words, operands } = readOptions(args, sortNames);
+  const { has, words, operands } = readOptions(args, sortNames);
+  if (has("k") && !has("t") && operands.length === 0) {
+    const text = textFrom(pipedInto(context));
+    if (/^[ \t]/m.test(text)) return sortTrimmed(args, text, context);
+  }
   const call = words.flatMap((word, at) => {
     const isValue = /^-[koStTP]$/.test(words[at - 1] ?? "");
     if (isValue) return /^-[STP]$/.test(words[at - 1] ?? "") ? [] : [word.replace(/g(?=[a-z]*(,|$))/, "n")];
@@ -85,4 +113,11 @@ const seq = program("seq", async (args, context) => {
   };
 });
 
-export const textPrograms: readonly CustomCommand[] = [grep, sort, seq];
+const uniq = program("uniq", async (args, context) => {
+  const { stdout, ...result } = await original(context, args);
+  const isCounting = args.some((word) => /^-[a-zA-Z]*c|^--count$/.test(word));
+  const counted = stdout.replace(/^ *(\d+) /gm, (_, count: string) => `${count.padStart(7)} `);
+  return { ...result, stdout: isCounting ? counted : stdout };
+});
+
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq];

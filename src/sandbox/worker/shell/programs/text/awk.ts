@@ -1,5 +1,5 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
-import { Failure, original, program, readInput, readOptions, textFrom } from "./program.ts";
+import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import { Failure, original, program, readInput, readOptions, textFrom } from "../program.ts";
 
 /** Has `awk` read programs of files, count lists, and print into commands, which get what is printed at the end. */
 
