@@ -1,4 +1,5 @@
 import { parseAst } from "vite";
+import { findMends } from "./mends.ts";
 import { findNatives } from "./natives.ts";
 import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { SyntaxIndex, Node, Use } from "../syntax.ts";
@@ -184,12 +185,14 @@ const survey = (code: string) => {
   const found = findIn(program);
   const asyncable = findAsyncable(program, found);
   const [stores, asides] = [findStores(code, found), findAsides(code, found)];
-  return { found, asyncable, stores, asides, engine: findEngine(found), refusals: findRefusals(code, found) };
+  const refusals = findRefusals(code, found);
+  return { program, found, asyncable, stores, asides, engine: findEngine(found), refusals };
 };
 
 const writeMeter = (
   code: string,
   { found, asyncable, stores, asides, engine, refusals }: ReturnType<typeof survey>,
+  mends: readonly Insertion[] = [],
 ): string => {
   const starts = found.functions
     .filter((node) => isAsync(node) || asyncable.has(node))
@@ -200,6 +203,7 @@ const writeMeter = (
   // At one place closing texts precede opening ones, and those are ordered from the outer to the inner.
   return insertAll(code, [
     ...natives.map(({ closing }) => closing),
+    ...mends,
     ...[...calls, ...[...stores, ...asides].map(({ value }) => value)].map(({ end }) => ({
       at: end,
       text: ")",
@@ -231,5 +235,5 @@ export const instrumentShell = (code: string): string => {
     throw new Error(`the code of the shell does not have the expected shape: ${shape.join(", ")}`);
   if (refusals.length !== 1)
     throw new Error("the code of the shell opens the files of redirections in an unexpected place");
-  return writeMeter(code, surveyed);
+  return writeMeter(code, surveyed, findMends(code, surveyed.program, found));
 };

@@ -4,6 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
+import { mendImports } from "./mends.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet");
@@ -51,11 +52,20 @@ const bundle = async (piece: Piece): Promise<string> => {
   return chunk.code;
 };
 
+/** What the code takes from the sandbox's Worker: name, and file with what it exports. */
+const importsOf = ({ isShell }: Piece): string =>
+  Object.entries({ $meter: "src/sandbox/worker/meter.ts#meter", ...(isShell ? mendImports : {}) })
+    .map(([name, place]) => {
+      const [file = "", exported = ""] = place.split("#");
+      const from = JSON.stringify(relative(folder, join(root, file)));
+      return `import { ${exported} as ${name} } from ${from};\n`;
+    })
+    .join("");
+
 const writePiece = async (piece: Piece, mark: string): Promise<void> => {
   const target = join(folder, piece.file);
   if (existsSync(target) && readFileSync(target, "utf8").startsWith(mark)) return;
-  const meter = JSON.stringify(relative(folder, join(root, "src/sandbox/worker/meter.ts")));
-  const code = `import { meter as $meter } from ${meter};\n${await bundle(piece)}`;
+  const code = importsOf(piece) + (await bundle(piece));
   const draft = join(folder, `.${process.pid}-${piece.file}`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(draft, mark + code);
@@ -67,7 +77,7 @@ const writePiece = async (piece: Piece, mark: string): Promise<void> => {
  * in them. `limpet build` and the build step of the sandbox Worker call it; nothing is written if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
-  const maker = ["shell.ts", "instrument.ts", "natives.ts", "../syntax.ts"].map((file) =>
+  const maker = ["shell.ts", "instrument.ts", "mends.ts", "natives.ts", "../syntax.ts"].map((file) =>
     join(import.meta.dirname, file),
   );
   const hash = createHash("sha256");

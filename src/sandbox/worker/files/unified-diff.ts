@@ -7,7 +7,7 @@ const maxDistance = 1000;
 
 const context = 3;
 
-interface Edit {
+export interface Edit {
   readonly kind: "same" | "removed" | "added";
   readonly line: string;
 }
@@ -73,7 +73,8 @@ function backtrack(
   return edits.reverse();
 }
 
-function compare(before: readonly string[], after: readonly string[]): Edit[] {
+/** Returns the lines of both texts, and which of them are in one alone. */
+export function compareLines(before: readonly string[], after: readonly string[]): Edit[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head++;
   let tail = 0;
@@ -113,7 +114,7 @@ const position = (start: number, count: number): string => {
 /** Returns the unified diff of two texts with three lines of context; empty if they are equal. */
 export function unifiedDiff(nameBefore: string, nameAfter: string, before: string, after: string): string {
   if (before === after) return "";
-  const edits = compare(linesOf(before), linesOf(after));
+  const edits = compareLines(linesOf(before), linesOf(after));
   const prefix = { same: " ", removed: "-", added: "+" };
   let old = 0;
   let now = 0;

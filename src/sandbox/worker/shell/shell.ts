@@ -6,13 +6,10 @@ import type { Writer } from "../files/tree.ts";
 import { meter, WorkLimit } from "../meter.ts";
 import { bytesOf, createTurns, shellFiles } from "./files.ts";
 import { createGitCommand } from "./git.ts";
-import {
-  addedNames,
-  mendedCommands,
-  quoteWord,
-  readShellCall,
-  splitShortOptions,
-} from "./mended-commands.ts";
+import { absentPrograms } from "./absent-programs.ts";
+import { addedNames, mendedCommands } from "./mended-commands.ts";
+import { quoteWord } from "./quote-word.ts";
+import { readShellCall } from "./language/short-options.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";
@@ -43,9 +40,9 @@ const systemFiles = {
   "/dev/null": "",
   ...Object.fromEntries(
     ["/bin", "/usr/bin"].flatMap((folder) =>
-      [...getCommandNames(), "git", ...addedNames].map(
-        (name) => [`${folder}/${name}`, { content: "", mode: 0o755 }] as const,
-      ),
+      [...getCommandNames(), "git", ...addedNames]
+        .filter((name) => !absentPrograms.has(name))
+        .map((name) => [`${folder}/${name}`, { content: "", mode: 0o755 }] as const),
     ),
   ),
 };
@@ -134,7 +131,6 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
       maxJqIterations: 1_000_000,
     },
   });
-  bash.registerTransformPlugin(splitShortOptions());
   bash.registerTransformPlugin(printAsYouGo());
   const options = { rawScript: true, stdin: run.stdin, signal: run.signal };
   try {

@@ -1,0 +1,145 @@
+import type { Context, CustomCommand } from "../custom-command.ts";
+import { statOf } from "./file-facts.ts";
+import { Failure, original, program, readOptions } from "./program.ts";
+
+/** `date -d` and `touch -d` with dates as people say them: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
+
+const seconds: Readonly<Record<string, number>> = {
+  sec: 1,
+  second: 1,
+  min: 60,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  week: 604_800,
+  fortnight: 1_209_600,
+};
+
+const monthsIn: Readonly<Record<string, number>> = { month: 1, year: 12 };
+
+const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+interface Shift {
+  readonly count: number;
+  readonly unit: string;
+}
+
+const shiftPattern =
+  /([+-]?)\s*\b(\d+|an?(?=\s)|next(?=\s)|last(?=\s))\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?\b(\s+ago\b)?/gi;
+
+const named: Readonly<Record<string, number>> = { a: 1, an: 1, next: 1, last: -1 };
+
+/** Takes the shifts out of a text: `+1 day`, `2 hours ago`, `next week`. */
+function takeShifts(text: string): { readonly shifts: readonly Shift[]; readonly rest: string } {
+  const shifts: Shift[] = [];
+  const rest = text.replace(shiftPattern, (_, sign: string, amount: string, unit: string, ago?: string) => {
+    const size = named[amount.toLowerCase()] ?? Number(amount);
+    const isBack = (sign === "-") !== (ago !== undefined);
+    shifts.push({ count: isBack ? -size : size, unit: unit.toLowerCase() });
+    return " ";
+  });
+  return { shifts, rest: rest.trim() };
+}
+
+function shifted(time: number, { count, unit }: Shift): number {
+  const step = seconds[unit];
+  if (step !== undefined) return time + count * step * 1000;
+  const date = new Date(time);
+  date.setUTCMonth(date.getUTCMonth() + count * (monthsIn[unit] ?? 0));
+  return date.getTime();
+}
+
+const midnight = (time: number): number => Math.floor(time / 86_400_000) * 86_400_000;
+
+/** Returns a day by its name, alone or after `next` or `last`; null if it is none. */
+function dayByName(text: string, now: number): number | null {
+  const away = { today: 0, now: 0, "": 0, yesterday: -1, tomorrow: 1 }[text];
+  if (away !== undefined) return now + away * 86_400_000;
+  const [, which = "", name = ""] = /^(next|last|this)?\s*([a-z]{3})[a-z]*$/.exec(text) ?? [];
+  const day = weekdays.indexOf(name);
+  if (day < 0) return null;
+  const ahead = (day - new Date(now).getUTCDay() + 7) % 7;
+  const days = which === "last" ? ahead - 7 : which === "next" && ahead === 0 ? 7 : ahead;
+  return midnight(now) + days * 86_400_000;
+}
+
+/** Returns the time that a text without shifts means; NaN if it is none. */
+function timeOf(text: string, now: number): number {
+  const unix = /^@(-?\d+(?:\.\d+)?)$/.exec(text)?.[1];
+  if (unix !== undefined) return Number(unix) * 1000;
+  const day = dayByName(text.toLowerCase(), now);
+  if (day !== null) return day;
+  const [, name = "", clock] = /^(.*?)\s*\b(\d{1,2}:\d{2}(?::\d{2})?)$/.exec(text) ?? [];
+  const base = clock === undefined ? null : dayByName(name.toLowerCase(), now);
+  if (base !== null)
+    return Date.parse(`${new Date(base).toISOString().slice(0, 10)}T${clock?.padStart(5, "0")}Z`);
+  const compact = text.replace(/^(\d{4})(\d{2})(\d{2})\b/, "$1-$2-$3");
+  const hasZone = /(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$/.test(compact) && /:/.test(compact);
+  return Date.parse(hasZone ? compact : `${compact} UTC`) || Date.parse(compact);
+}
+
+/** Returns the milliseconds that a date means. */
+function readDate(text: string, now: number): number {
+  const { shifts, rest } = takeShifts(text.trim());
+  const base = timeOf(rest.replace(/\s+/g, " "), now);
+  return shifts.reduce(shifted, base);
+}
+
+const isoFormats: Readonly<Record<string, string>> = {
+  "": "+%Y-%m-%d",
+  date: "+%Y-%m-%d",
+  hours: "+%Y-%m-%dT%H+00:00",
+  minutes: "+%Y-%m-%dT%H:%M+00:00",
+  seconds: "+%Y-%m-%dT%H:%M:%S+00:00",
+};
+
+const date = program("date", async (args, context) => {
+  const iso = args.find((arg) => /^(-u?I|--iso-8601)/.test(arg));
+  const format = iso === undefined ? undefined : isoFormats[iso.replace(/^(-u?I|--iso-8601=?)/, "")];
+  const plain = args.filter((arg) => arg !== iso);
+  const names = {
+    flags: "uR",
+    valued: "dr",
+    long: { date: "d", reference: "r", utc: "u", universal: "u", "rfc-email": "R", "rfc-2822": "R" },
+  };
+  const { value, operands, words } = readOptions(plain, names);
+  const [text, path] = [value("d"), value("r")];
+  const kept = words.filter((word) => word === "-u" || word === "-R");
+  const shown = [...kept, ...(format === undefined ? operands : [format])];
+  if (text === undefined && path === undefined) return original(context, shown);
+  const time =
+    path === undefined
+      ? readDate(text ?? "", Date.now())
+      : (await statOf(context, path, "", true)).mtime.getTime();
+  if (Number.isNaN(time)) throw new Failure(`invalid date '${text ?? ""}'`);
+  return original(context, ["-d", `@${Math.floor(time / 1000)}`, ...shown]);
+});
+
+/** Writes `-t 202401020304.05` as a date. */
+const stampDate = (stamp: string): string =>
+  stamp.replace(
+    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d\d))?$/,
+    (_, year, month, day, hour, minute, second = "00") =>
+      `${year}-${month}-${day} ${hour}:${minute}:${second}`,
+  );
+
+const touch = program("touch", async (args, context: Context) => {
+  const names = {
+    flags: "acmhf",
+    valued: "drt",
+    long: { date: "d", reference: "r", "no-create": "c", "no-dereference": "h", time: "" },
+  };
+  const { value, operands, has } = readOptions(args, names);
+  const text = value("d") ?? (has("t") ? stampDate(value("t") ?? "") : undefined);
+  const path = value("r");
+  const files = [...(has("c") ? ["-c"] : []), "--", ...operands];
+  if (text === undefined && path === undefined) return original(context, files);
+  const time =
+    path === undefined
+      ? readDate(text ?? "", Date.now())
+      : (await statOf(context, path, "", true)).mtime.getTime();
+  if (Number.isNaN(time)) throw new Failure(`invalid date format '${text ?? ""}'`);
+  return original(context, ["-d", new Date(time).toISOString(), ...files]);
+});
+
+export const dates: readonly CustomCommand[] = [date, touch];

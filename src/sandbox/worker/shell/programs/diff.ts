@@ -1,0 +1,162 @@
+import { compareLines, type Edit, unifiedDiff } from "../../files/unified-diff.ts";
+import type { Context, CustomCommand } from "../custom-command.ts";
+import { statOf } from "./file-facts.ts";
+import { bytes, Failure, linesOf, type Options, program, readInput, readOptions } from "./program.ts";
+
+const names = {
+  flags: "urqNwbBiaysEt",
+  valued: "UxLI",
+  long: {
+    unified: "u",
+    recursive: "r",
+    brief: "q",
+    "new-file": "N",
+    "ignore-all-space": "w",
+    "ignore-space-change": "b",
+    "ignore-blank-lines": "B",
+    "ignore-case": "i",
+    "report-identical-files": "s",
+    label: "L",
+    exclude: "x",
+    color: "",
+    text: "",
+    normal: "",
+    "strip-trailing-cr": "E",
+  },
+};
+
+const range = (start: number, count: number): string =>
+  count === 0 ? String(start) : count === 1 ? String(start + 1) : `${start + 1},${start + count}`;
+
+const marked = (mark: string, lines: readonly Edit[]): string =>
+  lines
+    .map(({ line }) => `${mark} ${line}${line.endsWith("\n") ? "" : "\n\\ No newline at end of file\n"}`)
+    .join("");
+
+/** Returns what is changed as `diff` without options shows it: `2c2`, `< old`, `---`, `> new`. */
+function normalDiff(edits: readonly Edit[]): string {
+  let old = 0;
+  let now = 0;
+  let text = "";
+  for (let at = 0; at < edits.length;) {
+    let end = at;
+    while (edits[end] !== undefined && edits[end]?.kind !== "same") end += 1;
+    const removed = edits.slice(at, end).filter(({ kind }) => kind === "removed");
+    const added = edits.slice(at, end).filter(({ kind }) => kind === "added");
+    if (end > at) {
+      const kind = removed.length === 0 ? "a" : added.length === 0 ? "d" : "c";
+      text += `${range(old, removed.length)}${kind}${range(now, added.length)}\n${marked("<", removed)}`;
+      text += `${kind === "c" ? "---\n" : ""}${marked(">", added)}`;
+    }
+    old += removed.length + 1;
+    now += added.length + 1;
+    at = end + 1;
+  }
+  return text;
+}
+
+/** Returns a text without what is not to be compared. */
+function compared(text: string, { has }: Options): string {
+  let shown = text;
+  if (has("E")) shown = shown.replaceAll("\r\n", "\n");
+  if (has("i")) shown = shown.toLowerCase();
+  if (has("w")) shown = shown.replace(/[ \t\r]+/g, "");
+  if (has("b")) shown = shown.replace(/[ \t\r]+(?=\n|$)/g, "").replace(/[ \t]+/g, " ");
+  return has("B") ? shown.replace(/^\n/gm, "") : shown;
+}
+
+const stamp = async (context: Context, path: string): Promise<string> => {
+  const found = await statOf(context, path, "", true).catch(() => null);
+  const time = found?.mtime ?? new Date();
+  return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
+};
+
+/** What two files differ in, as it is printed; empty if in nothing. */
+async function compareFiles(context: Context, a: string, b: string, options: Options): Promise<string> {
+  const { has, value } = options;
+  const [before, after] = [await readIfAny(context, a, options), await readIfAny(context, b, options)];
+  const isSame = compared(before, options) === compared(after, options);
+  if (isSame) return has("s") ? `Files ${a} and ${b} are identical\n` : "";
+  if (has("q")) return `Files ${a} and ${b} differ\n`;
+  if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
+  if (has("u") || has("U"))
+    return unifiedDiff(
+      value("L") ?? (await stamp(context, a)),
+      value("L") ?? (await stamp(context, b)),
+      before,
+      after,
+    );
+  const [old, now] = [before, after].map((text) =>
+    linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
+  );
+  return normalDiff(compareLines(old ?? [], now ?? []));
+}
+
+const readIfAny = (context: Context, path: string, { has }: Options): Promise<string> =>
+  readInput(path, context).catch((error: unknown) => {
+    if (has("N")) return "";
+    throw error instanceof Failure ? new Failure(error.message, 2) : error;
+  });
+
+const isFolder = ({ fs, cwd }: Context, path: string): Promise<boolean> =>
+  fs.stat(fs.resolvePath(cwd, path)).then(
+    (found) => found.isDirectory,
+    () => false,
+  );
+
+/** Compares what has one name in two folders. */
+async function comparePair(context: Context, a: string, b: string, options: Options): Promise<string> {
+  if ((await isFolder(context, a)) && (await isFolder(context, b)))
+    return options.has("r")
+      ? compareFolders(context, a, b, options)
+      : `Common subdirectories: ${a} and ${b}\n`;
+  const found = await compareFiles(context, a, b, options);
+  const isTold = options.has("q") || found === "" || found.startsWith("Binary");
+  return isTold ? found : `diff ${options.words.join(" ")} ${a} ${b}\n${found}`;
+}
+
+async function compareFolders(context: Context, a: string, b: string, options: Options): Promise<string> {
+  const { fs, cwd } = context;
+  const left = await fs.readdir(fs.resolvePath(cwd, a));
+  const right = await fs.readdir(fs.resolvePath(cwd, b));
+  let text = "";
+  for (const name of [...new Set([...left, ...right])].sort()) {
+    if (options.value("x") === name) continue;
+    const isAlone = !(left.includes(name) && right.includes(name)) && !options.has("N");
+    text += isAlone
+      ? `Only in ${left.includes(name) ? a : b}: ${name}\n`
+      : await comparePair(context, `${a}/${name}`, `${b}/${name}`, options);
+  }
+  return text;
+}
+
+/** Compares two files or folders. */
+export const diff: CustomCommand = program("diff", async (args, context) => {
+  const options = readOptions(args, names);
+  if (options.has("y")) throw new Failure("-y is not supported here; use diff -u", 2);
+  const [a, b] = options.operands;
+  if (a === undefined || b === undefined) throw new Failure("missing operand", 2);
+  const [isLeft, isRight] = [await isFolder(context, a), await isFolder(context, b)];
+  const name = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+  const text =
+    isLeft && isRight
+      ? await compareFolders(context, a.replace(/\/$/, ""), b.replace(/\/$/, ""), options)
+      : await compareFiles(context, isLeft ? `${a}/${name(b)}` : a, isRight ? `${b}/${name(a)}` : b, options);
+  return bytes(text, "", text === "" || (options.has("s") && text.endsWith("are identical\n")) ? 0 : 1);
+});
+
+/** Compares two files byte by byte. */
+export const cmp: CustomCommand = program("cmp", async (args, context) => {
+  const { has, operands } = readOptions(args, { flags: "sl", long: { silent: "s", quiet: "s" } });
+  const [a = "-", b = "-"] = operands;
+  const [before, after] = [await readInput(a, context), await readInput(b, context)];
+  if (before === after) return bytes("");
+  if (has("s")) return bytes("", "", 1);
+  let at = 0;
+  while (at < before.length && at < after.length && before[at] === after[at]) at += 1;
+  const line = linesOf(before.slice(0, at + 1)).length;
+  const shorter = before.length < after.length ? a : b;
+  if (at === Math.min(before.length, after.length))
+    return bytes("", `cmp: EOF on ${shorter} after byte ${at}, in line ${line}\n`, 1);
+  return bytes(`${a} ${b} differ: byte ${at + 1}, line ${line}\n`, "", 1);
+});

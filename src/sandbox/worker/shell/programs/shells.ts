@@ -1,0 +1,74 @@
+import { sayAbsent } from "../absent-programs.ts";
+import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import { quoteWord } from "../quote-word.ts";
+import { original, pipedInto, program, readInput, succeed, textFrom } from "./program.ts";
+
+/** `bash` and `sh`, with flags before their script, which may be piped in. */
+
+/** The flag with which the shell itself runs a file that is called by its path. */
+const asProgram = "--as-program";
+
+interface ShellArguments {
+  readonly settings: string;
+  readonly hasScript: boolean;
+  readonly readsInput: boolean;
+  readonly rest: readonly string[];
+}
+
+/** Returns the settings that one word of flags stands for; `name` is the word behind it. */
+function settingsOf(word: string, name: string): string {
+  const [sign, letters] = [word.charAt(0), word.slice(1)];
+  const plain = letters.replace(/[csliOo]/g, "");
+  const own = plain === "" ? "" : `set ${sign}${plain}; `;
+  const named = letters.includes("o") ? `set ${sign}o ${name}; ` : "";
+  return `${own}${named}${letters.includes("O") ? `shopt -s ${name}; ` : ""}`;
+}
+
+function readArguments(args: readonly string[]): ShellArguments {
+  let settings = "";
+  let letters = "";
+  let at = 0;
+  for (; /^[-+]./.test(args[at] ?? "") && args[at] !== "--"; at += 1) {
+    const word = args[at] ?? "";
+    if (word.startsWith("--")) continue;
+    letters += word;
+    settings += settingsOf(word, args[at + 1] ?? "");
+    if (/[oO]/.test(word)) at += 1;
+  }
+  const rest = args.slice(args[at] === "--" ? at + 1 : at);
+  return { settings, hasScript: letters.includes("c"), readsInput: letters.includes("s"), rest };
+}
+
+/** Runs a file by what its first line asks for: a shell, another program, or nothing. */
+async function runFile(path: string, rest: readonly string[], context: Context): Promise<Result> {
+  const [first = ""] = textFrom(await readInput(path, context)).split("\n", 1);
+  const [, line = ""] = /^#!\s*(?:\S*\/env\s+(?:-S\s+)?)?(.*)/.exec(first) ?? [];
+  const [interpreter = "", ...flags] = line.trim().split(/\s+/);
+  const name = interpreter.slice(interpreter.lastIndexOf("/") + 1);
+  if (/^(|sh|bash|dash|ksh|zsh|ash)$/.test(name)) return runShell([...flags, path, ...rest], context);
+  const absent = sayAbsent(name);
+  if (absent !== null) return { ...succeed(), stderr: absent, exitCode: 127 };
+  const script = [name, ...flags, path, ...rest].map(quoteWord).join(" ");
+  const options = { cwd: context.cwd, stdin: pipedInto(context), stdinKind: "bytes" } as const;
+  return (await context.exec?.(script, { ...options, env: { ...context.exportedEnv } })) ?? succeed();
+}
+
+async function runShell(args: readonly string[], context: Context): Promise<Result> {
+  const { settings, hasScript, readsInput, rest } = readArguments(args);
+  const [first, ...more] = rest;
+  if (hasScript) return original(context, ["-c", `${settings}${first ?? ""}`, ...more]);
+  if (first !== undefined && !readsInput) {
+    if (settings === "") return original(context, rest);
+    return original(context, ["-c", `${settings}\n${textFrom(await readInput(first, context))}`, ...rest]);
+  }
+  const script = textFrom(pipedInto(context));
+  return original(context, ["-c", `${settings}${script}`, "bash", ...rest]);
+}
+
+const createShell = (name: string): CustomCommand =>
+  program(name, (args, context) => {
+    const [first, path = "", ...rest] = args;
+    return first === asProgram ? runFile(path, rest, context) : runShell(args, context);
+  });
+
+export const shells: readonly CustomCommand[] = [createShell("bash"), createShell("sh")];

@@ -1,0 +1,123 @@
+import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import { quoteWord } from "../../quote-word.ts";
+import {
+  Failure,
+  longNames,
+  type Options,
+  original,
+  pipedInto,
+  program,
+  readOptions,
+  succeed,
+  textFrom,
+} from "../program.ts";
+
+/** `grep`, `sort`, `seq` and `uniq`, which take options in more forms than the shell's own. */
+
+const grepNames = {
+  flags: "EFGPivwxcnlLqohHsrRaIUZ",
+  valued: "efmABC",
+  kept: ["include", "exclude", "exclude-dir"],
+  long: longNames(
+    "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q null:Z only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
+  ),
+};
+
+/** Names files as they are named where `.` is searched: `./file`. */
+const nameBelow = ({ stdout, ...rest }: Result): Result => ({
+  ...rest,
+  stdout: stdout.replace(/^(?!--$|\.\/)(?=.)/gm, "./"),
+});
+
+/** Returns the call of the shell's own grep, which knows fewer options. */
+function grepCall({ has, words, operands }: Options, files: readonly string[]): string[] {
+  const known = words.filter(
+    (word, at) => !/^-[sHaIGUZ]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""),
+  );
+  const isNamed = has("H") && files.length === 1 && !["r", "c", "L"].some(has);
+  const end = operands.some((word) => /^-./.test(word)) ? ["--"] : [];
+  return [...known, ...end, ...operands, ...(isNamed ? ["/dev/null"] : [])];
+}
+
+/** Returns the status, which is 2 where a file is missing, unless a match is all that was asked for. */
+const codeOf = ({ stderr, exitCode }: Result, isQuiet: boolean): number => {
+  const isMissing = /: (No such file or directory|Permission denied)$/m.test(stderr);
+  return isMissing && !(isQuiet && exitCode === 0) ? 2 : exitCode;
+};
+
+const grep = program("grep", async (args, context) => {
+  const options = readOptions(args, grepNames);
+  const { has, operands } = options;
+  const files = has("e") || has("f") ? operands : operands.slice(1);
+  const found = await original(context, grepCall(options, files));
+  const isBelow = (has("r") || has("R")) && files.join("\n") === "." && !has("h") && !has("q");
+  const whole = has("o") ? { ...found, stdout: found.stdout.replace(/^\n/gm, "") } : found;
+  const named = isBelow ? nameBelow(whole) : whole;
+  const stdout = has("Z") && has("l") ? named.stdout.replaceAll("\n", "\0") : named.stdout;
+  return { ...named, stdout, exitCode: codeOf(found, has("q")), stderr: has("s") ? "" : found.stderr };
+});
+
+const sortNames = {
+  flags: "bdfgiMhnRrVcCmsu",
+  valued: "koStTP",
+  long: longNames(
+    "ignore-leading-blanks:b dictionary-order:d ignore-case:f general-numeric-sort:g month-sort:M human-numeric-sort:h numeric-sort:n reverse:r version-sort:V check:c merge:m output:o stable:s field-separator:t key:k unique:u buffer-size: parallel: temporary-directory:",
+  ),
+};
+
+/** Stands before the blanks that a line began with, at its end. */
+const blanksMark = "\uf6e5";
+
+/** Sorts lines by keys without the blanks that they begin with, which the shell's own sort takes for a field. */
+async function sortTrimmed(args: readonly string[], text: string, context: Context): Promise<Result> {
+  const stdin = text.replace(/^([ \t]+)(.*)$/gm, `$2${blanksMark}$1`);
+  const script = ["sort", ...args].map(quoteWord).join(" ");
+  const result = await context.exec?.(script, { cwd: context.cwd, stdin });
+  if (result === undefined) throw new Failure("not found", 127);
+  const isBytes = result.stdoutKind === "bytes" || result.stdoutEncoding === "binary";
+  const sorted = isBytes ? textFrom(result.stdout) : result.stdout;
+  const stdout = sorted.replace(new RegExp(`^(.*)${blanksMark}([ \\t]+)$`, "gm"), "$2$1");
+  return { ...succeed(stdout), stderr: result.stderr, exitCode: result.exitCode };
+}
+
+const sort = program("sort", (args, context: Context) => {
+  const { has, words, operands } = readOptions(args, sortNames);
+  if (has("k") && !has("t") && operands.length === 0) {
+    const text = textFrom(pipedInto(context));
+    if (/^[ \t]/m.test(text)) return sortTrimmed(args, text, context);
+  }
+  const call = words.flatMap((word, at) => {
+    const isValue = /^-[koStTP]$/.test(words[at - 1] ?? "");
+    if (isValue) return /^-[STP]$/.test(words[at - 1] ?? "") ? [] : [word.replace(/g(?=[a-z]*(,|$))/, "n")];
+    return /^-[mSTP]$/.test(word) ? [] : [word === "-g" ? "-n" : word];
+  });
+  return original(context, [...call, ...operands]);
+});
+
+const seq = program("seq", async (args, context) => {
+  const at = args.findIndex((word) => /^(-f|--format)/.test(word));
+  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
+  if (at < 0) return original(context, args);
+  const format = inside ?? args[at + 1] ?? "%g";
+  const rest = [...args.slice(0, at), ...args.slice(at + (inside === undefined ? 2 : 1))];
+  const { stdout, ...result } = await original(context, rest);
+  const [before, width = "", after] = format.split(/%([-0 ]?\d*(?:\.\d+)?)[gfe]/);
+  const shown = (number: string): string => {
+    const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
+    const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
+    return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
+  };
+  return {
+    ...result,
+    stdout: stdout.replace(/[^\n]+/g, (number) => `${before}${shown(number)}${after ?? ""}`),
+  };
+});
+
+const uniq = program("uniq", async (args, context) => {
+  const { stdout, ...result } = await original(context, args);
+  const isCounting = args.some((word) => /^-[a-zA-Z]*c|^--count$/.test(word));
+  const counted = stdout.replace(/^ *(\d+) /gm, (_, count: string) => `${count.padStart(7)} `);
+  return { ...result, stdout: isCounting ? counted : stdout };
+});
+
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq];

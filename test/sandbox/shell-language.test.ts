@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { bench } from "./bench.ts";
+import { createLocalWorkspace } from "./local.ts";
+
+/** The language of the shell itself; what is expected is what bash of Debian prints. */
+
+const open = () => {
+  const workspace = createLocalWorkspace();
+  return bench(() => ({ fetch: workspace.fetch }));
+};
+
+type Case = readonly [what: string, script: string, stdout: string, code?: number];
+
+const spared = "set -e; f() { false; echo in; };";
+
+const scripts: readonly Case[] = [
+  [
+    "set -e left of ||",
+    `${spared} f || echo no; { false; echo g; } || echo no; (false; echo s) || echo no`,
+    "in\ng\ns\n",
+  ],
+  [
+    "set -e left of &&",
+    `${spared} f && echo yes; g() { return 4; }; g && :; echo $?; g; echo no`,
+    "in\nyes\n4\n",
+    4,
+  ],
+  [
+    "set -e in conditions",
+    `${spared} if f; then echo y; fi; while f; do break; done; until f; do :; done`,
+    "in\ny\nin\nin\n",
+  ],
+  [
+    "set -e after !",
+    `${spared} ! f; echo on; echo x | { false; echo p; } || echo n; f; echo no`,
+    "in\non\np\n",
+    1,
+  ],
+  [
+    "set -e and substitutions",
+    `set -e; x=$(false; echo s) || :; echo "$x" $(false; echo t); x=$(set +e; true); x=$(false); echo no`,
+    "s t\n",
+    1,
+  ],
+  [
+    "the status of assignments",
+    "false; x=1; echo $?; x=$(false); echo $?; set -e; false || y=$?; echo $y",
+    "0\n1\n1\n",
+  ],
+  [
+    "commands in variables",
+    `touch a b; cmd="ls -a"; $cmd; c='printf %s\\n'; $c "a b" c; X=; $X echo empty; $(echo echo sub) x; \${UNSET:-echo} d`,
+    ".\n..\na\nb\na b\nc\nempty\nsub x\nd\n",
+  ],
+  [
+    "commands in lists",
+    `arr=(echo "a  b"); "\${arr[@]}" c; \${arr[@]} d; run() { "$@"; }; run echo "x  y"; run false || echo bad; set -- echo p; $*; "$@"`,
+    "a  b c\na b d\nx  y\nbad\np\np\n",
+  ],
+  [
+    "the status of jobs",
+    `(exit 3) & wait $!; echo $?; false & p=$!; true & wait; wait $p; echo $?; case $p in *[!0-9]*|"") echo no;; *) echo id;; esac; jobs; wait 99; echo $?`,
+    "3\n1\nid\n127\n",
+  ],
+  [
+    "many jobs",
+    `set -e; pids=(); for i in 1 2 3; do (echo $i; exit $i) & pids+=($!); done; for p in "\${pids[@]}"; do wait "$p" || echo "failed $?"; done; printf 'a\\nb\\n' | while read -r l; do cat & wait; echo $l; done; (false; echo no) & wait $! || echo e`,
+    "1\n2\n3\nfailed 1\nfailed 2\nfailed 3\na\nb\ne\n",
+  ],
+  [
+    "a handler of the end",
+    `t=$(mktemp); trap 'echo "end $?"; rm -f "$t"' EXIT; set -e; echo body; false; echo no`,
+    "body\nend 1\n",
+    1,
+  ],
+  [
+    "a function as handler",
+    `done_() { echo "status $?"; }; trap done_ EXIT INT TERM; read -r l; echo "$l"; exit 3`,
+    "in\nstatus 3\n",
+    3,
+  ],
+  [
+    "handlers of subshells and files",
+    `(trap 'echo sub' EXIT; exit 2); echo $?; printf 'trap "echo file" EXIT\\nexit 4\\n' > s.sh; chmod +x s.sh; ./s.sh || echo $?; trap 'echo no' EXIT; trap - EXIT; trap 'x' INT`,
+    "sub\n2\nfile\n4\n",
+  ],
+  [
+    "commands in arithmetic",
+    "f() { echo 5; }; x=3; mkdir d; cd d; touch q; echo $(($(f) + x)) $(($(ls | wc -l) + 0)); ((y = $(f) + 1)); v=1.5; echo $y $((${v%.*} + 1)) $((${none:-$(f)} * 2))",
+    "8 1\n6 2 10\n",
+  ],
+  [
+    "what is not in a set",
+    `n() { case $1 in ''|*[!0-9]*) echo no;; *) echo yes;; esac; }; n 12; n 1x; n ""; [[ ab == *[!0-9]* ]] && echo m`,
+    "yes\nno\nno\nm\n",
+  ],
+  [
+    "defaults after set -u",
+    `set -u; trap 'echo end' EXIT; : "\${V:=d}"; echo "$V"; unset V; echo "\${V-u}" "\${V:+x}"; set --; echo "\${@:-none}" "\${1:-one}"; a=(1 2); printf '[%s]' "\${a[@]:-x}"; echo "$NOT"`,
+    "d\nu \nnone one\n[1][2]end\n",
+    1,
+  ],
+  [
+    "files that are run",
+    `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1" $0\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
+    "s [] a  b ./s.sh\n3\n",
+  ],
+];
+
+const cases = scripts.map(([what, script, stdout, code = 0]) => ({ what, script, stdout, code }));
+
+test.each(cases)("TB-29: scripts use $what", async ({ script, stdout, code }) => {
+  const outcome = await open().run(script, { stdin: "in\n" });
+  expect({ stdout: outcome.stdout, code: outcome.code }).toEqual({ stdout, code });
+});
+
+test("TB-29: a program that is not there is said so, with what to use instead", async () => {
+  const outcome = await open().run(
+    "command -v python3 || echo none; python3 -c 1 2> e; echo $?; cat e; no-such; tar c .",
+  );
+  expect(outcome.stdout).toBe(
+    "none\n127\nbash: python3: not in this sandbox: no language runs here but the shell; use sh, awk, sed and jq instead\n",
+  );
+  expect(outcome.stderr).toMatch(
+    /^bash: no-such: command not found\nbash: tar: not in this sandbox: archives /,
+  );
+});

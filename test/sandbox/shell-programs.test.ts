@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { bench } from "./bench.ts";
+import { createLocalWorkspace } from "./local.ts";
+
+/** The programs that the shell has; what is expected is what those of Debian print. */
+
+const open = () => {
+  const workspace = createLocalWorkspace();
+  return bench(() => ({ fetch: workspace.fetch }));
+};
+
+const scripts: readonly (readonly [what: string, script: string, stdout: string])[] = [
+  [
+    "copies that sed keeps",
+    "echo a > f; sed -i.bak s/a/b/ f; cat f f.bak; sed --in-place=.o s/b/c/ f; ls; sed -ni 1p f; sed -i s/a/b/ no; echo $?",
+    "b\na\nf\nf.bak\nf.o\n2\n",
+  ],
+  [
+    "texts that sed adds on one line",
+    String.raw`seq 2 > f; sed '1a\text' f; sed '1i\  in' f; sed '2c\#!x' f; sed '$a end' f; echo 's/1/one/' > p.sed; sed -f p.sed f | head -1`,
+    "1\ntext\n2\n  in\n1\n2\n1\n#!x\n1\n2\nend\none\n",
+  ],
+  [
+    "changes of case in sed",
+    String.raw`echo hello world | sed -E 's/(\w+) (\w+)/\U\1\E \u\2/'; echo fooBarBaz | sed -E 's/([A-Z])/_\L\1/g'; echo a_b c_d | sed -E 's/_(.)/\U\1/g;s/$/ end/'`,
+    "HELLO World\nfoo_bar_baz\naB cD end\n",
+  ],
+  [
+    "names that are asked for with and without links",
+    "mkdir d; touch d/f t; ln -s d l; ln -s /etc/passwd o; ln -s nowhere n; rm -f l n; rm o; ls; ls d; ln -s d k; mv k m; readlink m; rm -r m; ls d; rm d; echo $?",
+    "d\nt\nf\nd\nf\n1\n",
+  ],
+  [
+    "copies of links, and the options of cp and mv",
+    "mkdir d t; echo x > d/f; ln -s f d/l; ln -s /etc/hostname d/out; cp -r d e; cp -a d g; readlink e/l e/out g/l; cp d/l m; cat m; cp -t t d/f m; ls t; cp -pu m t/m; mkdir i; cp -r d/. i; ls i; mv -t d m; ls d; ln -sf f d/l; ln -sf g d/l; readlink d/l; cp --parents d/f i; ls i/d; cp d x; echo $?",
+    "f\n/etc/hostname\nf\nx\nf\nm\nf\nl\nout\nf\nl\nm\nout\ng\nf\n1\n",
+  ],
+  [
+    "changed environments",
+    `env X=1 sh -c 'echo $X'; X=2 sh -c 'echo $X'; export Z=9; env -u Z sh -c 'echo "[$Z]"'; W=1; env A=b | grep -E '^(A|W|Z)='; echo in | env cat`,
+    "1\n2\n[]\nZ=9\nA=b\nin\n",
+  ],
+  [
+    "modes and links in lists of files",
+    "touch f; chmod +x f; ln -s f l; mkdir d; ls -l | awk 'NR>1 {print $1, $2}'; ls -l l | grep -o 'l -> f'; ls -F; ls -a | head -1; stat -c '%a %A %n %s %F' f; touch -d 1970-01-02 f; stat -c %Y f; stat -c %N l; [ -x f ] && echo x",
+    "drwxr-xr-x 2\n-rwxr-xr-x 1\nlrwxrwxrwx 1\nl -> f\nd/\nf*\nl@\n.\n755 -rwxr-xr-x f 0 regular empty file\n86400\n'l' -> 'f'\nx\n",
+  ],
+  [
+    "the first and the last lines",
+    "seq 4 > f; head -n -2 f; tail -n +4 f; head -1 f; tail -1 f; tail -qn1 f f; head -c 3 f; head -c -6 f; seq 3 | tail -n2 | head -n1; head no; echo $?; head -n1 f f",
+    "1\n2\n4\n1\n4\n4\n4\n1\n21\n2\n1\n==> f <==\n1\n\n==> f <==\n1\n",
+  ],
+  [
+    "patterns for folders",
+    "mkdir -p a/s b; touch f; echo */; for d in */; do echo $d; done; ls -d */*/; echo x*/",
+    "a/ b/\na/\nb/\na/s/\nx*/\n",
+  ],
+  [
+    "what two files differ in",
+    "printf '1\\n2\\n3\\n' > a; printf '1\\nx\\n3\\n4\\n' > b; diff a b; echo $?; diff a a && diff -q a b; mkdir p q; cp a p/f; cp b q/f; touch p/o; diff -rq p q; diff -w <(echo 'a b') <(echo 'a  b') && diff -u a b | tail -n +3; cmp a b; cmp -s a a && echo same",
+    "2c2\n< 2\n---\n> x\n3a4\n> 4\n1\nFiles a and b differ\nFiles p/f and q/f differ\nOnly in p: o\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\na b differ: byte 3, line 2\nsame\n",
+  ],
+  [
+    "options of xargs, cut, sort, grep and seq",
+    `seq 4 | xargs -L2 echo; printf '"a b" c\\n' | xargs -n1; seq 2 | xargs -P4 -I{} sh -c 'exit {}'; echo $?; echo a,b,c | cut -d, --complement -f2; echo a:b | cut -d: -f1,2 --output-delimiter=-; printf 'a:3\\nb:1\\n' | sort -nk2 -t:; printf 'b\\nA\\na\\nB\\n' | sort | paste -sd' '; echo x > f; grep -s x f no; echo $?; grep --color=auto -H x f; grep -rn x .; seq -f '%03g' 2`,
+    "1 2\n3 4\na b\nc\n123\na,c\na-b\nb:1\na:3\nA B a b\nf:x\n2\nf:x\n./f:1:x\n001\n002\n",
+  ],
+  [
+    "links and folders in find, and shells without a file",
+    `mkdir -p d/e; touch d/e/b; ln -s b d/l; find d -type l; find d -type f -execdir echo {} \\;; echo 'c="echo in"; $c' | bash; bash -s x <<< 'echo $1'; bash -n <<< 'if' 2>/dev/null || echo bad; sh -ec 'false; echo no' || echo $?`,
+    "d/l\n./b\nin\nx\nbad\n1\n",
+  ],
+  [
+    "lines that are counted, and facts of the machine",
+    "printf 'a\\na\\nb\\n' | uniq -c | sort -k1,1n; uname; nproc; id -u; shuf -i 1-3 | sort | paste -sd,; truncate -s 3 f; wc -c < f; umask; chown $(id -un) f && echo done; grep -lZ '' f no 2>/dev/null | xargs -0",
+    "      1 b\n      2 a\nLinux\n1\n1000\n1,2,3\n3\n0022\ndone\nf\n",
+  ],
+  [
+    "dates as they are said",
+    "date -d '2024-01-31 +1 day' +%F; date -d '2024-01-15 -3 months' +%F; date -d '2024-01-15 + 2 hours' +%T; date -d '15 Jan 2024' +%D; touch -d @86400 f; date -r f +%F; date -Iseconds -d @0; [ $(date -d '3 days ago' +%s) -lt $(date -d yesterday +%s) ] && date -d 'next monday' +%u; date -d nonsense 2>/dev/null || echo bad",
+    "2024-02-01\n2023-10-15\n02:00:00\n01/15/24\n1970-01-02\n1970-01-01T00:00:00+00:00\n1\nbad\n",
+  ],
+  [
+    "awk with lists, commands and programs in files",
+    `printf 'b|2\\na|1\\n' > f; awk -F'|' '{a[NR]=$1} END {print length(a)}' f; awk -F'|' '{print $1 | "sort"} END {print "end"}' f; awk -F'|' -v OFS=: '{$1=$1; print > ("o_" NR)}' f; cat o_1; echo '{print NF}' > p; awk -f p <<< 'a b'; awk 'NR==FNR{k[$0]; next} ($0 in k)' f f | wc -l; awk 'length > 2' <<< abc; awk '{print "e" > "/dev/stderr"}' <<< x 2>&1`,
+    "2\nend\na\nb\nb:2\n2\n2\nabc\ne\n",
+  ],
+  [
+    "jq that joins and indents",
+    `jq -c 'del(.a, .b)' <<< '{"a":1,"b":2,"c":3}'; jq -r '.|@csv' <<< '["a",1]'; echo '{"a":"x","b":[1]}' > j; jq -j '.a, .b, "\\n"' j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
+    '{"c":3}\n"a",1\nx[1]\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',
+  ],
+];
+
+test.each(scripts)("TB-29: scripts use %s", async (_, script, stdout) => {
+  const outcome = await open().run(script);
+  expect(outcome).toMatchObject({ stdout, code: 0 });
+});
+
+test("TB-28: printf and echo write bytes", async () => {
+  const { run } = open();
+  const bytes = async (script: string) => [...(await run(script)).bytes];
+  expect(await bytes(String.raw`printf '\xff\376\0\x41é%s' '\xff'`)).toEqual([
+    255, 254, 0, 65, 195, 169, 92, 120, 102, 102,
+  ]);
+  expect(
+    await bytes(String.raw`echo -ne '\xff\0101'; printf '%b' '\0377' > f; cat f; printf '\xc3\xa9' | wc -m`),
+  ).toEqual([255, 65, 255, 49, 10]);
+});
