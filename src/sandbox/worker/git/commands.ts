@@ -1,141 +1,21 @@
 import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
-import { completeNames, completePatches, limitedTo } from "./diff.ts";
-import { completeHistory, hasPatches } from "./history.ts";
+import { limitedTo } from "./diff.ts";
 import { findMergeBase } from "./merge-base.ts";
-import { shapeMessages } from "./messages.ts";
-import type { Context, GitCommand } from "./run-package.ts";
+import { prepareSwitch } from "./changes/switches.ts";
+import { applyPatches } from "./patches/apply.ts";
+import type { Settings } from "./line/call.ts";
+import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
-import { composeStatus, preambleOf } from "./status.ts";
-import type { StatusOptions } from "./status.ts";
+import { limitOf, readCommits } from "./line/revisions.ts";
+import { showDiff } from "./shown/show-diff.ts";
+import { showLog } from "./shown/show-log.ts";
+import { showObjects } from "./shown/show-objects.ts";
+import { showStatus } from "./shown/show-status.ts";
 import { editIndex, readIndex, readModes, submoduleType, typeOfMode } from "./tracked-files.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
-
-/** The folder that git runs in, from the top of the repository. */
-const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
-  cwd.slice(workTree.length).replace(/^\//, "");
-
-const statusForms: Readonly<Record<string, Partial<Pick<StatusOptions, "form" | "hasBranch">>>> = {
-  "-s": { form: "short" },
-  "--short": { form: "short" },
-  "--porcelain": { form: "porcelain" },
-  "-b": { hasBranch: true },
-  "--branch": { hasBranch: true },
-  "-sb": { form: "short", hasBranch: true },
-};
-
-async function showStatus(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
-  const forms = args.slice(1).map((arg) => statusForms[arg]);
-  if (forms.includes(undefined)) return run(command);
-  const base = { form: "long", hasBranch: false, asciiOnly, folder: folderIn(repository, context) } as const;
-  const chosen: StatusOptions = forms.reduce<StatusOptions>((all, form) => ({ ...all, ...form }), base);
-  const branch = chosen.hasBranch && chosen.form !== "long" ? ["--branch"] : [];
-  const found = await run({ args: ["status", "--porcelain", ...branch], context });
-  if (found.exitCode !== 0) return found;
-  // What comes before the lists of files depends on no file, so a small folder does for the work tree.
-  const { objectStore, refStore, gitDir } = repository;
-  const elsewhere = { objectStore, refStore, gitDir, cwd: `${gitDir}/refs` };
-  const long = chosen.form === "long" ? await run({ args: ["status"], context }, elsewhere) : null;
-  const sources = { porcelain: found.stdout, preamble: preambleOf(long?.stdout ?? "") };
-  return { ...found, stdout: await composeStatus(repository, sources, chosen) };
-}
-
-/** A path of the command line from the top of the repository, without `.` and `..`. */
-function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
-  return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
-}
-
-/** The paths after `--`, from the top of the repository. */
-function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
-  const separator = args.indexOf("--");
-  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
-}
-
-/** The hashes of the commits that the arguments name; null if they name something else. */
-async function readCommits(
-  repository: WorkTree,
-  args: readonly string[],
-  context: Context,
-): Promise<readonly string[] | null> {
-  const commits: string[] = [];
-  for (const arg of args) {
-    const hashes: string[] = [];
-    for (const name of arg.split(/\.{2,3}/)) {
-      const { stdout, exitCode } = await run({ args: ["rev-parse", name === "" ? "HEAD" : name], context });
-      if (exitCode !== 0) return null;
-      hashes.push(stdout.trim());
-    }
-    const [one = "", other = ""] = hashes;
-    // Of two names with three dots, the first stands for the commit where their histories part.
-    const base = arg.includes("...") ? await findMergeBase(repository, one, other) : one;
-    if (base === null) return null;
-    commits.push(base, ...hashes.slice(1));
-  }
-  return commits;
-}
-
-/** The arguments of a diff with `--` before the paths, which git also finds without it. */
-async function separatePaths(
-  repository: WorkTree,
-  args: readonly string[],
-  context: Context,
-): Promise<readonly string[]> {
-  if (args.includes("--")) return args;
-  for (const [at, arg] of args.entries()) {
-    if (at === 0 || arg.startsWith("-") || (await readCommits(repository, [arg], context)) !== null) continue;
-    const isPath = await context.fs.lstat(context.fs.resolvePath(context.cwd, arg)).then(
-      () => true,
-      () => false,
-    );
-    return isPath ? args.toSpliced(at, 0, "--") : args;
-  }
-  return args;
-}
-
-const otherForms = ["--stat", "--numstat", "--shortstat"];
-
-async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { context, asciiOnly } = given;
-  const args = await separatePaths(repository, given.args, context);
-  const separator = args.indexOf("--");
-  const own = separator < 0 ? args : args.slice(0, separator);
-  const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
-  const shown =
-    names.length === 0
-      ? args
-      : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
-  const commits = await readCommits(
-    repository,
-    own.slice(1).filter((arg) => !arg.startsWith("-")),
-    context,
-  );
-  if (commits === null || own.some((arg) => otherForms.includes(arg))) return run({ args, context });
-  const result = await run({ args: shown, context });
-  if (result.exitCode !== 0) return result;
-  const request = {
-    isStaged: own.includes("--staged") || own.includes("--cached"),
-    commits,
-    limits: limitsIn(repository, args, context),
-    asciiOnly,
-  };
-  const stdout = await (names.length === 0
-    ? completePatches(repository, result.stdout, request)
-    : completeNames(repository, result.stdout, { ...request, hasLetters: names.includes("--name-status") }));
-  return { ...result, stdout };
-}
-
-async function showLog(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
-  const { store, complete } = shapeMessages(repository.objectStore, args);
-  const result = await run(command, { objectStore: store });
-  const stdout = complete(result.stdout);
-  if (result.exitCode !== 0 || !hasPatches(args)) return { ...result, stdout };
-  const request = { limits: limitsIn(repository, args, context), asciiOnly };
-  return { ...result, stdout: await completeHistory(repository, stdout, request) };
-}
 
 async function showMergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const [one, other, ...more] = args.slice(1);
@@ -189,16 +69,50 @@ async function add(repository: WorkTree, command: GitCommand): Promise<ExecResul
   return result;
 }
 
+/** A setting of the repository that lets names of files be shown as they are. */
+const plainNames = /^\s*quotepath\s*=\s*(?:false|off|no|0)\s*$/im;
+
+/** Returns whether git shows names in ASCII only: its `core.quotePath`. */
+async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: Settings): Promise<boolean> {
+  const setting = settings["core.quotepath"];
+  if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
+  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
+  return !plainNames.test(config);
+}
+
+type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
+
+/** The commands that are completed here, by their names. */
+const completed: Readonly<Record<string, Run>> = {
+  status: showStatus,
+  diff: showDiff,
+  log: showLog,
+  show: showObjects,
+  add,
+  commit,
+  "merge-base": showMergeBase,
+};
+
+/** Commands whose arguments are written anew for the package, or refused. */
+const preparations: Readonly<
+  Record<string, (repository: WorkTree, command: GitCommand) => Promise<GitCommand | ExecResult>>
+> = { checkout: prepareSwitch, switch: prepareSwitch };
+
+const prepare = async (repository: WorkTree | null, command: GitCommand): Promise<GitCommand | ExecResult> =>
+  repository === null
+    ? command
+    : ((await preparations[command.args[0] ?? ""]?.(repository, command)) ?? command);
+
 /** Runs a command of git. */
-export async function runGitCommand(command: GitCommand): Promise<ExecResult> {
-  const name = command.args[0] ?? "";
-  const repository = await findWorkTree(command.context);
+export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
+  const name = given.args[0] ?? "";
+  const repository = await findWorkTree(given.context);
+  const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
+  const prepared = await prepare(repository, { ...given, asciiOnly });
+  if ("exitCode" in prepared) return prepared;
+  const command = prepared;
   if (isCheckout(command.args)) return checkOut(repository, command);
-  if (repository === null) return run(command);
-  if (name === "status") return showStatus(repository, command);
-  if (name === "diff") return showDiff(repository, command);
-  if (name === "log" || name === "show") return showLog(repository, command);
-  if (name === "add") return add(repository, command);
-  if (name === "merge-base") return showMergeBase(repository, command);
-  return name === "commit" ? commit(repository, command) : run(command);
+  if (name === "apply") return applyPatches(repository, command);
+  const complete = completed[name];
+  return repository === null || complete === undefined ? run(command) : complete(repository, command);
 }

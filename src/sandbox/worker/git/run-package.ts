@@ -1,6 +1,7 @@
 import type { ExecResult, GitOptions } from "#git";
 import { createGit } from "#git";
 import type { Command } from "just-bash/browser";
+import type { Settings } from "./line/call.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** This file runs the package whose commands the embedded git completes. */
@@ -18,6 +19,8 @@ export interface GitCommand {
   readonly context: Context;
   /** Git's `core.quotePath`. */
   readonly asciiOnly: boolean;
+  /** Settings of this call alone, which count more than those of the repository. */
+  readonly settings?: Settings;
 }
 
 /** The files as the package should see them: a link has its own text, and exists even if its target does not. */
@@ -46,13 +49,26 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   });
 }
 
+/** Names an option that the package does not know as git does, and where the known ones are listed. */
+function withPlainRefusal(name: string, result: ExecResult): ExecResult {
+  const [, option, mark] = /^Unknown option "(--?)?([^"]*)"/.exec(result.stderr) ?? [];
+  if (mark === undefined) return result;
+  const stderr = `error: git ${name} has no option ${option ?? ""}${mark} here; "git help ${name}" lists those that it has\n`;
+  return { stdout: "", stderr, exitCode: 129 };
+}
+
 /** Runs a command of the package as it is; the paths of files that it writes are added to `written`. */
-export const run = (
-  { args, context }: Pick<GitCommand, "args" | "context">,
+export const run = async (
+  { args, context, settings = {} }: Pick<GitCommand, "args" | "context" | "settings">,
   more: GitOptions = {},
   written = new Set<string>(),
-): Promise<ExecResult> =>
-  createGit({ ...options, ...more }).execute([...args], { ...context, fs: filesFor(context.fs, written) });
+): Promise<ExecResult> => {
+  const git = createGit({ ...options, config: { locked: { ...settings } }, ...more });
+  return withPlainRefusal(
+    args[0] ?? "",
+    await git.execute([...args], { ...context, fs: filesFor(context.fs, written) }),
+  );
+};
 
 export async function findWorkTree({ fs, cwd }: Context): Promise<WorkTree | null> {
   const found = await createGit(options).findRepo({ fs, cwd });
