@@ -2,17 +2,19 @@ import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
 import { findMergeBase } from "./merge-base.ts";
+import { commit } from "./changes/commits.ts";
 import { prepareSwitch } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
 import type { Settings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
+import { takeOptions } from "./line/flags.ts";
 import { limitOf, readCommits } from "./line/revisions.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
 import { showObjects } from "./shown/show-objects.ts";
 import { showStatus } from "./shown/show-status.ts";
-import { editIndex, readIndex, readModes, submoduleType, typeOfMode } from "./tracked-files.ts";
+import { editIndex, readIndex, submoduleType, typeOfMode } from "./tracked-files.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
@@ -27,31 +29,8 @@ async function showMergeBase(repository: WorkTree, { args, context }: GitCommand
   return { stdout: base === null ? "" : `${base}\n`, stderr: "", exitCode: base === null ? 1 : 0 };
 }
 
-/** The package tells of a changed mode as of a file that goes and one that comes. */
-const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
-
-const unknownPaths = "fatal: this git commits what is staged: git add the files, then commit without paths\n";
-
-async function commit(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const separator = command.args.indexOf("--");
-  if (separator >= 0 && separator < command.args.length - 1)
-    return { stdout: "", stderr: unknownPaths, exitCode: 129 };
-  const isAll = command.args.some((arg) => arg === "--all" || /^-[qvsn]*a/.test(arg));
-  const modes = isAll ? await readModes(repository) : new Map<string, number>();
-  const unstage = modes.size === 0 ? null : await editIndex(repository, modes);
-  const result = await run(command);
-  if (result.exitCode !== 0) await unstage?.();
-  const isStatus =
-    result.exitCode === 1 && /^(?:On branch|HEAD detached) (?![^]*^Initial commit$)/m.test(result.stdout);
-  if (isStatus && !command.args.includes("--amend")) {
-    const { stdout } = await showStatus(repository, { ...command, args: ["status"] });
-    return { ...result, stdout };
-  }
-  return { ...result, stdout: result.stdout.replace(modePair, " mode change $3 => $1 $2") };
-}
-
 /** Stages files; the package must be told first that a folder stands where the index has a file. */
-async function add(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
+async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);
   const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
@@ -78,6 +57,38 @@ async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: Settings): Promis
   if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
   const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
   return !plainNames.test(config);
+}
+
+/** Options of `git add` that the package does not know, with what to do without them. */
+const missingOfAdd: Readonly<Record<string, string>> = {
+  "-N": "git diff --no-index /dev/null <file> shows a file that is not tracked",
+  "--intent-to-add": "git diff --no-index /dev/null <file> shows a file that is not tracked",
+  "-p": "edit a patch of git diff and give it to git apply --cached",
+  "--patch": "edit a patch of git diff and give it to git apply --cached",
+  "-i": "name the files to add",
+  "-e": "edit a patch of git diff and give it to git apply --cached",
+};
+
+/** Stages files, and says which if it is told to. */
+async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args: all } = takeOptions(given.args, ["-v", "--verbose"]);
+  const lack = all.find((arg) => missingOfAdd[arg] !== undefined);
+  if (lack !== undefined)
+    return {
+      stdout: "",
+      stderr: `error: git add has no ${lack} here; ${missingOfAdd[lack]}\n`,
+      exitCode: 129,
+    };
+  // With paths, the package would add all files all the same; it takes deleted ones along without being told.
+  const hasPaths = all.slice(1).some((arg) => !arg.startsWith("-"));
+  const args = hasPaths ? all.filter((arg) => arg !== "-A" && arg !== "--all") : all;
+  const end = args.indexOf("--");
+  // The package does not look at what comes after `--`.
+  const command = { ...given, args: end < 0 ? args : args.toSpliced(end, 1) };
+  const told =
+    options.size > 0 ? await run({ ...command, args: [...args.slice(0, 1), "-n", ...args.slice(1)] }) : null;
+  const result = await stage(repository, command);
+  return told === null || result.exitCode !== 0 ? result : { ...result, stdout: told.stdout };
 }
 
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;

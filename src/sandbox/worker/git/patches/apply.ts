@@ -179,7 +179,7 @@ async function placeFor(
 
 /** Stages the files of outcomes as they are in the work tree. */
 async function stageOutcomes(place: Place, command: GitCommand, outcomes: Outcomes): Promise<void> {
-  const args = ["add", "-A", "--", ...outcomes.keys()];
+  const args = ["add", ...[...outcomes.keys()].map((path) => `./${path}`)];
   await run({ ...command, args, context: { ...command.context, cwd: place.root } });
 }
 

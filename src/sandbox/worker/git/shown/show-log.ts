@@ -91,7 +91,7 @@ export async function showEach(
 ): Promise<ExecResult> {
   const { form, shown, picks, paths } = call;
   const filter = picks.get("--diff-filter");
-  const isBare = form.format === "--format=";
+  const isBare = /^--format=(?:format:)?$/.test(form.format);
   const texts: string[] = [];
   for (const hash of hashes) {
     const limits = filter === undefined ? paths : await filterNames(command, hash, filter);
@@ -101,7 +101,7 @@ export async function showEach(
     const { stdout } = await showWhole(repository, { ...command, args });
     texts.push(isBare ? stdout.replace(/^\n+/, "") : stdout);
   }
-  const hasLines = !isBare && form.isSeparated && shown.some(isBelow);
+  const hasLines = form.isSeparated && shown.some(isBelow);
   const text = texts.join(form.isSpaced || hasLines ? "\n" : "");
   return { stdout: form.complete(text), stderr: "", exitCode: 0 };
 }
@@ -116,7 +116,7 @@ const missing: Readonly<Record<string, string>> = {
 /** Shows the commits of a log. */
 async function showChosen(repository: WorkTree, command: GitCommand, call: LogCall): Promise<ExecResult> {
   const { form, shown, picks, counts, chosen, paths } = call;
-  const isBare = form.format === "--format=" && shown.some(isBelow);
+  const isBare = /^--format=(?:format:)?$/.test(form.format) && shown.some(isBelow);
   if (picks.size > 0 || isBare) {
     const picked = await pickCommits(repository, command, call);
     return "length" in picked ? showEach(repository, command, call, picked) : picked;
