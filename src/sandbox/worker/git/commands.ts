@@ -1,7 +1,6 @@
 import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
-import { findMergeBase } from "./merge-base.ts";
 import { commit } from "./changes/commits.ts";
 import { prepareSwitch } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
@@ -9,7 +8,19 @@ import type { Settings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
 import { takeOptions } from "./line/flags.ts";
-import { limitOf, readCommits } from "./line/revisions.ts";
+import { limitOf } from "./line/revisions.ts";
+import {
+  catFile,
+  checkIgnore,
+  diffFiles,
+  diffTree,
+  hashObject,
+  lsTree,
+  mergeBase,
+  revList,
+  updateIndex,
+} from "./shown/plumbing.ts";
+import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
 import { showObjects } from "./shown/show-objects.ts";
@@ -18,16 +29,6 @@ import { editIndex, readIndex, submoduleType, typeOfMode } from "./tracked-files
 import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
-
-async function showMergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [one, other, ...more] = args.slice(1);
-  const names = one === undefined || other === undefined || more.length > 0 ? null : [one, other];
-  const commits = names && (await readCommits(repository, names, context));
-  if (commits === null)
-    return { stdout: "", stderr: "fatal: usage: git merge-base <commit> <commit>\n", exitCode: 128 };
-  const base = await findMergeBase(repository, commits[0] ?? "", commits[1] ?? "");
-  return { stdout: base === null ? "" : `${base}\n`, stderr: "", exitCode: base === null ? 1 : 0 };
-}
 
 /** Stages files; the package must be told first that a folder stands where the index has a file. */
 async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
@@ -101,7 +102,22 @@ const completed: Readonly<Record<string, Run>> = {
   show: showObjects,
   add,
   commit,
-  "merge-base": showMergeBase,
+  branch: runBranch,
+  tag: runTag,
+  "show-ref": showRefs,
+  "for-each-ref": forEachRef,
+  "symbolic-ref": symbolicRef,
+  "update-ref": updateRef,
+  "cat-file": catFile,
+  "ls-tree": lsTree,
+  "hash-object": hashObject,
+  "rev-list": revList,
+  "check-ignore": checkIgnore,
+  "diff-tree": diffTree,
+  "diff-index": diffFiles,
+  "diff-files": diffFiles,
+  "merge-base": mergeBase,
+  "update-index": updateIndex,
 };
 
 /** Commands whose arguments are written anew for the package, or refused. */

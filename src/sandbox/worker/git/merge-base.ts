@@ -10,7 +10,7 @@ export async function readParents({ objectStore }: WorkTree, hash: string): Prom
 }
 
 /** Lists a commit and all before it, the nearest first. */
-async function readHistory(repository: WorkTree, hash: string): Promise<ReadonlySet<string>> {
+export async function listHistory(repository: WorkTree, hash: string): Promise<ReadonlySet<string>> {
   const found = new Set([hash]);
   for (const each of found) for (const parent of await readParents(repository, each)) found.add(parent);
   return found;
@@ -22,11 +22,11 @@ export async function findMergeBase(
   one: string,
   other: string,
 ): Promise<string | null> {
-  const history = await readHistory(repository, one);
-  const common = [...(await readHistory(repository, other))].filter((hash) => history.has(hash));
+  const history = await listHistory(repository, one);
+  const common = [...(await listHistory(repository, other))].filter((hash) => history.has(hash));
   const earlier = new Set<string>();
   for (const hash of common)
     if (!earlier.has(hash))
-      for (const before of await readHistory(repository, hash)) if (before !== hash) earlier.add(before);
+      for (const before of await listHistory(repository, hash)) if (before !== hash) earlier.add(before);
   return common.find((hash) => !earlier.has(hash)) ?? null;
 }

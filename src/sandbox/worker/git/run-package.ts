@@ -49,6 +49,36 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   });
 }
 
+/** What to do in place of commands that this git lacks. */
+const ways: Readonly<Record<string, string>> = {
+  worktree: "git clone . ../copy makes a second work tree",
+  submodule: "git clone brings a repository of this file system into a folder",
+  am: "git apply takes the patch, and git commit its message",
+  "format-patch": "git diff and git log --format=email write what is in one",
+  archive: "tar packs files",
+  lfs: "large files are committed as they are",
+  notes: "git commit --amend and git tag -a -m keep texts",
+  "filter-branch": "git rebase, git reset --soft and git commit --amend make commits anew",
+  "ls-remote": "git branch -r after git fetch lists the branches of a remote",
+  cherry: "git log a..b lists the commits of b alone",
+  fsck: "git log --all and git status read the repository",
+  whatchanged: "use git log --name-status",
+  "write-tree": "use git commit",
+  "read-tree": "use git reset or git checkout",
+  "name-rev": "use git describe --all or git branch --contains",
+  "sparse-checkout": "all files are checked out",
+  bundle: "git clone copies a repository of this file system",
+};
+
+/** Names a command that the package does not have, and a way out. */
+function withWay(name: string, result: ExecResult): ExecResult {
+  const isMissing = /^git: '.*' is not (?:implemented|a git command)/.test(result.stderr);
+  const way = ways[name] ?? "git help lists its commands";
+  return isMissing
+    ? { stdout: "", stderr: `git: '${name}' is not a command of this git; ${way}\n`, exitCode: 1 }
+    : result;
+}
+
 /** Names an option that the package does not know as git does, and where the known ones are listed. */
 function withPlainRefusal(name: string, result: ExecResult): ExecResult {
   const [, option, mark] = /^Unknown option "(--?)?([^"]*)"/.exec(result.stderr) ?? [];
@@ -64,10 +94,9 @@ export const run = async (
   written = new Set<string>(),
 ): Promise<ExecResult> => {
   const git = createGit({ ...options, config: { locked: { ...settings } }, ...more });
-  return withPlainRefusal(
-    args[0] ?? "",
-    await git.execute([...args], { ...context, fs: filesFor(context.fs, written) }),
-  );
+  const name = args[0] ?? "";
+  const result = await git.execute([...args], { ...context, fs: filesFor(context.fs, written) });
+  return withWay(name, withPlainRefusal(name, result));
 };
 
 export async function findWorkTree({ fs, cwd }: Context): Promise<WorkTree | null> {
