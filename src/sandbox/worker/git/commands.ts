@@ -2,6 +2,8 @@ import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
+import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
+import { runStash } from "./changes/stashes.ts";
 import { prepareSwitch } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
 import type { Settings } from "./line/call.ts";
@@ -102,6 +104,11 @@ const completed: Readonly<Record<string, Run>> = {
   show: showObjects,
   add,
   commit,
+  stash: runStash,
+  "cherry-pick": runPicks,
+  revert: runPicks,
+  merge: runMerge,
+  rebase: runRebase,
   branch: runBranch,
   tag: runTag,
   "show-ref": showRefs,
@@ -138,8 +145,8 @@ export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promi
   const prepared = await prepare(repository, { ...given, asciiOnly });
   if ("exitCode" in prepared) return prepared;
   const command = prepared;
-  if (isCheckout(command.args)) return checkOut(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];
-  return repository === null || complete === undefined ? run(command) : complete(repository, command);
+  if (repository !== null && complete !== undefined) return complete(repository, command);
+  return isCheckout(command.args) ? checkOut(repository, command) : run(command);
 }
