@@ -4,6 +4,10 @@ import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
 import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
 import { runStash } from "./changes/stashes.ts";
+import { moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { runConfig } from "./changes/settings.ts";
+import { listFiles } from "./shown/list-files.ts";
+import { revParse } from "./shown/rev-parse.ts";
 import { prepareSwitch } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
 import type { Settings } from "./line/call.ts";
@@ -109,6 +113,11 @@ const completed: Readonly<Record<string, Run>> = {
   revert: runPicks,
   merge: runMerge,
   rebase: runRebase,
+  "rev-parse": revParse,
+  "ls-files": listFiles,
+  reflog: showReflog,
+  mv: moveFiles,
+  rm: removeFiles,
   branch: runBranch,
   tag: runTag,
   "show-ref": showRefs,
@@ -145,6 +154,7 @@ export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promi
   const prepared = await prepare(repository, { ...given, asciiOnly });
   if ("exitCode" in prepared) return prepared;
   const command = prepared;
+  if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];
   if (repository !== null && complete !== undefined) return complete(repository, command);
