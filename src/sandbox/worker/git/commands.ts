@@ -6,9 +6,11 @@ import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
 import { runStash } from "./changes/stashes.ts";
 import { moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
+import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
 import { revParse } from "./shown/rev-parse.ts";
 import { prepareSwitch } from "./changes/switches.ts";
+import { compareFiles } from "./patches/no-index.ts";
 import { applyPatches } from "./patches/apply.ts";
 import type { Settings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
@@ -116,6 +118,7 @@ const completed: Readonly<Record<string, Run>> = {
   "rev-parse": revParse,
   "ls-files": listFiles,
   reflog: showReflog,
+  grep: search,
   mv: moveFiles,
   rm: removeFiles,
   branch: runBranch,
@@ -154,6 +157,7 @@ export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promi
   const prepared = await prepare(repository, { ...given, asciiOnly });
   if ("exitCode" in prepared) return prepared;
   const command = prepared;
+  if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];

@@ -114,8 +114,14 @@ function refusalOf(strategy: string, side: string): ExecResult | null {
 
 /** Merges. */
 export async function runMerge(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["-X ", "-X=", "-s ", "--strategy=", "--no-commit"]);
-  const side = options.get("-X") ?? "";
+  const { options, args } = takeOptions(given.args, [
+    "-X ",
+    "--strategy-option=",
+    "-s ",
+    "--strategy=",
+    "--no-commit",
+  ]);
+  const side = options.get("-X") ?? options.get("--strategy-option") ?? "";
   const refusal = refusalOf(options.get("-s") ?? options.get("--strategy") ?? "ort", side);
   if (refusal !== null) return refusal;
   const before = await run({ ...given, args: ["rev-parse", "HEAD"] });
