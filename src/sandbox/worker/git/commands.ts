@@ -12,7 +12,7 @@ import { revParse } from "./shown/rev-parse.ts";
 import { prepareSwitch } from "./changes/switches.ts";
 import { compareFiles } from "./patches/no-index.ts";
 import { applyPatches } from "./patches/apply.ts";
-import type { Settings } from "./line/call.ts";
+import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
 import { takeOptions } from "./line/flags.ts";
@@ -61,7 +61,7 @@ async function stage(repository: WorkTree, command: GitCommand): Promise<ExecRes
 const plainNames = /^\s*quotepath\s*=\s*(?:false|off|no|0)\s*$/im;
 
 /** Returns whether git shows names in ASCII only: its `core.quotePath`. */
-async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: Settings): Promise<boolean> {
+async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Promise<boolean> {
   const setting = settings["core.quotepath"];
   if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
   const config = await fs.readFile(`${gitDir}/config`).catch(() => "");

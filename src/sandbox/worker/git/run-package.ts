@@ -1,7 +1,7 @@
 import type { ExecResult, GitOptions } from "#git";
 import { createGit } from "#git";
 import type { Command } from "just-bash/browser";
-import type { Settings } from "./line/call.ts";
+import type { GitSettings } from "./line/call.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** This file runs the package whose commands the embedded git completes. */
@@ -19,8 +19,8 @@ export interface GitCommand {
   readonly context: Context;
   /** Git's `core.quotePath`. */
   readonly asciiOnly: boolean;
-  /** Settings of this call alone, which count more than those of the repository. */
-  readonly settings?: Settings;
+  /** GitSettings of this call alone, which count more than those of the repository. */
+  readonly settings?: GitSettings;
 }
 
 /** The files as the package should see them: a link has its own text, and exists even if its target does not. */

@@ -1,12 +1,12 @@
 /** What stands before the command of git: where it runs, and settings of this one call. */
 
-/** Settings by their names in small letters. */
-export type Settings = Readonly<Record<string, string>>;
+/** GitSettings by their names in small letters. */
+export type GitSettings = Readonly<Record<string, string>>;
 
 export interface GitCall {
   /** Each is a path from the one before. */
   readonly folders: readonly string[];
-  readonly settings: Settings;
+  readonly settings: GitSettings;
   /** The command and its arguments. */
   readonly args: readonly string[];
 }

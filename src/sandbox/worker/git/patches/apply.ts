@@ -7,7 +7,7 @@ import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { countChanges, listSummary } from "./patch-counts.ts";
 import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
-import type { FileChange } from "./read-patch.ts";
+import type { PatchedFile } from "./read-patch.ts";
 
 /** `git apply`: patches from files or the standard input, applied to the work tree or to the index. */
 
@@ -35,7 +35,7 @@ const linkType = 0o120000;
 const outside = /(?:^|\/)\.\.(?:\/|$)|^\/|(?:^|\/)\.git(?:\/|$)/;
 
 /** What of a change cannot be applied here, whatever stands in the file. */
-function refusalOfChange({ from, to, isBinary, newMode, oldMode }: FileChange): string | null {
+function refusalOfChange({ from, to, isBinary, newMode, oldMode }: PatchedFile): string | null {
   const name = to ?? from;
   if (name === null) return "git diff header lacks filename information";
   if (outside.test(name)) return `invalid path '${name}'`;
@@ -46,7 +46,7 @@ function refusalOfChange({ from, to, isBinary, newMode, oldMode }: FileChange): 
 }
 
 /** What is wrong with a change before its hunks are looked at. */
-async function faultOf({ read }: Place, change: FileChange): Promise<string | null> {
+async function faultOf({ read }: Place, change: PatchedFile): Promise<string | null> {
   const refusal = refusalOfChange(change);
   if (refusal !== null || change.to === null) return refusal;
   const isNew = change.from === null || (change.isRename && change.from !== change.to);
@@ -65,7 +65,7 @@ async function readBefore(
 }
 
 /** Works out what patches make of files, without writing them. */
-async function workOut(place: Place, changes: readonly FileChange[]): Promise<Applied> {
+async function workOut(place: Place, changes: readonly PatchedFile[]): Promise<Applied> {
   const outcomes = new Map<string, { text: string; mode: number | null } | null>();
   const errors: string[] = [];
   for (const change of changes) {
@@ -146,13 +146,13 @@ async function readInputs(context: Context, files: readonly string[]): Promise<s
   return texts.join("");
 }
 
-const noted = (changes: readonly FileChange[], options: ReadonlyMap<string, string>): string =>
+const noted = (changes: readonly PatchedFile[], options: ReadonlyMap<string, string>): string =>
   (options.has("--numstat") ? countChanges(changes, "numbers") : "") +
   (options.has("--stat") ? countChanges(changes, "graph") : "") +
   (options.has("--summary") ? listSummary(changes) : "");
 
 /** Puts a folder before the paths of a change. */
-const below = (change: FileChange, folder: string): FileChange => {
+const below = (change: PatchedFile, folder: string): PatchedFile => {
   const join = (path: string | null): string | null =>
     path === null || folder === "" ? path : `${folder.replace(/\/$/, "")}/${path}`;
   return { ...change, from: join(change.from), to: join(change.to) };
@@ -201,7 +201,10 @@ async function cacheOutcomes(place: Place, command: GitCommand, outcomes: Outcom
 }
 
 /** Reads changes from patches; or says what is wrong with them. */
-function readChanges(text: string, options: ReadonlyMap<string, string>): readonly FileChange[] | ExecResult {
+function readChanges(
+  text: string,
+  options: ReadonlyMap<string, string>,
+): readonly PatchedFile[] | ExecResult {
   try {
     const changes = readPatch(text, Number(options.get("-p") ?? 1));
     const folder = options.get("--directory") ?? "";
@@ -213,7 +216,7 @@ function readChanges(text: string, options: ReadonlyMap<string, string>): readon
 }
 
 /** Returns whether a change is of a file in this folder: git leaves out what stands outside the one that it runs in. */
-const isBelow = ({ from, to }: FileChange, folder: string): boolean =>
+const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
   folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
 
 /** Returns what is wrong with the arguments; null if nothing is. */
@@ -244,7 +247,7 @@ async function listUnlike(
 async function workOutFor(
   repository: WorkTree | null,
   command: GitCommand,
-  changes: readonly FileChange[],
+  changes: readonly PatchedFile[],
   options: ReadonlyMap<string, string>,
 ): Promise<Applied & { readonly place: Place }> {
   const place = await placeFor(repository, command.context, options.has("--cached"));

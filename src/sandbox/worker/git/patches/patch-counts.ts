@@ -1,12 +1,12 @@
 import { joinNames } from "../shown/diff-notes.ts";
-import type { FileChange } from "./read-patch.ts";
+import type { PatchedFile } from "./read-patch.ts";
 
 /** How many lines patches add to and take from each file, and what happens to files as a whole. */
 
-const nameOf = ({ from, to }: FileChange): string =>
+const nameOf = ({ from, to }: PatchedFile): string =>
   from !== null && to !== null && from !== to ? joinNames(from, to) : (to ?? from ?? "");
 
-const countOf = ({ hunks }: FileChange, mark: "-" | "+"): number =>
+const countOf = ({ hunks }: PatchedFile, mark: "-" | "+"): number =>
   hunks.flatMap(({ lines }) => lines).filter((line) => line.mark === mark).length;
 
 /** Most signs of the graph of a file. */
@@ -15,7 +15,7 @@ const graphWidth = 40;
 const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 /** Counts the lines that changes add and remove, as numbers or as a graph. */
-export function countChanges(changes: readonly FileChange[], form: "numbers" | "graph"): string {
+export function countChanges(changes: readonly PatchedFile[], form: "numbers" | "graph"): string {
   const rows = changes.map((change) => ({
     name: nameOf(change),
     added: countOf(change, "+"),
@@ -45,7 +45,7 @@ export function countChanges(changes: readonly FileChange[], form: "numbers" | "
 const modeText = (mode: number | null): string => (mode ?? 0o100644).toString(8);
 
 /** Lists the files that changes create, delete and rename, and whose mode they change. */
-export const listSummary = (changes: readonly FileChange[]): string =>
+export const listSummary = (changes: readonly PatchedFile[]): string =>
   changes
     .map((change) => {
       const { from, to, oldMode, newMode, isRename } = change;

@@ -14,7 +14,7 @@ export interface PatchHunk {
 }
 
 /** The change of one file; a side that does not exist has no path. */
-export interface FileChange {
+export interface PatchedFile {
   readonly from: string | null;
   readonly to: string | null;
   /** The modes of both sides, where the patch says them. */
@@ -127,9 +127,9 @@ function readHead(cursor: Cursor, strip: number): Head {
 }
 
 /** Reads a patch; `strip` folders are taken off the paths of its headers. */
-export function readPatch(text: string, strip: number): readonly FileChange[] {
+export function readPatch(text: string, strip: number): readonly PatchedFile[] {
   const cursor: Cursor = { lines: text.replaceAll("\r\n", "\n").split("\n"), at: 0 };
-  const changes: FileChange[] = [];
+  const changes: PatchedFile[] = [];
   while (cursor.at < cursor.lines.length) {
     const isStart = here(cursor).startsWith("diff --git ");
     const isPlainStart = here(cursor).startsWith("--- ") && cursor.lines[cursor.at + 1]?.startsWith("+++ ");
@@ -151,7 +151,7 @@ export function readPatch(text: string, strip: number): readonly FileChange[] {
 const opposite = { " ": " ", "-": "+", "+": "-" } as const;
 
 /** The change that takes another one back. */
-export const reverseChange = (change: FileChange): FileChange => ({
+export const reverseChange = (change: PatchedFile): PatchedFile => ({
   ...change,
   from: change.to,
   to: change.from,
@@ -191,7 +191,7 @@ function placeOf(lines: readonly string[], hunk: PatchHunk, shift: number, least
 }
 
 /** Applies the hunks of a change to a text; a number is the first line of the hunk that does not fit. */
-export function applyChange(text: string, { hunks }: FileChange): string | number {
+export function applyChange(text: string, { hunks }: PatchedFile): string | number {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   let [shift, least]: [number, number] = [0, 0];
   const result: string[] = [...lines];

@@ -19,7 +19,7 @@ const months = "January February March April May June July August September Octo
 const two = (number: number): string => `${number}`.padStart(2, "0");
 
 /** Writes a date as `strftime` does; `text` is a date like `2026-01-31 10:00:00 +0200`. */
-export function formatDate(text: string, form: string): string {
+function formatDate(text: string, form: string): string {
   const [day = "", time = "", zone = ""] = text.split(" ");
   const date = new Date(`${day}T${time}Z`);
   const [year = "", month = "", dayOfMonth = ""] = day.split("-");
