@@ -1,177 +1,45 @@
 import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
-import { completeNames, completePatches, limitedTo } from "./diff.ts";
-import { completeHistory, hasPatches } from "./history.ts";
-import { findMergeBase } from "./merge-base.ts";
-import { shapeMessages } from "./messages.ts";
-import type { Context, GitCommand } from "./run-package.ts";
+import { limitedTo } from "./diff.ts";
+import { commit } from "./changes/commits.ts";
+import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
+import { runStash } from "./changes/stashes.ts";
+import { moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { runConfig } from "./changes/settings.ts";
+import { search } from "./shown/search.ts";
+import { listFiles } from "./shown/list-files.ts";
+import { revParse } from "./shown/rev-parse.ts";
+import { prepareSwitch } from "./changes/switches.ts";
+import { compareFiles } from "./patches/no-index.ts";
+import { applyPatches } from "./patches/apply.ts";
+import type { GitSettings } from "./line/call.ts";
+import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
-import { composeStatus, preambleOf } from "./status.ts";
-import type { StatusOptions } from "./status.ts";
-import { editIndex, readIndex, readModes, submoduleType, typeOfMode } from "./tracked-files.ts";
+import { takeOptions } from "./line/flags.ts";
+import { limitOf } from "./line/revisions.ts";
+import {
+  catFile,
+  checkIgnore,
+  diffFiles,
+  diffTree,
+  hashObject,
+  lsTree,
+  mergeBase,
+  revList,
+  updateIndex,
+} from "./shown/plumbing.ts";
+import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
+import { showDiff } from "./shown/show-diff.ts";
+import { showLog } from "./shown/show-log.ts";
+import { showObjects } from "./shown/show-objects.ts";
+import { showStatus } from "./shown/show-status.ts";
+import { editIndex, readIndex, submoduleType, typeOfMode } from "./tracked-files.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** Completes the commands of the embedded git in what it omits: modes, names and titles. */
+/** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
 
-/** Returns the folder in which git runs, from the top of the repository. */
-const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
-  cwd.slice(workTree.length).replace(/^\//, "");
-
-const statusForms: Readonly<Record<string, Partial<Pick<StatusOptions, "form" | "hasBranch">>>> = {
-  "-s": { form: "short" },
-  "--short": { form: "short" },
-  "--porcelain": { form: "porcelain" },
-  "-b": { hasBranch: true },
-  "--branch": { hasBranch: true },
-  "-sb": { form: "short", hasBranch: true },
-};
-
-async function showStatus(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
-  const forms = args.slice(1).map((arg) => statusForms[arg]);
-  if (forms.includes(undefined)) return run(command);
-  const base = { form: "long", hasBranch: false, asciiOnly, folder: folderIn(repository, context) } as const;
-  const chosen: StatusOptions = forms.reduce<StatusOptions>((all, form) => ({ ...all, ...form }), base);
-  const branch = chosen.hasBranch && chosen.form !== "long" ? ["--branch"] : [];
-  const found = await run({ args: ["status", "--porcelain", ...branch], context });
-  if (found.exitCode !== 0) return found;
-  // The text before the lists of files depends on no file, so an empty folder can replace the work tree.
-  const { objectStore, refStore, gitDir } = repository;
-  const elsewhere = { objectStore, refStore, gitDir, cwd: `${gitDir}/refs` };
-  const long = chosen.form === "long" ? await run({ args: ["status"], context }, elsewhere) : null;
-  const sources = { porcelain: found.stdout, preamble: preambleOf(long?.stdout ?? "") };
-  return { ...found, stdout: await composeStatus(repository, sources, chosen) };
-}
-
-/** Returns a path of the command line from the top of the repository, without `.` and `..`. */
-function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
-  return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
-}
-
-/** Returns the paths after `--`, from the top of the repository. */
-function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
-  const separator = args.indexOf("--");
-  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
-}
-
-/** Returns the hashes of the commits that the arguments name; null if they name something else. */
-async function readCommits(
-  repository: WorkTree,
-  args: readonly string[],
-  context: Context,
-): Promise<readonly string[] | null> {
-  const commits: string[] = [];
-  for (const arg of args) {
-    const hashes: string[] = [];
-    for (const name of arg.split(/\.{2,3}/)) {
-      const { stdout, exitCode } = await run({ args: ["rev-parse", name === "" ? "HEAD" : name], context });
-      if (exitCode !== 0) return null;
-      hashes.push(stdout.trim());
-    }
-    const [one = "", other = ""] = hashes;
-    // Of two names with three dots, the first stands for the merge base of both.
-    const base = arg.includes("...") ? await findMergeBase(repository, one, other) : one;
-    if (base === null) return null;
-    commits.push(base, ...hashes.slice(1));
-  }
-  return commits;
-}
-
-/** Returns the arguments of a diff with `--` before the paths, which git recognises without it. */
-async function separatePaths(
-  repository: WorkTree,
-  args: readonly string[],
-  context: Context,
-): Promise<readonly string[]> {
-  if (args.includes("--")) return args;
-  for (const [at, arg] of args.entries()) {
-    if (at === 0 || arg.startsWith("-") || (await readCommits(repository, [arg], context)) !== null) continue;
-    const isPath = await context.fs.lstat(context.fs.resolvePath(context.cwd, arg)).then(
-      () => true,
-      () => false,
-    );
-    return isPath ? args.toSpliced(at, 0, "--") : args;
-  }
-  return args;
-}
-
-const otherForms = ["--stat", "--numstat", "--shortstat"];
-
-async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { context, asciiOnly } = given;
-  const args = await separatePaths(repository, given.args, context);
-  const separator = args.indexOf("--");
-  const own = separator < 0 ? args : args.slice(0, separator);
-  const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
-  const shown =
-    names.length === 0
-      ? args
-      : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
-  const commits = await readCommits(
-    repository,
-    own.slice(1).filter((arg) => !arg.startsWith("-")),
-    context,
-  );
-  if (commits === null || own.some((arg) => otherForms.includes(arg))) return run({ args, context });
-  const result = await run({ args: shown, context });
-  if (result.exitCode !== 0) return result;
-  const request = {
-    isStaged: own.includes("--staged") || own.includes("--cached"),
-    commits,
-    limits: limitsIn(repository, args, context),
-    asciiOnly,
-  };
-  const stdout = await (names.length === 0
-    ? completePatches(repository, result.stdout, request)
-    : completeNames(repository, result.stdout, { ...request, hasLetters: names.includes("--name-status") }));
-  return { ...result, stdout };
-}
-
-async function showLog(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
-  const { store, complete } = shapeMessages(repository.objectStore, args);
-  const result = await run(command, { objectStore: store });
-  const stdout = complete(result.stdout);
-  if (result.exitCode !== 0 || !hasPatches(args)) return { ...result, stdout };
-  const request = { limits: limitsIn(repository, args, context), asciiOnly };
-  return { ...result, stdout: await completeHistory(repository, stdout, request) };
-}
-
-async function showMergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [one, other, ...more] = args.slice(1);
-  const names = one === undefined || other === undefined || more.length > 0 ? null : [one, other];
-  const commits = names && (await readCommits(repository, names, context));
-  if (commits === null)
-    return { stdout: "", stderr: "fatal: usage: git merge-base <commit> <commit>\n", exitCode: 128 };
-  const base = await findMergeBase(repository, commits[0] ?? "", commits[1] ?? "");
-  return { stdout: base === null ? "" : `${base}\n`, stderr: "", exitCode: base === null ? 1 : 0 };
-}
-
-/** Matches a changed mode, which the package reports as a deleted and a created file. */
-const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
-
-const unknownPaths = "fatal: this git commits what is staged: git add the files, then commit without paths\n";
-
-async function commit(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const separator = command.args.indexOf("--");
-  if (separator >= 0 && separator < command.args.length - 1)
-    return { stdout: "", stderr: unknownPaths, exitCode: 129 };
-  const isAll = command.args.some((arg) => arg === "--all" || /^-[qvsn]*a/.test(arg));
-  const modes = isAll ? await readModes(repository) : new Map<string, number>();
-  const unstage = modes.size === 0 ? null : await editIndex(repository, modes);
-  const result = await run(command);
-  if (result.exitCode !== 0) await unstage?.();
-  const isStatus =
-    result.exitCode === 1 && /^(?:On branch|HEAD detached) (?![^]*^Initial commit$)/m.test(result.stdout);
-  if (isStatus && !command.args.includes("--amend")) {
-    const { stdout } = await showStatus(repository, { ...command, args: ["status"] });
-    return { ...result, stdout };
-  }
-  return { ...result, stdout: result.stdout.replace(modePair, " mode change $3 => $1 $2") };
-}
-
-/** Stages files; the package needs a notice first if a folder has replaced a file of the index. */
-async function add(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
+/** Stages files; the package must be told first that a folder stands where the index has a file. */
+async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);
   const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
@@ -189,16 +57,110 @@ async function add(repository: WorkTree, command: GitCommand): Promise<ExecResul
   return result;
 }
 
+/** A setting of the repository that lets names of files be shown as they are. */
+const plainNames = /^\s*quotepath\s*=\s*(?:false|off|no|0)\s*$/im;
+
+/** Returns whether git shows names in ASCII only: its `core.quotePath`. */
+async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Promise<boolean> {
+  const setting = settings["core.quotepath"];
+  if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
+  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
+  return !plainNames.test(config);
+}
+
+/** Options of `git add` that the package does not know, with what to do without them. */
+const missingOfAdd: Readonly<Record<string, string>> = {
+  "-N": "git diff --no-index /dev/null <file> shows a file that is not tracked",
+  "--intent-to-add": "git diff --no-index /dev/null <file> shows a file that is not tracked",
+  "-p": "edit a patch of git diff and give it to git apply --cached",
+  "--patch": "edit a patch of git diff and give it to git apply --cached",
+  "-i": "name the files to add",
+  "-e": "edit a patch of git diff and give it to git apply --cached",
+};
+
+/** Stages files, and says which if it is told to. */
+async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args: all } = takeOptions(given.args, ["-v", "--verbose"]);
+  const lack = all.find((arg) => missingOfAdd[arg] !== undefined);
+  if (lack !== undefined)
+    return {
+      stdout: "",
+      stderr: `error: git add has no ${lack} here; ${missingOfAdd[lack]}\n`,
+      exitCode: 129,
+    };
+  // With paths, the package would add all files all the same; it takes deleted ones along without being told.
+  const hasPaths = all.slice(1).some((arg) => !arg.startsWith("-"));
+  const args = hasPaths ? all.filter((arg) => arg !== "-A" && arg !== "--all") : all;
+  const end = args.indexOf("--");
+  // The package does not look at what comes after `--`.
+  const command = { ...given, args: end < 0 ? args : args.toSpliced(end, 1) };
+  const told =
+    options.size > 0 ? await run({ ...command, args: [...args.slice(0, 1), "-n", ...args.slice(1)] }) : null;
+  const result = await stage(repository, command);
+  return told === null || result.exitCode !== 0 ? result : { ...result, stdout: told.stdout };
+}
+
+type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
+
+/** The commands that are completed here, by their names. */
+const completed: Readonly<Record<string, Run>> = {
+  status: showStatus,
+  diff: showDiff,
+  log: showLog,
+  show: showObjects,
+  add,
+  commit,
+  stash: runStash,
+  "cherry-pick": runPicks,
+  revert: runPicks,
+  merge: runMerge,
+  rebase: runRebase,
+  "rev-parse": revParse,
+  "ls-files": listFiles,
+  reflog: showReflog,
+  grep: search,
+  mv: moveFiles,
+  rm: removeFiles,
+  branch: runBranch,
+  tag: runTag,
+  "show-ref": showRefs,
+  "for-each-ref": forEachRef,
+  "symbolic-ref": symbolicRef,
+  "update-ref": updateRef,
+  "cat-file": catFile,
+  "ls-tree": lsTree,
+  "hash-object": hashObject,
+  "rev-list": revList,
+  "check-ignore": checkIgnore,
+  "diff-tree": diffTree,
+  "diff-index": diffFiles,
+  "diff-files": diffFiles,
+  "merge-base": mergeBase,
+  "update-index": updateIndex,
+};
+
+/** Commands whose arguments are written anew for the package, or refused. */
+const preparations: Readonly<
+  Record<string, (repository: WorkTree, command: GitCommand) => Promise<GitCommand | ExecResult>>
+> = { checkout: prepareSwitch, switch: prepareSwitch };
+
+const prepare = async (repository: WorkTree | null, command: GitCommand): Promise<GitCommand | ExecResult> =>
+  repository === null
+    ? command
+    : ((await preparations[command.args[0] ?? ""]?.(repository, command)) ?? command);
+
 /** Runs a command of git. */
-export async function runGitCommand(command: GitCommand): Promise<ExecResult> {
-  const name = command.args[0] ?? "";
-  const repository = await findWorkTree(command.context);
-  if (isCheckout(command.args)) return checkOut(repository, command);
-  if (repository === null) return run(command);
-  if (name === "status") return showStatus(repository, command);
-  if (name === "diff") return showDiff(repository, command);
-  if (name === "log" || name === "show") return showLog(repository, command);
-  if (name === "add") return add(repository, command);
-  if (name === "merge-base") return showMergeBase(repository, command);
-  return name === "commit" ? commit(repository, command) : run(command);
+export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
+  const name = given.args[0] ?? "";
+  const repository = await findWorkTree(given.context);
+  const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
+  const prepared = await prepare(repository, { ...given, asciiOnly });
+  if ("exitCode" in prepared) return prepared;
+  const command = prepared;
+  if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
+  if (name === "config") return runConfig(repository, command);
+  if (name === "apply") return applyPatches(repository, command);
+  const complete = completed[name];
+  if (repository !== null && complete !== undefined) return complete(repository, command);
+  return isCheckout(command.args) ? checkOut(repository, command) : run(command);
 }

@@ -1,14 +1,15 @@
 import type { ExecResult, GitOptions } from "#git";
 import { createGit } from "#git";
 import type { Command } from "just-bash/browser";
+import type { GitSettings } from "./line/call.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** Runs the package whose commands the embedded git completes. */
+/** This file runs the package whose commands the embedded git completes. */
 
-/** Author of commits unless the environment or the repository names another. */
+/** The author of commits unless the environment or the repository names another. */
 const identity = { name: "Limpet", email: "agent@localhost" };
 
-/** Options of git: local repositories only, without hooks and without the network. */
+/** Local repositories only, without hooks and without the network. */
 const options: GitOptions = { network: false, identity };
 
 export type Context = Parameters<Command["execute"]>[1];
@@ -18,12 +19,11 @@ export interface GitCommand {
   readonly context: Context;
   /** Git's `core.quotePath`. */
   readonly asciiOnly: boolean;
+  /** GitSettings of this call alone, which count more than those of the repository. */
+  readonly settings?: GitSettings;
 }
 
-/**
- * Returns the files as the package should see them: a link has its own text, and exists even if its target does
- * not.
- */
+/** The files as the package should see them: a link has its own text, and exists even if its target does not. */
 function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   const own: Partial<Context["fs"]> = {
     exists: (path) =>
@@ -49,13 +49,55 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   });
 }
 
-/** Runs a command of the package unchanged; adds the paths of files that it writes to `written`. */
-export const run = (
-  { args, context }: Pick<GitCommand, "args" | "context">,
+/** What to do in place of commands that this git lacks. */
+const ways: Readonly<Record<string, string>> = {
+  worktree: "git clone . ../copy makes a second work tree",
+  submodule: "git clone brings a repository of this file system into a folder",
+  am: "git apply takes the patch, and git commit its message",
+  "format-patch": "git diff and git log --format=email write what is in one",
+  archive: "tar packs files",
+  lfs: "large files are committed as they are",
+  notes: "git commit --amend and git tag -a -m keep texts",
+  "filter-branch": "git rebase, git reset --soft and git commit --amend make commits anew",
+  "ls-remote": "git branch -r after git fetch lists the branches of a remote",
+  cherry: "git log a..b lists the commits of b alone",
+  fsck: "git log --all and git status read the repository",
+  whatchanged: "use git log --name-status",
+  "write-tree": "use git commit",
+  "read-tree": "use git reset or git checkout",
+  "name-rev": "use git describe --all or git branch --contains",
+  "sparse-checkout": "all files are checked out",
+  bundle: "git clone copies a repository of this file system",
+};
+
+/** Names a command that the package does not have, and a way out. */
+function withWay(name: string, result: ExecResult): ExecResult {
+  const isMissing = /^git: '.*' is not (?:implemented|a git command)/.test(result.stderr);
+  const way = ways[name] ?? "git help lists its commands";
+  return isMissing
+    ? { stdout: "", stderr: `git: '${name}' is not a command of this git; ${way}\n`, exitCode: 1 }
+    : result;
+}
+
+/** Names an option that the package does not know as git does, and where the known ones are listed. */
+function withPlainRefusal(name: string, result: ExecResult): ExecResult {
+  const [, option, mark] = /^Unknown option "(--?)?([^"]*)"/.exec(result.stderr) ?? [];
+  if (mark === undefined) return result;
+  const stderr = `error: git ${name} has no option ${option ?? ""}${mark} here; "git help ${name}" lists those that it has\n`;
+  return { stdout: "", stderr, exitCode: 129 };
+}
+
+/** Runs a command of the package as it is; the paths of files that it writes are added to `written`. */
+export const run = async (
+  { args, context, settings = {} }: Pick<GitCommand, "args" | "context" | "settings">,
   more: GitOptions = {},
   written = new Set<string>(),
-): Promise<ExecResult> =>
-  createGit({ ...options, ...more }).execute([...args], { ...context, fs: filesFor(context.fs, written) });
+): Promise<ExecResult> => {
+  const git = createGit({ ...options, config: { locked: { ...settings } }, ...more });
+  const name = args[0] ?? "";
+  const result = await git.execute([...args], { ...context, fs: filesFor(context.fs, written) });
+  return withWay(name, withPlainRefusal(name, result));
+};
 
 export async function findWorkTree({ fs, cwd }: Context): Promise<WorkTree | null> {
   const found = await createGit(options).findRepo({ fs, cwd });

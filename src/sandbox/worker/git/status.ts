@@ -16,6 +16,7 @@ interface Status {
   readonly branch: string;
   readonly tracked: readonly StatusEntry[];
   readonly untracked: readonly string[];
+  readonly ignored: readonly string[];
   readonly isInitial: boolean;
 }
 
@@ -26,6 +27,15 @@ export interface StatusOptions {
   readonly asciiOnly: boolean;
   /** Folder in which git runs, from the top of the repository. */
   readonly folder: string;
+  /** Returns whether the paths of the command line let a path through. */
+  readonly isIn: (path: string) => boolean;
+  /** Files that are not tracked in place of those that the package names; null if none were asked for. */
+  readonly untracked: readonly string[] | null | undefined;
+  readonly ignored?: readonly string[];
+  /** Whether a file that was renamed is one that went and one that came. */
+  readonly isSplit?: boolean;
+  /** Whether entries end with NUL, with names as they are. */
+  readonly hasNul?: boolean;
 }
 
 /** Output of the package: its status for machines, and its long status up to the lists of files. */
@@ -60,7 +70,18 @@ function addModes(
 const isInPlaceOfFile = (path: string, index: TrackedFiles): boolean =>
   [...path.matchAll(/\//g)].some((slash) => index.has(path.slice(0, slash.index)));
 
-async function readStatus(repository: WorkTree, porcelain: string): Promise<Status> {
+const byPath = (one: StatusEntry, other: StatusEntry): number => (one.path < other.path ? -1 : 1);
+
+/** A file that went and one that came, in place of one that was renamed. */
+const splitEntry = (entry: StatusEntry): readonly StatusEntry[] =>
+  entry.from === undefined
+    ? [entry]
+    : [
+        { staged: "D", unstaged: " ", path: entry.from },
+        { staged: "A", unstaged: entry.unstaged, path: entry.path },
+      ];
+
+async function readStatus(repository: WorkTree, porcelain: string, options: StatusOptions): Promise<Status> {
   const lines = porcelain.split("\n");
   const branch = lines.find((line) => line.startsWith("## ")) ?? "";
   const found = lines.flatMap((line) => (line.startsWith("## ") ? [] : (readEntry(line) ?? [])));
@@ -69,11 +90,14 @@ async function readStatus(repository: WorkTree, porcelain: string): Promise<Stat
   const { files: index } = await readIndex(repository);
   addModes(tracked, "staged", await readTree(repository, head), index);
   addModes(tracked, "unstaged", index, await readWorkTree(repository, index));
-  const untracked = found.filter(({ staged, path }) => staged === "?" && !isInPlaceOfFile(path, index));
+  const named = found.flatMap(({ staged, path }) => (staged === "?" ? [path] : []));
+  const untracked = options.untracked === undefined ? named : (options.untracked ?? []);
+  const entries = [...tracked.values()].flatMap((entry) => (options.isSplit ? splitEntry(entry) : [entry]));
   return {
     branch: head === null ? branch.replace(/^## (?!HEAD )/, "## No commits yet on ") : branch,
-    tracked: [...tracked.values()].sort((one, other) => (one.path < other.path ? -1 : 1)),
-    untracked: untracked.map(({ path }) => path),
+    tracked: entries.filter(({ path }) => options.isIn(path)).sort(byPath),
+    untracked: untracked.filter((path) => options.isIn(path) && !isInPlaceOfFile(path, index)),
+    ignored: (options.ignored ?? []).filter(options.isIn),
     isInitial: head === null,
   };
 }
@@ -109,14 +133,16 @@ function hintForConflicts(unmerged: readonly StatusEntry[]): string {
 /** Returns the last line of a long status if nothing would be committed. */
 function conclusionOf(
   { isInitial, untracked }: Status,
-  preamble: string,
+  { preamble, isListed }: { readonly preamble: string; readonly isListed: boolean },
   isStaged: boolean,
   isDirty: boolean,
 ): string {
+  if (isStaged && !isListed) return "Untracked files not listed (use -u option to show untracked files)\n";
   if (isStaged || preamble.includes("\nAll conflicts fixed but you are still merging")) return "";
   if (isDirty) return 'no changes added to commit (use "git add" and/or "git commit -a")\n';
   if (untracked.length > 0)
     return 'nothing added to commit but untracked files present (use "git add" to track)\n';
+  if (!isListed) return "nothing to commit (use -u to show untracked files)\n";
   return isInitial
     ? 'nothing to commit (create/copy files and use "git add" to track)\n'
     : "nothing to commit, working tree clean\n";
@@ -133,7 +159,7 @@ export const preambleOf = (text: string): string => {
 
 type ShowName = (path: string) => string;
 
-function writeLong(status: Status, preamble: string, show: ShowName): string {
+function writeLong(status: Status, preamble: string, show: ShowName, isListed: boolean): string {
   const unmerged = status.tracked.filter((entry) => conflictOf(entry) !== undefined);
   const merged = status.tracked.filter((entry) => conflictOf(entry) === undefined);
   const staged = merged.filter((entry) => entry.staged !== " ");
@@ -176,11 +202,30 @@ function writeLong(status: Status, preamble: string, show: ShowName): string {
       ['  (use "git add <file>..." to include in what will be committed)'],
       status.untracked.map(show),
     ),
-    conclusionOf(status, preamble, staged.length > 0, unstaged.length + unmerged.length > 0),
+    list(
+      "Ignored files:",
+      ['  (use "git add -f <file>..." to include in what will be committed)'],
+      status.ignored.map(show),
+    ),
+    conclusionOf(status, { preamble, isListed }, staged.length > 0, unstaged.length + unmerged.length > 0),
   ].join("");
 }
 
-function writeShort({ branch, tracked, untracked }: Status, show: ShowName): string {
+/** Writes entries that end with NUL: the new name of a file that was renamed stands before the old one. */
+const writeNul = ({ branch, tracked, untracked, ignored }: Status): string =>
+  [
+    ...(branch === "" ? [] : [branch]),
+    ...tracked.flatMap(({ staged, unstaged, path, from }) => [
+      `${staged}${unstaged} ${path}`,
+      ...(from === undefined ? [] : [from]),
+    ]),
+    ...untracked.map((path) => `?? ${path}`),
+    ...ignored.map((path) => `!! ${path}`),
+  ]
+    .map((entry) => `${entry}\0`)
+    .join("");
+
+function writeShort({ branch, tracked, untracked, ignored }: Status, show: ShowName): string {
   const quoted: ShowName = (path) => {
     const name = show(path);
     return name.includes(" ") && !name.startsWith('"') ? `"${name}"` : name;
@@ -192,6 +237,7 @@ function writeShort({ branch, tracked, untracked }: Status, show: ShowName): str
         `${staged}${unstaged} ${from === undefined ? "" : `${quoted(from)} -> `}${quoted(path)}`,
     ),
     ...untracked.map((path) => `?? ${quoted(path)}`),
+    ...ignored.map((path) => `!! ${quoted(path)}`),
   ]
     .map((line) => `${line}\n`)
     .join("");
@@ -201,10 +247,14 @@ function writeShort({ branch, tracked, untracked }: Status, show: ShowName): str
 export async function composeStatus(
   repository: WorkTree,
   { porcelain, preamble }: StatusSources,
-  { form, asciiOnly, folder }: StatusOptions,
+  options: StatusOptions,
 ): Promise<string> {
-  const status = await readStatus(repository, porcelain);
+  const { form, asciiOnly, folder } = options;
+  const status = await readStatus(repository, porcelain, options);
   const show: ShowName = (path) =>
     quoteName(form === "porcelain" ? path : relativeName(folder, path), asciiOnly);
-  return form === "long" ? writeLong(status, preamble, show) : writeShort(status, show);
+  if (options.hasNul === true) return writeNul(status);
+  return form === "long"
+    ? writeLong(status, preamble, show, options.untracked !== null)
+    : writeShort(status, show);
 }

@@ -109,6 +109,26 @@ export async function editIndex(
   return () => repository.fs.writeFile(indexPath(repository), before);
 }
 
+/** What stands in a folder of a commit. */
+export interface TreeEntry extends TrackedFile {
+  readonly name: string;
+  readonly isFolder: boolean;
+}
+
+/** Lists what a folder of a commit holds; `content` is that of the tree object. */
+export function listTree(content: Uint8Array): readonly TreeEntry[] {
+  const entries: TreeEntry[] = [];
+  for (let at = 0; at < content.length;) {
+    const end = content.indexOf(0, at);
+    const [, digits = "", name = ""] =
+      /^(\d+) (.*)$/s.exec(new TextDecoder().decode(content.subarray(at, end))) ?? [];
+    const mode = Number.parseInt(digits, 8);
+    at = end + 21;
+    entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === 0o40000 });
+  }
+  return entries;
+}
+
 /** Adds the files of a tree, which is the content of a tree object. */
 async function addTree(
   store: ObjectStore,
@@ -116,14 +136,8 @@ async function addTree(
   folder: string,
   files: Map<string, TrackedFile>,
 ): Promise<void> {
-  for (let at = 0; at < content.length;) {
-    const end = content.indexOf(0, at);
-    const [, digits = "", name = ""] =
-      /^(\d+) (.*)$/s.exec(new TextDecoder().decode(content.subarray(at, end))) ?? [];
-    const mode = Number.parseInt(digits, 8);
-    at = end + 21;
-    const hash = hexOf(content.subarray(end + 1, at));
-    if (mode === 0o40000) await addTree(store, (await store.read(hash)).content, `${folder}${name}/`, files);
+  for (const { name, mode, hash, isFolder } of listTree(content)) {
+    if (isFolder) await addTree(store, (await store.read(hash)).content, `${folder}${name}/`, files);
     else files.set(folder + name, { mode, hash });
   }
 }

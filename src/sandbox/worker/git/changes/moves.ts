@@ -1,0 +1,68 @@
+import type { ExecResult } from "#git";
+import { limitedTo } from "../diff.ts";
+import { takeOptions } from "../line/flags.ts";
+import { limitOf } from "../line/revisions.ts";
+import type { GitCommand } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import { readIndex } from "../tracked-files.ts";
+import type { WorkTree } from "../tracked-files.ts";
+
+/** `git mv` and `git rm`: what the package does not know of their arguments. */
+
+const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
+
+/** What stands in the way of moving one file to another; null if nothing does. */
+async function refusalOf(
+  repository: WorkTree,
+  { context }: GitCommand,
+  source: string,
+  target: string,
+): Promise<ExecResult | null> {
+  const found = await context.fs.stat(context.fs.resolvePath(context.cwd, target)).catch(() => null);
+  if (found?.isFile !== true || source === target) return null;
+  const name = (path: string): string => limitOf(repository, context, path);
+  const stderr = `fatal: destination exists, source=${name(source)}, destination=${name(target)}\n`;
+  return { stdout: "", stderr, exitCode: 128 };
+}
+
+/** Moves files; never over another one unless it is forced to. */
+export async function moveFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(given.args, ["-v"]);
+  const { fs, cwd } = given.context;
+  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [source = "", target = "", ...more] = paths;
+  const isForced = args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
+  const refusal = isForced || more.length > 0 ? null : await refusalOf(repository, given, source, target);
+  if (refusal !== null) return refusal;
+  const last = paths.at(-1) ?? "";
+  const isFolder = await fs.stat(fs.resolvePath(cwd, last)).then(
+    (stat) => stat.isDirectory,
+    () => false,
+  );
+  const result = await run({ ...given, args });
+  if (!options.has("-v") || result.exitCode !== 0) return result;
+  const name = (path: string): string => limitOf(repository, given.context, path);
+  const goal = (path: string): string => (isFolder ? `${last}/${path.replace(/^.*\//, "")}` : last);
+  return fine(
+    paths
+      .slice(0, -1)
+      .map((path) => `Renaming ${name(path)} to ${name(goal(path))}\n`)
+      .join(""),
+  );
+}
+
+/** Removes files. */
+export async function removeFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(given.args, ["--ignore-unmatch"]);
+  if (options.size === 0) return run({ ...given, args });
+  const { files, unmerged } = await readIndex(repository);
+  const known = [...files.keys(), ...unmerged];
+  const isKnown = (path: string): boolean =>
+    known.some(limitedTo([limitOf(repository, given.context, path)]));
+  const kept = args.filter((arg, at) => at === 0 || arg.startsWith("-") || isKnown(arg));
+  return kept.some((arg, at) => at > 0 && !arg.startsWith("-")) ? run({ ...given, args: kept }) : fine("");
+}
+
+/** Lists where HEAD or a branch was, as many times as a number like `-3` says. */
+export const showReflog = (_: WorkTree, given: GitCommand): Promise<ExecResult> =>
+  run({ ...given, args: given.args.flatMap((arg) => (/^-\d+$/.test(arg) ? ["-n", arg.slice(1)] : [arg])) });

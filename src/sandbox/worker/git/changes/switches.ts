@@ -1,0 +1,84 @@
+import type { ExecResult } from "#git";
+import { takeOptions } from "../line/flags.ts";
+import { resolveObject } from "../line/revisions.ts";
+import type { GitCommand } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import { readHead, readIndex } from "../tracked-files.ts";
+import type { WorkTree } from "../tracked-files.ts";
+
+/** `git checkout` and `git switch`: what the package does not know of their arguments. */
+
+/** Options whose value is the next argument. */
+const valued = new Set(["-b", "-B", "-c", "-C"]);
+
+/** The places of the arguments that are no options. */
+function plainPlaces(args: readonly string[]): readonly number[] {
+  return args.flatMap((arg, at) =>
+    at === 0 || arg.startsWith("-") || valued.has(args[at - 1] ?? "") ? [] : [at],
+  );
+}
+
+/** Returns whether a path is in the index, or is a folder of it. */
+async function isTracked(repository: WorkTree, { context }: GitCommand, path: string): Promise<boolean> {
+  const full = context.fs.resolvePath(context.cwd, path);
+  if (full === repository.workTree) return true;
+  const name = full.slice(repository.workTree.length + 1);
+  const { files, unmerged } = await readIndex(repository);
+  return [...files.keys(), ...unmerged].some((each) => each === name || each.startsWith(`${name}/`));
+}
+
+/** Puts `--` before the paths that a checkout names. */
+async function separate(repository: WorkTree, command: GitCommand): Promise<GitCommand> {
+  const { args, context } = command;
+  const [first, second] = plainPlaces(args);
+  const name = first === undefined ? undefined : args[first];
+  if (args.includes("--") || first === undefined || name === undefined) return command;
+  const isName = /^\.{1,2}(?:\/|$)|\/$/.test(name) || name === "-";
+  const isRevision = name === "-" || (!isName && (await resolveObject(repository, context, name)) !== null);
+  const isPath = !isRevision && (await isTracked(repository, command, name));
+  if (isPath) return { ...command, args: args.toSpliced(first, 0, "--") };
+  if (second === undefined || args.some((arg) => valued.has(arg))) return command;
+  return { ...command, args: args.toSpliced(second, 0, "--") };
+}
+
+const noPatch: ExecResult = {
+  stdout: "",
+  stderr:
+    "error: this git picks no hunks by hand: edit a patch of git diff and give it to git apply --cached\n",
+  exitCode: 129,
+};
+
+/** Takes back all changes before a checkout; returns what stops it, or what is left to say if there is no more to do. */
+async function force(
+  repository: WorkTree,
+  command: GitCommand,
+  isForced: boolean,
+): Promise<ExecResult | null> {
+  if (!isForced || command.args.includes("--")) return null;
+  const reset = await run({ ...command, args: ["reset", "--hard"] });
+  if (reset.exitCode !== 0) return (await readHead(repository)) === null ? null : reset;
+  return command.args.length === 1 ? { ...reset, stdout: "" } : null;
+}
+
+/** Names the branch that a remote one is to become: the package tracks a remote branch of the same name by itself. */
+function withOwnName({ args, ...command }: GitCommand): GitCommand {
+  const [at] = plainPlaces(args);
+  const isNew = at === undefined || args.some((arg) => valued.has(arg));
+  const own = isNew ? args : args.with(at, (args[at] ?? "").replace(/^[^/]+\//, ""));
+  return { ...command, args: own };
+}
+
+/** Prepares a checkout for the package; or refuses it. */
+export async function prepareSwitch(
+  repository: WorkTree,
+  given: GitCommand,
+): Promise<GitCommand | ExecResult> {
+  const names = ["-f", "--discard-changes", "--track", "--track=", "-p"];
+  const { options, args } = takeOptions(given.args, names);
+  if (options.has("-p")) return noPatch;
+  const bare = { ...given, args };
+  const command = args[0] === "checkout" ? await separate(repository, bare) : bare;
+  const isForced = options.has("-f") || options.has("--discard-changes");
+  const done = await force(repository, command, isForced);
+  return done ?? (options.has("--track") ? withOwnName(command) : command);
+}

@@ -1,0 +1,84 @@
+import { findMergeBase } from "../merge-base.ts";
+import type { Context } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import { listTree } from "../tracked-files.ts";
+import type { WorkTree } from "../tracked-files.ts";
+
+/** The commits and paths that arguments name. */
+
+/** The folder that git runs in, from the top of the repository. */
+export const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
+  cwd.slice(workTree.length).replace(/^\//, "");
+
+/** A path of the command line from the top of the repository, without `.` and `..`. */
+export function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
+  return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
+}
+
+/** The paths after `--`, from the top of the repository. */
+export function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
+  const separator = args.indexOf("--");
+  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
+}
+
+/** The hashes of the commits that the arguments name; null if they name something else. */
+export async function readCommits(
+  repository: WorkTree,
+  args: readonly string[],
+  context: Context,
+): Promise<readonly string[] | null> {
+  const commits: string[] = [];
+  for (const arg of args) {
+    const hashes: string[] = [];
+    for (const name of arg.split(/\.{2,3}/)) {
+      const { stdout, exitCode } = await run({ args: ["rev-parse", name === "" ? "HEAD" : name], context });
+      if (exitCode !== 0) return null;
+      hashes.push(stdout.trim());
+    }
+    const [one = "", other = ""] = hashes;
+    // Of two names with three dots, the first stands for the commit where their histories part.
+    const base = arg.includes("...") ? await findMergeBase(repository, one, other) : one;
+    if (base === null) return null;
+    commits.push(base, ...hashes.slice(1));
+  }
+  return commits;
+}
+
+/** The hash of the object that a name stands for, like `HEAD`, `v1^{tree}` or `HEAD:src`; null if there is none. */
+export async function resolveObject(
+  repository: WorkTree,
+  context: Context,
+  name: string,
+): Promise<string | null> {
+  const resolve = async (revision: string): Promise<string | null> => {
+    const { stdout, exitCode } = await run({ args: ["rev-parse", revision], context });
+    return exitCode === 0 ? stdout.trim() : null;
+  };
+  const [, revision, path = ""] = /^([^:]+):(.*)$/.exec(name) ?? [];
+  if (revision === undefined) return resolve(name);
+  let found = await resolve(`${revision}^{tree}`);
+  for (const step of path.split("/").filter((each) => each !== "" && each !== ".")) {
+    const tree = found === null ? null : await repository.objectStore.read(found);
+    const entries = tree?.type === "tree" ? listTree(tree.content) : [];
+    found = entries.find((entry) => entry.name === step)?.hash ?? null;
+  }
+  return found;
+}
+
+/** The arguments of a command with `--` before the paths, which git also finds without it. */
+export async function separatePaths(
+  repository: WorkTree,
+  args: readonly string[],
+  context: Context,
+): Promise<readonly string[]> {
+  if (args.includes("--")) return args;
+  for (const [at, arg] of args.entries()) {
+    if (at === 0 || arg.startsWith("-") || (await readCommits(repository, [arg], context)) !== null) continue;
+    const isPath = await context.fs.lstat(context.fs.resolvePath(context.cwd, arg)).then(
+      () => true,
+      () => false,
+    );
+    return isPath ? args.toSpliced(at, 0, "--") : args;
+  }
+  return args;
+}

@@ -1,0 +1,293 @@
+import type { ExecResult } from "#git";
+import { takeOptions } from "../line/flags.ts";
+import { folderIn } from "../line/revisions.ts";
+import type { Context, GitCommand } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import { readIndex } from "../tracked-files.ts";
+import type { WorkTree } from "../tracked-files.ts";
+import { countChanges, listSummary } from "./patch-counts.ts";
+import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
+import type { PatchedFile } from "./read-patch.ts";
+
+/** `git apply`: patches from files or the standard input, applied to the work tree or to the index. */
+
+const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
+
+/** A file as it becomes; null if it goes. */
+type Outcomes = ReadonlyMap<string, { readonly text: string; readonly mode: number | null } | null>;
+
+interface Applied {
+  readonly outcomes: Outcomes;
+  /** What did not fit, in git's words. */
+  readonly errors: readonly string[];
+}
+
+/** Where the paths of patches lead. */
+interface Place {
+  readonly fs: Context["fs"];
+  readonly root: string;
+  /** Reads what stands in a file before; null if there is none. */
+  readonly read: (path: string) => Promise<string | null>;
+}
+
+const linkType = 0o120000;
+
+const outside = /(?:^|\/)\.\.(?:\/|$)|^\/|(?:^|\/)\.git(?:\/|$)/;
+
+/** What of a change cannot be applied here, whatever stands in the file. */
+function refusalOfChange({ from, to, isBinary, newMode, oldMode }: PatchedFile): string | null {
+  const name = to ?? from;
+  if (name === null) return "git diff header lacks filename information";
+  if (outside.test(name)) return `invalid path '${name}'`;
+  if (isBinary)
+    return `cannot apply binary patch to '${name}' here; copy the file, or use git stash or git cherry-pick`;
+  const isLink = newMode === linkType || oldMode === linkType;
+  return isLink ? `cannot apply the patch of a link to '${name}' here; use ln -s` : null;
+}
+
+/** What is wrong with a change before its hunks are looked at. */
+async function faultOf({ read }: Place, change: PatchedFile): Promise<string | null> {
+  const refusal = refusalOfChange(change);
+  if (refusal !== null || change.to === null) return refusal;
+  const isNew = change.from === null || (change.isRename && change.from !== change.to);
+  const exists = isNew && (await read(change.to)) !== null;
+  return exists ? `${change.to}: already exists in working directory` : null;
+}
+
+async function readBefore(
+  { read }: Place,
+  path: string,
+  outcomes: Map<string, { text: string; mode: number | null } | null>,
+): Promise<string | null> {
+  const known = outcomes.get(path);
+  if (known !== undefined) return known?.text ?? null;
+  return read(path);
+}
+
+/** Works out what patches make of files, without writing them. */
+async function workOut(place: Place, changes: readonly PatchedFile[]): Promise<Applied> {
+  const outcomes = new Map<string, { text: string; mode: number | null } | null>();
+  const errors: string[] = [];
+  for (const change of changes) {
+    const { from, to } = change;
+    const fault = await faultOf(place, change);
+    const before = from === null ? "" : await readBefore(place, from, outcomes);
+    if (fault !== null) errors.push(fault);
+    else if (before === null) errors.push(`${from}: No such file or directory`);
+    else {
+      const after = applyChange(before, change);
+      if (typeof after === "number")
+        errors.push(`patch failed: ${from}:${after}`, `${from}: patch does not apply`);
+      else {
+        if (from !== null && from !== to) outcomes.set(from, null);
+        if (to !== null) outcomes.set(to, { text: after, mode: change.newMode });
+      }
+    }
+  }
+  return { outcomes, errors };
+}
+
+async function writeOutcomes({ fs, root }: Place, outcomes: Outcomes): Promise<void> {
+  for (const [path, outcome] of outcomes) {
+    const file = `${root}/${path}`;
+    if (outcome === null) {
+      await fs.rm(file);
+      for (let folder = path; folder.includes("/");) {
+        folder = folder.slice(0, folder.lastIndexOf("/"));
+        if ((await fs.readdir(`${root}/${folder}`)).length > 0) break;
+        await fs.rm(`${root}/${folder}`, { recursive: true });
+      }
+    } else {
+      await fs.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+      await fs.writeFile(file, outcome.text);
+      if (outcome.mode !== null) await fs.chmod(file, outcome.mode & 0o777);
+    }
+  }
+}
+
+const ownOptions = [
+  "--check",
+  "-R",
+  "--index",
+  "--cached",
+  "--3way",
+  "--stat",
+  "--numstat",
+  "--summary",
+  "--reject",
+  "-v",
+  "-q",
+  "--apply",
+  "-p ",
+  "--directory=",
+];
+
+const missing: Readonly<Record<string, string>> = {
+  "--reject": "it leaves no .rej files: take the hunks that do not fit out of the patch",
+};
+
+/** The standard input as text. */
+function textOf(stdin: Context["stdin"]): string {
+  const raw: unknown = stdin;
+  if (typeof raw !== "string") return "";
+  const bytes = Uint8Array.from(raw, (character) => character.charCodeAt(0));
+  return /[^\0-\xff]/.test(raw) ? raw : new TextDecoder().decode(bytes);
+}
+
+/** Reads the patches of these files; of the standard input if there are none. */
+async function readInputs(context: Context, files: readonly string[]): Promise<string | ExecResult> {
+  const texts: string[] = [];
+  for (const file of files.length === 0 ? ["-"] : files) {
+    const path = context.fs.resolvePath(context.cwd, file);
+    const text = file === "-" ? textOf(context.stdin) : await context.fs.readFile(path).catch(() => null);
+    if (text === null) return fail(`error: can't open patch '${file}': No such file or directory\n`, 128);
+    texts.push(text);
+  }
+  return texts.join("");
+}
+
+const noted = (changes: readonly PatchedFile[], options: ReadonlyMap<string, string>): string =>
+  (options.has("--numstat") ? countChanges(changes, "numbers") : "") +
+  (options.has("--stat") ? countChanges(changes, "graph") : "") +
+  (options.has("--summary") ? listSummary(changes) : "");
+
+/** Puts a folder before the paths of a change. */
+const below = (change: PatchedFile, folder: string): PatchedFile => {
+  const join = (path: string | null): string | null =>
+    path === null || folder === "" ? path : `${folder.replace(/\/$/, "")}/${path}`;
+  return { ...change, from: join(change.from), to: join(change.to) };
+};
+
+/** What to read files from: the work tree, or the index. */
+async function placeFor(
+  repository: WorkTree | null,
+  { fs, cwd }: Context,
+  isCached: boolean,
+): Promise<Place> {
+  const root = repository?.workTree ?? cwd;
+  if (repository === null || !isCached)
+    return { fs, root, read: (path) => fs.readFile(`${root}/${path}`).catch(() => null) };
+  const { files } = await readIndex(repository);
+  const read = async (path: string): Promise<string | null> => {
+    const hash = files.get(path)?.hash;
+    return hash === undefined
+      ? null
+      : new TextDecoder().decode((await repository.objectStore.read(hash)).content);
+  };
+  return { fs, root, read };
+}
+
+/** Stages the files of outcomes as they are in the work tree. */
+async function stageOutcomes(place: Place, command: GitCommand, outcomes: Outcomes): Promise<void> {
+  const args = ["add", ...[...outcomes.keys()].map((path) => `./${path}`)];
+  await run({ ...command, args, context: { ...command.context, cwd: place.root } });
+}
+
+/** Applies outcomes to the index alone: the files of the work tree are brought back. */
+async function cacheOutcomes(place: Place, command: GitCommand, outcomes: Outcomes): Promise<void> {
+  const { fs, root } = place;
+  const before = new Map<string, Uint8Array | null>();
+  for (const path of outcomes.keys())
+    before.set(path, await fs.readFileBuffer(`${root}/${path}`).catch(() => null));
+  const present = new Map(
+    [...outcomes].filter(([path, outcome]) => outcome !== null || before.get(path) !== null),
+  );
+  await writeOutcomes(place, present);
+  await stageOutcomes(place, command, outcomes);
+  for (const [path, content] of before) {
+    if (content === null) await fs.rm(`${root}/${path}`, { force: true });
+    else await fs.writeFile(`${root}/${path}`, content);
+  }
+}
+
+/** Reads changes from patches; or says what is wrong with them. */
+function readChanges(
+  text: string,
+  options: ReadonlyMap<string, string>,
+): readonly PatchedFile[] | ExecResult {
+  try {
+    const changes = readPatch(text, Number(options.get("-p") ?? 1));
+    const folder = options.get("--directory") ?? "";
+    return changes.map((change) => below(options.has("-R") ? reverseChange(change) : change, folder));
+  } catch (error) {
+    if (error instanceof BadPatch) return fail(`error: ${error.message}\n`, 128);
+    throw error;
+  }
+}
+
+/** Returns whether a change is of a file in this folder: git leaves out what stands outside the one that it runs in. */
+const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
+  folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
+
+/** Returns what is wrong with the arguments; null if nothing is. */
+function refusalOf(options: ReadonlyMap<string, string>, files: readonly string[]): ExecResult | null {
+  const unknown = files.find((file) => /^-./.test(file));
+  if (unknown !== undefined) return fail(`error: git apply has no option ${unknown} here\n`, 129);
+  const lack = [...options.keys()].find((option) => missing[option] !== undefined);
+  return lack === undefined ? null : fail(`error: git apply has no ${lack} here; ${missing[lack]}\n`, 129);
+}
+
+/** Names the files that are not in the work tree as they are in the index. */
+async function listUnlike(
+  repository: WorkTree,
+  command: GitCommand,
+  { outcomes }: Applied,
+): Promise<readonly string[]> {
+  const [tree, index] = [
+    await placeFor(repository, command.context, false),
+    await placeFor(repository, command.context, true),
+  ];
+  const errors: string[] = [];
+  for (const path of outcomes.keys())
+    if ((await tree.read(path)) !== (await index.read(path))) errors.push(`${path}: does not match index`);
+  return errors;
+}
+
+/** Works out what changes make of files, and what is wrong with them where the options ask for more. */
+async function workOutFor(
+  repository: WorkTree | null,
+  command: GitCommand,
+  changes: readonly PatchedFile[],
+  options: ReadonlyMap<string, string>,
+): Promise<Applied & { readonly place: Place }> {
+  const place = await placeFor(repository, command.context, options.has("--cached"));
+  const applied = await workOut(place, changes);
+  const isStaged = options.has("--index") || options.has("--3way");
+  if (!isStaged || repository === null) return { ...applied, place };
+  const unlike = await listUnlike(repository, command, applied);
+  return { ...applied, place, errors: [...unlike, ...applied.errors] };
+}
+
+/** Writes outcomes where the options say. */
+async function write(
+  place: Place,
+  command: GitCommand,
+  outcomes: Outcomes,
+  options: ReadonlyMap<string, string>,
+): Promise<void> {
+  if (options.has("--cached")) return cacheOutcomes(place, command, outcomes);
+  await writeOutcomes(place, outcomes);
+  if (options.has("--index") || options.has("--3way")) await stageOutcomes(place, command, outcomes);
+}
+
+/** Applies patches, or says what they would do. */
+export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
+  const { context } = command;
+  const { options, args } = takeOptions(command.args, ownOptions);
+  const files = args.slice(1).filter((arg) => arg !== "--");
+  const text = refusalOf(options, files) ?? (await readInputs(context, files));
+  if (typeof text !== "string") return text;
+  const all = readChanges(text, options);
+  if (!("length" in all)) return all;
+  const folder = repository === null ? "" : folderIn(repository, context);
+  const changes = all.filter((change) => isBelow(change, folder));
+  const notes = noted(changes, options);
+  const isNoteOnly = ["--stat", "--numstat", "--summary"].some((option) => options.has(option));
+  if (isNoteOnly && !options.has("--apply")) return { stdout: notes, stderr: "", exitCode: 0 };
+  const { place, outcomes, errors } = await workOutFor(repository, command, changes, options);
+  if (errors.length > 0) return fail(errors.map((error) => `error: ${error}\n`).join(""), 1);
+  if (!options.has("--check")) await write(place, command, outcomes, options);
+  const isTold = !options.has("--check") && (options.has("-v") || options.has("--3way"));
+  const told = changes.map(({ from, to }) => `Applied patch ${to ?? from ?? ""} cleanly.\n`);
+  return { stdout: notes, stderr: isTold ? told.join("") : "", exitCode: 0 };
+}

@@ -1,0 +1,304 @@
+import type { ExecResult } from "#git";
+import { createGlobMatcher } from "../../../glob.ts";
+import { takeOptions } from "../line/flags.ts";
+import { resolveObject } from "../line/revisions.ts";
+import { listHistory } from "../merge-base.ts";
+import type { GitCommand } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import { readHead } from "../tracked-files.ts";
+import type { WorkTree } from "../tracked-files.ts";
+
+/** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
+
+const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
+const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
+
+interface ListedRef {
+  readonly name: string;
+  readonly hash: string;
+  readonly short: string;
+  readonly type: string;
+  /** The text of the tag or commit. */
+  readonly text: string;
+  /** The commit that it leads to. */
+  readonly commit: string;
+}
+
+const shortName = (name: string): string => name.replace(/^refs\/(?:heads|tags|remotes)\//, "");
+
+async function readRefs(repository: WorkTree, prefix: string): Promise<readonly ListedRef[]> {
+  const refs = await repository.refStore.listRefs(prefix);
+  return Promise.all(
+    refs.map(async ({ name, hash }) => {
+      const { type, content } = await repository.objectStore.read(hash);
+      const text = new TextDecoder().decode(content);
+      const commit = type === "tag" ? (/^object (\S+)/.exec(text)?.[1] ?? hash) : hash;
+      return { name, hash, short: shortName(name), type, text, commit };
+    }),
+  );
+}
+
+const bodyOf = (text: string): string => text.slice(text.indexOf("\n\n") + 2);
+const titleOf = (text: string): string => bodyOf(text).split("\n")[0] ?? "";
+
+/** The name of the branch that HEAD is. */
+async function currentBranch({ refStore }: WorkTree): Promise<string | null> {
+  const head = await refStore.readRef("HEAD");
+  return head?.type === "symbolic" ? head.target : null;
+}
+
+/** Puts the fields of a ref into a format like `%(refname:short) %(subject)`. */
+function format(ref: ListedRef, form: string, head: string | null): string {
+  const person = (who: string, part: string): string => {
+    const [, name = "", mail = "", time = ""] =
+      new RegExp(`^(?:${who}|tagger) (.*) <(.*)> (\\d+)`, "m").exec(ref.text) ?? [];
+    return (
+      { name, email: `<${mail}>`, date: new Date(Number(time) * 1000).toISOString().slice(0, 10) }[part] ?? ""
+    );
+  };
+  const fields: Readonly<Record<string, string>> = {
+    refname: ref.name,
+    "refname:short": ref.short,
+    "refname:lstrip=2": ref.short,
+    objectname: ref.hash,
+    "objectname:short": ref.hash.slice(0, 7),
+    objecttype: ref.type,
+    subject: titleOf(ref.text),
+    "contents:subject": titleOf(ref.text),
+    contents: bodyOf(ref.text).trimEnd(),
+    authorname: person("author", "name"),
+    authoremail: person("author", "email"),
+    "authordate:short": person("author", "date"),
+    "committerdate:short": person("committer", "date"),
+    "creatordate:short": person("committer", "date"),
+    HEAD: ref.name === head ? "*" : " ",
+  };
+  return form
+    .replace(/%\(([^)]*)\)/g, (_, field: string) => fields[field] ?? "")
+    .replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+type Order = (one: ListedRef, other: ListedRef) => number;
+
+const timeOf = ({ text }: ListedRef): number =>
+  Number(/^(?:committer|tagger) .*> (\d+)/m.exec(text)?.[1] ?? 0);
+
+const byName: Order = (one, other) => (one.name < other.name ? -1 : 1);
+const byTime: Order = (one, other) => timeOf(one) - timeOf(other);
+const byVersion: Order = (one, other) =>
+  one.short.localeCompare(other.short, "en", { numeric: true, sensitivity: "variant" });
+
+function orderOf(sort: string): Order {
+  const order = sort.endsWith("date") ? byTime : /^-?(?:v|version):/.test(sort) ? byVersion : byName;
+  return sort.startsWith("-") ? (one, other) => order(other, one) || byName(one, other) : order;
+}
+
+/** Keeps the refs that the options let through: that lead to a commit, come from one, or are one. */
+async function keep(
+  repository: WorkTree,
+  { context }: GitCommand,
+  refs: readonly ListedRef[],
+  options: ReadonlyMap<string, string>,
+): Promise<readonly ListedRef[] | ExecResult> {
+  let kept = refs;
+  const tests: readonly (readonly [string, boolean, (from: string, to: string) => Promise<boolean>])[] = [
+    ["--contains", true, async (ref, commit) => (await listHistory(repository, ref)).has(commit)],
+    ["--no-contains", false, async (ref, commit) => (await listHistory(repository, ref)).has(commit)],
+    ["--merged", true, async (ref, commit) => (await listHistory(repository, commit)).has(ref)],
+    ["--no-merged", false, async (ref, commit) => (await listHistory(repository, commit)).has(ref)],
+    ["--points-at", true, async (ref, commit) => ref === commit],
+  ];
+  for (const [option, wanted, test] of tests) {
+    const name = options.get(option);
+    if (name === undefined) continue;
+    const commit = await resolveObject(repository, context, `${name || "HEAD"}^{commit}`);
+    if (commit === null) return fail(`error: malformed object name ${name}\n`, 129);
+    const passed: ListedRef[] = [];
+    for (const ref of kept) if ((await test(ref.commit, commit)) === wanted) passed.push(ref);
+    kept = passed;
+  }
+  return kept;
+}
+
+const matching = (patterns: readonly string[], refs: readonly ListedRef[]): readonly ListedRef[] => {
+  const tests = patterns.map((pattern) => createGlobMatcher(pattern, { segments: false }));
+  return tests.length === 0 ? refs : refs.filter(({ short }) => tests.some((test) => test(short)));
+};
+
+const choices = ["--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
+const listOptions = [...choices, ...choices.map((option) => `${option}=`), "--format=", "--sort="];
+
+/** Joins an option and the name after it, where it may have one. */
+const joinNames = (args: readonly string[]): readonly string[] =>
+  args.flatMap((arg, at) => {
+    if (choices.includes(args[at - 1] ?? "") && !arg.startsWith("-")) return [];
+    const next = args[at + 1];
+    return choices.includes(arg) && next !== undefined && !next.startsWith("-") ? [`${arg}=${next}`] : [arg];
+  });
+
+async function list(
+  repository: WorkTree,
+  command: GitCommand,
+  options: ReadonlyMap<string, string>,
+  found: readonly ListedRef[],
+  line: (ref: ListedRef, head: string | null) => string,
+): Promise<ExecResult> {
+  const kept = await keep(repository, command, found, options);
+  if (!("length" in kept)) return kept;
+  const head = await currentBranch(repository);
+  const form = options.get("--format");
+  const sorted = [...kept].sort(orderOf(options.get("--sort") ?? "refname"));
+  return fine(
+    sorted.map((ref) => `${form === undefined ? line(ref, head) : format(ref, form, head)}\n`).join(""),
+  );
+}
+
+/** Lists branches, or does with them what the package does. */
+export async function runBranch(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(joinNames(given.args), [
+    ...listOptions,
+    "-l",
+    "-f",
+    "--unset-upstream",
+    "--no-unset",
+  ]);
+  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  if (options.has("--unset-upstream")) return unsetUpstream(repository, given, names[0]);
+  if (options.has("-f") && names.length > 0) return forceBranch(repository, { ...given, args });
+  const deletion = args.find((arg) => /^(?:-[dD]|--delete)$/.test(arg));
+  if (deletion !== undefined && names.length > 1) return deleteBranches(given, args, names);
+  const isPlain = options.size === 0 || args.includes("-v") || args.includes("--show-current");
+  if (isPlain) return run({ ...given, args });
+  const prefixes = args.includes("-a")
+    ? ["refs/heads", "refs/remotes"]
+    : [args.includes("-r") ? "refs/remotes" : "refs/heads"];
+  const refs = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
+  const line = ({ name, short }: ListedRef, head: string | null): string =>
+    `${name === head ? "* " : "  "}${args.includes("-a") && name.startsWith("refs/remotes/") ? name.slice("refs/".length) : short}`;
+  return list(repository, given, options, matching(names, refs), line);
+}
+
+/** Deletes branches one by one, which is how the package can. */
+async function deleteBranches(
+  command: GitCommand,
+  args: readonly string[],
+  names: readonly string[],
+): Promise<ExecResult> {
+  const options = args.filter((arg) => !names.includes(arg));
+  const results: ExecResult[] = [];
+  for (const name of names) results.push(await run({ ...command, args: [...options, name] }));
+  return {
+    stdout: results.map(({ stdout }) => stdout).join(""),
+    stderr: results.map(({ stderr }) => stderr).join(""),
+    exitCode: Math.max(...results.map(({ exitCode }) => exitCode)),
+  };
+}
+
+async function forceBranch(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
+  const [name = "", start = "HEAD"] = command.args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const commit = await resolveObject(repository, command.context, `${start}^{commit}`);
+  if (commit === null) return fail(`fatal: not a valid object name: '${start}'\n`, 128);
+  if ((await currentBranch(repository)) === `refs/heads/${name}`)
+    return fail(`fatal: cannot force update the branch '${name}' checked out here\n`, 128);
+  const exists = (await repository.refStore.readRef(`refs/heads/${name}`)) !== null;
+  if (!exists) return run({ ...command, args: ["branch", name, commit] });
+  await repository.refStore.writeRef(`refs/heads/${name}`, commit);
+  return fine("");
+}
+
+async function unsetUpstream(
+  repository: WorkTree,
+  command: GitCommand,
+  named: string | undefined,
+): Promise<ExecResult> {
+  const name = named ?? shortName((await currentBranch(repository)) ?? "");
+  const keys = [`branch.${name}.remote`, `branch.${name}.merge`];
+  const results = [];
+  for (const key of keys) results.push(await run({ ...command, args: ["config", "--unset", key] }));
+  return results.every(({ exitCode }) => exitCode === 0)
+    ? fine("")
+    : fail(`fatal: Branch '${name}' has no upstream information\n`, 128);
+}
+
+/** Lists tags, or does with them what the package does. */
+export async function runTag(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "-n*", "-l", "--list"]);
+  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  if (args.includes("-s") || args.includes("-v"))
+    return fail(
+      "error: this git signs and verifies no tags; git tag -a -m makes one without a signature\n",
+      129,
+    );
+  const isList = options.size > 0 || args.length === 1;
+  if (!isList) return run({ ...given, args });
+  const isNoted = options.has("-n");
+  const line = ({ short, text }: ListedRef): string =>
+    isNoted ? `${short.padEnd(15)} ${titleOf(text)}` : short;
+  return list(repository, given, options, matching(names, await readRefs(repository, "refs/tags")), line);
+}
+
+/** Lists refs with their hashes. */
+export async function showRefs(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
+  const isQuiet = args.includes("-q") || args.includes("--quiet");
+  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const kinds = ["heads", "tags"].filter((kind) => args.includes(`--${kind}`));
+  const prefixes = kinds.length === 0 ? ["refs"] : kinds.map((kind) => `refs/${kind}`);
+  const all = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
+  const isExact = args.includes("--verify");
+  const found = all.filter(
+    ({ name }) =>
+      names.length === 0 || names.some((each) => name === each || (!isExact && name.endsWith(`/${each}`))),
+  );
+  if (isExact && found.length < names.length)
+    return fail(isQuiet ? "" : `fatal: '${names[0]}' - not a valid ref\n`, isQuiet ? 1 : 128);
+  const lines = [...found].sort(byName).map(({ name, hash }) => `${hash} ${name}\n`);
+  return { stdout: isQuiet ? "" : lines.join(""), stderr: "", exitCode: found.length === 0 ? 1 : 0 };
+}
+
+/** Lists refs in a format. */
+export async function forEachRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "--count="]);
+  const prefixes = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const refs = await readRefs(repository, "refs");
+  const kept = refs.filter(
+    ({ name }) =>
+      prefixes.length === 0 ||
+      prefixes.some((prefix) => `${name}/`.startsWith(`${prefix.replace(/\/$/, "")}/`)),
+  );
+  const line = ({ hash, type, name }: ListedRef): string => `${hash} ${type}\t${name}`;
+  const result = await list(repository, given, options, kept, line);
+  const count = Number(options.get("--count") ?? Infinity);
+  const lines = result.stdout.split(/(?<=\n)/).slice(0, count);
+  return { ...result, stdout: lines.join("") };
+}
+
+/** Says or sets which branch HEAD is. */
+export async function symbolicRef(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
+  const isShort = args.includes("--short");
+  const isQuiet = args.includes("-q") || args.includes("--quiet");
+  const [name = "HEAD", target] = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  if (target !== undefined) {
+    await repository.refStore.writeRef(name, { type: "symbolic", target });
+    return fine("");
+  }
+  const ref = await repository.refStore.readRef(name);
+  if (ref?.type !== "symbolic")
+    return fail(isQuiet ? "" : `fatal: ref ${name} is not a symbolic ref\n`, isQuiet ? 1 : 128);
+  return fine(`${isShort ? shortName(ref.target) : ref.target}\n`);
+}
+
+/** Sets or deletes a ref. */
+export async function updateRef(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
+  const [name = "", target = ""] = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [head, current] = [await readHead(repository), await currentBranch(repository)];
+  const ref = name === "HEAD" && current !== null && head !== null ? current : name;
+  if (args.includes("-d")) {
+    await repository.refStore.deleteRef(ref);
+    return fine("");
+  }
+  const hash = await resolveObject(repository, context, target);
+  if (hash === null || !/^(?:HEAD$|refs\/)/.test(ref))
+    return fail(`fatal: ${target}: not a valid SHA1\n`, 128);
+  await repository.refStore.writeRef(ref, hash);
+  return fine("");
+}

@@ -1,0 +1,189 @@
+import type { ExecResult } from "#git";
+import { completeNames, completePatches } from "../diff.ts";
+import { takeOptions } from "../line/flags.ts";
+import { folderIn, limitsIn, readCommits, separatePaths } from "../line/revisions.ts";
+import { readNames, relativeName } from "../names.ts";
+import type { GitCommand } from "../run-package.ts";
+import { run } from "../run-package.ts";
+import type { WorkTree } from "../tracked-files.ts";
+import { checkPatches, summarizePatches } from "./diff-notes.ts";
+
+/** `git diff` in all its forms: patches, names, counts, notes, and whether there is anything to show. */
+
+const otherForms = ["--stat", "--numstat", "--shortstat"];
+
+/** Shows a diff in one form of the package, completed. */
+async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { args, context, asciiOnly } = given;
+  const separator = args.indexOf("--");
+  const own = separator < 0 ? args : args.slice(0, separator);
+  const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
+  const shown =
+    names.length === 0
+      ? args
+      : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
+  const revisions = own.slice(1).filter((arg) => !arg.startsWith("-"));
+  const commits = await readCommits(repository, revisions, context);
+  if (commits === null || own.some((arg) => otherForms.includes(arg))) return run(given);
+  const result = await run({ ...given, args: shown });
+  if (result.exitCode !== 0) return result;
+  const request = {
+    isStaged: own.includes("--staged") || own.includes("--cached"),
+    commits,
+    limits: limitsIn(repository, args, context),
+    asciiOnly,
+  };
+  const stdout = await (names.length === 0
+    ? completePatches(repository, result.stdout, request)
+    : completeNames(repository, result.stdout, { ...request, hasLetters: names.includes("--name-status") }));
+  return { ...result, stdout };
+}
+
+/** The forms that a diff can have, in the order in which they come; `--summary` and `--check` are made from patches. */
+const forms = [
+  "--name-only",
+  "--name-status",
+  "--numstat",
+  "--stat",
+  "--shortstat",
+  "--summary",
+  "--patch",
+] as const;
+
+/** Options that are read here; the package knows the others. */
+const ownOptions = [
+  ...forms,
+  "--stat=",
+  "--check",
+  "--no-patch",
+  "--patch-with-stat",
+  "--compact-summary",
+  "--exit-code",
+  "--quiet",
+  "--diff-filter=",
+  "--no-renames",
+  "-z",
+];
+
+/** Returns whether a filter like `AM` or `d` lets a letter of a change through. */
+const passes = (filter: string, letter: string): boolean => {
+  const wanted = filter.replaceAll(/[^A-Z]/g, "");
+  return (wanted === "" || wanted.includes(letter)) && !filter.includes(letter.toLowerCase());
+};
+
+/** Lists the changes that a filter lets through, as names with their letters. */
+async function filterNames(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
+  const { stdout } = await showOne(repository, withForm(command, "--name-status"));
+  return stdout.split("\n").filter((line) => line !== "" && passes(filter, line.charAt(0)));
+}
+
+/** Lists the paths of the changes that a filter lets through. */
+async function filterPaths(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
+  const lines = await filterNames(repository, command, filter);
+  const folder = folderIn(repository, command.context);
+  const pathspec = (name: string): string => relativeName(folder, name).replace(/[*?[\\]/g, String.raw`\$&`);
+  return lines.flatMap((line) => line.split("\t").slice(1).flatMap(readNames).map(pathspec));
+}
+
+const withForm = (command: GitCommand, form: string): GitCommand => ({
+  ...command,
+  args: ["diff", form, ...command.args.slice(1)].filter((arg) => arg !== "--patch"),
+});
+
+/** Shows a diff in each of these forms, as git puts them together. */
+async function showForms(
+  repository: WorkTree,
+  command: GitCommand,
+  chosen: readonly string[],
+): Promise<ExecResult> {
+  let shown = "";
+  for (const form of chosen) {
+    const isSummary = form === "--summary";
+    const result = await showOne(repository, withForm(command, isSummary ? "--patch" : form));
+    if (result.exitCode !== 0) return result;
+    const text = isSummary ? summarizePatches(result.stdout) : result.stdout;
+    shown += form === "--patch" && shown !== "" && text !== "" ? `\n${text}` : text;
+  }
+  return { stdout: shown, stderr: "", exitCode: 0 };
+}
+
+/** Ends names with NUL instead of a line end, and leaves them as they are. */
+const endWithNul = (text: string): string =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .flatMap((line) => line.split("\t").flatMap((field) => readNames(field)[0] ?? field))
+    .map((field) => `${field}\0`)
+    .join("");
+
+/** The forms that options choose; a patch if they choose none. */
+function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
+  if (options.has("--patch-with-stat")) return ["--stat", "--patch"];
+  if (options.has("--compact-summary")) return ["--stat"];
+  const chosen = forms.filter((form) => options.has(form));
+  return chosen.length === 0 && !options.has("--no-patch") ? ["--patch"] : chosen;
+}
+
+/** `A^!` is what a commit changes. */
+const spreadRevision = (arg: string): readonly string[] =>
+  arg.endsWith("^!") ? [arg.slice(0, -1), arg.slice(0, -2)] : [arg];
+
+/** The diff of the files alone that a filter lets through; null if it lets none. */
+async function filtered(
+  repository: WorkTree,
+  command: GitCommand,
+  filter: string | undefined,
+): Promise<GitCommand | null> {
+  if (filter === undefined) return command;
+  const paths = await filterPaths(repository, command, filter);
+  const end = command.args.indexOf("--");
+  const own = end < 0 ? command.args : command.args.slice(0, end);
+  return paths.length === 0 ? null : { ...command, args: [...own, "--", ...paths] };
+}
+
+/** Names what is wrong with new lines; fails if anything is. */
+async function check(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
+  const result = await showForms(repository, command, ["--patch"]);
+  const stdout = checkPatches(result.stdout);
+  return result.exitCode === 0 ? { ...result, stdout, exitCode: stdout === "" ? 0 : 2 } : result;
+}
+
+/** Shows the names alone of what a filter lets through: of a file with a conflict, the work tree shows a change as well. */
+async function showNames(
+  repository: WorkTree,
+  command: GitCommand,
+  filter: string,
+  hasLetters: boolean,
+): Promise<ExecResult> {
+  const lines = await filterNames(repository, command, filter);
+  const named = hasLetters ? lines : lines.map((line) => line.split("\t").at(-1) ?? "");
+  return { stdout: named.map((line) => `${line}\n`).join(""), stderr: "", exitCode: 0 };
+}
+
+/** Shows the forms that options choose of what their filter lets through. */
+async function showChosen(
+  repository: WorkTree,
+  command: GitCommand,
+  options: ReadonlyMap<string, string>,
+): Promise<ExecResult> {
+  const chosen = formsOf(options);
+  const filter = options.get("--diff-filter");
+  const [form = "", ...others] = chosen;
+  if (filter !== undefined && others.length === 0 && form.startsWith("--name-"))
+    return showNames(repository, command, filter, form === "--name-status");
+  const limited = await filtered(repository, command, filter);
+  if (limited === null) return { stdout: "", stderr: "", exitCode: 0 };
+  return options.has("--check") ? check(repository, limited) : showForms(repository, limited, chosen);
+}
+
+/** Shows a diff. */
+export async function showDiff(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args: rest } = takeOptions(given.args, ownOptions);
+  const args = await separatePaths(repository, rest.flatMap(spreadRevision), given.context);
+  const result = await showChosen(repository, { ...given, args }, options);
+  if (result.exitCode !== 0) return result;
+  const isQuiet = options.has("--quiet");
+  const stdout = options.has("-z") ? endWithNul(result.stdout) : result.stdout;
+  const hasFound = (isQuiet || options.has("--exit-code")) && result.stdout !== "";
+  return { ...result, stdout: isQuiet ? "" : stdout, exitCode: hasFound ? 1 : 0 };
+}
