@@ -52,6 +52,16 @@ test("AP-45: a form and a raw body are kept with their names and types, shown, l
   expect(await line("asked", session)).toBe(0);
 });
 
+test("AP-45: a file whose sender names no type has that of its name's end", async () => {
+  const session = await create("files");
+  const unnamed = { "Content-Type": "application/x-www-form-urlencoded" };
+  const types = async (name: string, headers?: Record<string, string>): Promise<unknown> =>
+    (await raw(session, "x", `?name=${name}`, headers)).body["media_type"];
+  expect(await types("notes.MD", unnamed)).toBe("text/markdown");
+  expect(await types("notes.bin", unnamed)).toBe("application/octet-stream");
+  expect(await types("notes.md")).toBe("text/plain");
+});
+
 test("AP-45: with a path it is put into the workspace too, as a person's change; a refused path keeps nothing", async () => {
   const session = await create("files");
   const placed = await upload(session, "", form({ file: textFile("Tides."), path: "in/notes.md" }));

@@ -202,7 +202,8 @@ test("AP-53: asks does not say that nobody is asked to a key that may not decide
   const made = await limpet("send", "new", "approve", "--json", "--key", writer);
   const { session } = JSON.parse(made.said) as { session: string };
   const key = await keyWith("sessions:read,asks:answer");
-  const nobody = "Nobody is asked anything that this key may answer.";
+  const nobody =
+    "Nobody is asked anything that this key may answer; a new question is listed after some seconds.";
   const said = await until("the session in the list", async () => {
     const asks = await limpet("asks", "--key", key);
     return asks.said.includes(session) ? asks.said : null;

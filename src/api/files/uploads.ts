@@ -58,9 +58,30 @@ async function readFile({ request, url }: SessionRequestContext): Promise<SentFi
   return { ...fields, type, bytes: await readBytes(request, limits.upload_bytes) };
 }
 
-const mediaTypeOf = (type: string): string => {
+/** Media types of files that messages may refer to, by the ends of their names. */
+const typesByEnd: Readonly<Record<string, string>> = {
+  csv: "text/csv",
+  gif: "image/gif",
+  htm: "text/html",
+  html: "text/html",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  md: "text/markdown",
+  pdf: "application/pdf",
+  png: "image/png",
+  txt: "text/plain",
+  webp: "image/webp",
+};
+
+/** Types that clients send of themselves where the sender names none. */
+const unnamedTypes: readonly string[] = ["application/octet-stream", "application/x-www-form-urlencoded"];
+
+/** Returns the media type of a file: as sent, or by its name if none was. */
+const mediaTypeOf = (type: string, name = ""): string => {
   const bare = (type.split(";")[0] ?? "").trim().toLowerCase();
-  return /^[\w.+-]+\/[\w.+-]+$/.test(bare) ? bare : "application/octet-stream";
+  if (/^[\w.+-]+\/[\w.+-]+$/.test(bare) && !unnamedTypes.includes(bare)) return bare;
+  const [, end = ""] = /\.([a-z]+)$/i.exec(name) ?? [];
+  return typesByEnd[end.toLowerCase()] ?? "application/octet-stream";
 };
 
 const digestOf = async (bytes: BufferSource): Promise<string> =>
@@ -78,7 +99,7 @@ export async function uploadFile(context: SessionRequestContext): Promise<Respon
   const key = readIdempotencyKey(context.request, {});
   const head = parseParams(headSchema, {
     ...(name === undefined ? {} : { name }),
-    media_type: mediaTypeOf(type),
+    media_type: mediaTypeOf(type, name),
   });
   const data = toBase64(bytes);
   const digest = await digestOf(bytes);

@@ -78,7 +78,8 @@ const waitingSessions = async (client: LimpetClient): Promise<readonly string[]>
 /** Returns the lines for a key without asks, and how to see what sessions wait for. */
 const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   const [one] = waiting;
-  const nobody = "Nobody is asked anything that this key may answer.";
+  const nobody =
+    "Nobody is asked anything that this key may answer; a new question is listed after some seconds.";
   if (one === undefined) return [nobody];
   const count = waiting.length === 1 ? "A session waits" : `${waiting.length} sessions wait`;
   return [

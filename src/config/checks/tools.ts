@@ -127,7 +127,9 @@ const checkToolKeys = (
 const checkServers = (draft: TeamDraft): void => {
   for (const { index, value } of draft.servers) {
     if (draft.toolboxes.has(value.name) || value.name === "core") {
-      const message = `"${value.name}" is the name of a built-in toolbox`;
+      const owner =
+        draft.toolboxes.has(value.name) && !isBuiltIn(value.name) ? "in extensions.ts" : "that is built in";
+      const message = `"${value.name}" is the name of a toolbox ${owner}`;
       draft.report("name_conflict", ["mcp_servers", index, "name"], message);
     }
     if (value.command !== undefined) {

@@ -62,7 +62,7 @@ export const otherWords: readonly Words[] = [
       effects: "compaction context_management summarization",
       "options.max_iterations": "iterations max_iterations max_loops max_rounds max_steps max_turns",
       "options.context_window": "context_length context_size context_window",
-      "guards.budget": "budget",
+      "guards.budget": "budget budgets",
       "guards.budget.max_cost_usd": "max_budget max_cost max_cost_usd max_price",
       "guards.budget.max_duration": "max_duration",
     },

@@ -11,7 +11,7 @@ import { countOf, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
-import { useApp, useSession } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { Line } from "./line.tsx";
 import { fillComposer } from "./fill.ts";
 import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
@@ -114,9 +114,20 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   );
 };
 
-const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
+/** Offers to go on after the newest run of the conversation; what came after an older one has gone on already. */
+const GoOnButton = ({ run }: { readonly run: string | undefined }) => {
   const { report } = useApp();
   const session = useSession();
+  const { runs } = useTranscript(slowly);
+  if (runs.findLast(({ thread }) => thread === "main")?.id !== run) return null;
+  return (
+    <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
+      Go on
+    </button>
+  );
+};
+
+const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
   const { state, reason, error, message } = event.data;
   if (state === "completed") return null;
   if (state === "cancelled")
@@ -132,9 +143,7 @@ const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
         conversation are safe.
       </p>
       <div class="failure-buttons">
-        <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
-          Go on
-        </button>
+        <GoOnButton run={event.run} />
         <CopyButton text={escapeJson(event)} label="Copy details" words="Copy details" />
       </div>
     </section>

@@ -19,6 +19,9 @@ const attemptWords: Readonly<Record<string, string>> = {
   truncated_stream: "The reply broke off",
   network: "The model could not be reached",
   server_error: "The model failed",
+  invalid_request: "The provider refused the request",
+  model_not_found: "The provider does not know the model",
+  quota_exceeded: "The provider’s quota is used up",
 };
 
 /** A limit that is reached is told by the ask for more, or by the end of the run. */
