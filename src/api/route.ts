@@ -1,6 +1,6 @@
 import { isBodyOptional } from "../session/define-operation.ts";
 import type { SessionOperation } from "../session/operations.ts";
-import { refuse } from "../session/problems.ts";
+import { refuseScope } from "../session/problems.ts";
 import type { Scope } from "../session/rpc.ts";
 import { teamOperationScopes, tenantOperationScopes } from "../engine/access/rpc.ts";
 import type { TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
@@ -141,7 +141,5 @@ export const directoryRoute = (
 export function requireScope(context: AuthorizedContext, scope: "any" | Scope | readonly Scope[]): void {
   const allowed = [scope].flat();
   if (allowed.some((one) => one === "any" || context.principal.scopes.some((own) => own === one))) return;
-  refuse("scope_missing", `This needs the scope ${allowed.join(" or ")}.`, {
-    meta: { scopes: [...allowed] },
-  });
+  refuseScope(...allowed);
 }

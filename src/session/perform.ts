@@ -1,45 +1,33 @@
 import { headAfter } from "../agent/transaction/draft.ts";
-import type { MigrationTarget } from "../agent/run/migrate.ts";
 import type { Session } from "../agent/state/session.ts";
 import { answersKeptMs, keepAnswer } from "../agent/transaction/answers.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { fieldsOf } from "../chat/json.ts";
-import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
-import type { Archive, CommandAnswer, ReadContext, SessionRules } from "./command.ts";
+import type { Archive, CommandAnswer, ReadContext, WriteContext } from "./command.ts";
 import { requireUnchanged } from "./command.ts";
 import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
 import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
-import type { ForkSource } from "./fork-source.ts";
-import { ProblemError, refuse, refuseIfProblem } from "./problems.ts";
+import { ProblemError, refuse, refuseIfProblem, refuseScope } from "./problems.ts";
 import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
 
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
-export interface OperationContext {
+export interface OperationContext
+  extends
+    Pick<WriteContext, "rules" | "full" | "forkSource" | "migrationTarget" | "stored">,
+    Pick<ReadContext, "agentOf" | "items"> {
   /** Returns the session; null until it is created. */
   readonly read: () => Session | null;
   readonly archive: () => Archive;
-  readonly rules: SessionRules;
-  readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
-  /** Whether the tenant has as many runs under way as it may have. */
-  readonly full: boolean;
-  /** Source of a fork; null unless the call begins one. */
-  readonly forkSource: ForkSource | null;
-  /** Target of a migration; null unless the call migrates the session. */
-  readonly migrationTarget: MigrationTarget | null;
-  /** Returns the bytes that the session holds. */
-  readonly stored: () => number;
   /** Removes known secrets from what a caller sends. */
   readonly redactor: Redactor;
-  /** Returns the open streamed items with their text so far. */
-  readonly items: () => Json;
   /**
    * Whether this call's key deleted an earlier session of this name, or made it; null means that this is
    * unknown now.
@@ -129,8 +117,7 @@ const performRead = (
 };
 
 const requireScope = ({ scopes }: Operation, principal: Principal): void => {
-  if (!scopes.some((scope) => principal.scopes.includes(scope)))
-    refuse("scope_missing", `this needs the scope ${scopes.join(" or ")}`);
+  if (!scopes.some((scope) => principal.scopes.includes(scope))) refuseScope(...scopes);
 };
 
 /**

@@ -116,6 +116,10 @@ export const refuse = (
   throw new ProblemError({ code, detail, ...more });
 };
 
+/** Refuses a caller that has none of these scopes. */
+export const refuseScope = (...scopes: readonly string[]): never =>
+  refuse("scope_missing", `This needs the scope ${scopes.join(" or ")}.`, { meta: { scopes } });
+
 /** Runs `part`, which refuses fields of one part of a request; `at` gives their pointers in the whole request. */
 export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T => {
   try {

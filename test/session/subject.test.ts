@@ -84,7 +84,11 @@ test.each(["patch", "clear"] as const)("AP-13: %s needs sessions:manage", async 
   const scopes = ["sessions:read", "sessions:write", "asks:answer"] as const;
   expect(bench.performAs({ scopes }, op)).toMatchObject({
     ok: false,
-    problem: { code: "scope_missing", detail: "this needs the scope sessions:manage" },
+    problem: {
+      code: "scope_missing",
+      detail: "This needs the scope sessions:manage.",
+      meta: { scopes: ["sessions:manage"] },
+    },
   });
   expect(bench.performAs({ scopes: ["sessions:manage"] }, op).ok).toBe(true);
 });

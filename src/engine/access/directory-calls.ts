@@ -1,4 +1,4 @@
-import { ProblemError, refuse } from "../../session/problems.ts";
+import { ProblemError, refuse, refuseScope } from "../../session/problems.ts";
 import type { Scope } from "../../session/rpc.ts";
 import type { Tables } from "./database.ts";
 import { createOnce } from "./once.ts";
@@ -36,8 +36,7 @@ export const performDirectoryCall = async <Op extends string>(
   const allowed: readonly Scope[] = [scopes[call.op]].flat();
   const { principal } = call;
   try {
-    if (!allowed.some((scope) => principal.scopes.includes(scope)))
-      refuse("scope_missing", `This needs the scope ${allowed.join(" or ")}.`);
+    if (!allowed.some((scope) => principal.scopes.includes(scope))) refuseScope(...allowed);
     if (principal.session !== undefined && call.op !== "mint_token") {
       refuse("scope_missing", "A browser token opens its own session only.");
     }

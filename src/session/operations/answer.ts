@@ -17,7 +17,7 @@ import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { CommandAnswer, WriteContext } from "../command.ts";
 import { refuseAnswer, acceptedAnswer, wellFormedText } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
-import { refuse } from "../problems.ts";
+import { refuse, refuseScope } from "../problems.ts";
 import { answerScopeOf } from "../rpc.ts";
 import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
@@ -236,7 +236,7 @@ const rememberApproval = (context: WriteContext, ask: Ask, { scope, tool, patter
 const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
   const ask = ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
   const scope = answerScopeOf(ask.kind);
-  return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
+  return principal.scopes.includes(scope) ? ask : refuseScope(scope);
 };
 
 const answerOpenAsk = (

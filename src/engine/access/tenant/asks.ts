@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Ask } from "../../../agent/state/ask.ts";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
-import { refuse } from "../../../session/problems.ts";
+import { refuseScope } from "../../../session/problems.ts";
 import { answerScopeOf } from "../../../session/rpc.ts";
 import type { Principal } from "../../../session/rpc.ts";
 import type { DatabaseRow, RunQuery, Tables } from "../database.ts";
@@ -45,7 +45,7 @@ const toListedAsk = (row: DatabaseRow): ListedAsk => ({
 const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): readonly Ask["kind"][] => {
   if (kind === undefined) return kinds.filter((each) => scopes.includes(answerScopeOf(each)));
   const scope = answerScopeOf(kind);
-  return scopes.includes(scope) ? [kind] : refuse("scope_missing", `This kind needs the scope ${scope}.`);
+  return scopes.includes(scope) ? [kind] : refuseScope(scope);
 };
 
 /**
