@@ -221,7 +221,7 @@ test("the core waits for nothing", () => {
 });
 
 /** Lines of the READMEs that are longer than a page: the map of the code, how to write a team, and a page with the client. */
-const manuals: Readonly<Record<string, number>> = { src: 180, config: 245, "src/client": 70 };
+const manuals: Readonly<Record<string, number>> = { src: 180, config: 245, "src/client": 100 };
 
 test("every room says what it is for, in at most a page", () => {
   const tops = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -1,3 +1,5 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import type { LimpetClient, Transcript, TranscriptThread } from "../../src/client/index.ts";
@@ -5,6 +7,7 @@ import { createApi } from "../support/api-client.ts";
 import type { Api } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
+import { root, runCommand } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 import { startRuntime } from "../support/runtime.ts";
 import { contentOf, expectLog, foldSince, whenTranscript } from "../support/transcripts.ts";
@@ -46,6 +49,17 @@ const checkLog = async (id: string, transcript: Transcript): Promise<void> => {
   expect(contentOf(transcript)).toEqual(contentOf(foldSince(null, events)));
   expectLog(transcript, events);
 };
+
+test("AP-51: the sample for a server prints the agent's answer", async () => {
+  const page = readFileSync(join(root, "src/client/README.md"), "utf8");
+  const [, sample = ""] = /^```ts node\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const folder = mkdtempSync(join(root, ".limpet", "sample-"));
+  const file = join(folder, "sample.ts");
+  writeFileSync(file, sample.replace("limpet/client", join(root, "src/client/index.ts")));
+  const said = await runCommand(process.execPath, [file], { env: { LIMPET_URL: server.url } });
+  rmSync(folder, { recursive: true });
+  expect(said).toContain("I am");
+});
 
 test("AP-51 AP-20: a sent text streams into the transcript, which in the end is the log's", async () => {
   const session = await client.sessions.create();
