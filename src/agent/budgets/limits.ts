@@ -44,11 +44,11 @@ const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): nu
 const checkBudgetBeforeEffects = (
   draft: Draft,
   thread: Thread,
-  agent: Agent,
   index: number,
   run: Pick<Run, "light" | "hidden" | "plan">,
   shrinks: boolean,
 ): BudgetCheck => {
+  const agent = agentOf(draft, thread.id);
   const check = checkTurnBudget(draft, thread.id, agent, index, requestTokens(agent, thread, run));
   if (check.is === "free" || !shrinks) return check;
   const least = checkTurnBudget(draft, thread.id, agent, index, leastRequestTokens(agent, thread, run.light));
@@ -67,7 +67,7 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   const { before, compaction } = agent.effects;
   const shrinks =
     run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && compaction !== null));
-  const check = checkBudgetBeforeEffects(draft, thread, agent, current, run, shrinks);
+  const check = checkBudgetBeforeEffects(draft, thread, current, run, shrinks);
   if (check.is === "free") return null;
   return check.is === "wait" ? "wait" : check.reached;
 };
@@ -85,8 +85,8 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   const { out } = draft.state.funds.tenant;
   if (out !== null && draft.context.now < out.until) return { scope: "tenant", ...out };
   const thread = threadOf(draft, threadId);
-  const agent = agentOf(draft, threadId);
-  const check = checkBudgetBeforeEffects(draft, thread, agent, 0, freshRun, agent.effects.before.length > 0);
+  const shrinks = agentOf(draft, threadId).effects.before.length > 0;
+  const check = checkBudgetBeforeEffects(draft, thread, 0, freshRun, shrinks);
   if (check.is !== "reached" || check.reached.ask || check.reached.scope !== "session") return null;
   return { scope: "session", kind: check.reached.kind, until: null };
 };

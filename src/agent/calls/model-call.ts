@@ -144,14 +144,13 @@ const endWithoutReply = (
   bookAttempt(draft, threadId, call, row);
 };
 
-/** Books a call that failed or got no ticket. If it was sent, `sent` holds what it saw. */
+/** Books a call that failed or got no ticket, with what it saw if it was sent, and when it is tried again. */
 export const bookFailedCall = (
   draft: Draft,
   threadId: string,
   call: ModelCall,
   { code: outcome, usage = noUsage, billed: estimated = false, cost = 0 }: ModelFailure,
-  sent: Pick<LedgerRow, "saw"> = {},
-  retryAt: number | null = null,
+  { retryAt, ...sent }: Pick<LedgerRow, "saw"> & { readonly retryAt: number | null },
 ): void => {
   endWithoutReply(draft, threadId, call, { outcome, usage, estimated, cost, ...sent }, retryAt);
   bookLostTime(draft, threadId, call.startedAt, findTarget(draft, threadId, call.target));

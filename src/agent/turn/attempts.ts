@@ -103,7 +103,8 @@ export const failAttempt = (
   const { now, fraction } = draft.context;
   const policy = findTarget(draft, threadId, call.target)?.retry ?? noRetry;
   const after = decideAfterFailure(failure, chain, policy, now, fraction);
-  bookFailedCall(draft, threadId, call, failure, sent, after.kind === "retry" ? after.at : null);
+  const retryAt = after.kind === "retry" ? after.at : null;
+  bookFailedCall(draft, threadId, call, failure, { ...sent, retryAt });
   const attempt = call.attempt + 1;
   if (failure.code === "context_overflow" && compactOverflow(draft, threadId, attempt)) return false;
   if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);

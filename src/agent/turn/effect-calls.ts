@@ -118,7 +118,7 @@ export const failEffectCall = (
   failure: ModelFailure,
 ): boolean => {
   const why = { ...failure, error: failure.message };
-  bookFailedCall(draft, threadId, each.call, failure, {}, retryTime(draft, each, why));
+  bookFailedCall(draft, threadId, each.call, failure, { retryAt: retryTime(draft, each, why) });
   return retryEffectCall(draft, threadId, each, why);
 };
 

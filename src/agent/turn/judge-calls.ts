@@ -60,14 +60,19 @@ const guardFactsOf = (
   };
 };
 
+/** What guards know of a call besides itself: earlier calls, and its place in the run. */
+interface JudgingFacts {
+  readonly window: readonly CallRecord[];
+  readonly facts: GuardFacts;
+}
+
 /** Returns one guard's verdict; null if the guard failed, which ends the run. */
 const verdictOf = (
   draft: Draft,
   threadId: string,
   bound: BoundGuard,
   call: JudgedCall,
-  window: readonly CallRecord[],
-  facts: GuardFacts,
+  { window, facts }: JudgingFacts,
 ): GuardVerdict | null => {
   const { guard, params } = bound;
   const state = guardState(threadOf(draft, threadId), bound);
@@ -144,16 +149,10 @@ interface Judgement {
 }
 
 /** Judges one call by all guards. */
-const judgeCall = (
-  draft: Draft,
-  threadId: string,
-  call: JudgedCall,
-  window: readonly CallRecord[],
-  facts: GuardFacts,
-): Judgement => {
+const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: JudgingFacts): Judgement => {
   const given: GivenVerdict[] = [];
   for (const bound of agentOf(draft, threadId).guards) {
-    const verdict = verdictOf(draft, threadId, bound, call, window, facts);
+    const verdict = verdictOf(draft, threadId, bound, call, known);
     if (verdict === null) return { remarks: collectRemarks(given), end: { bound, refusal: null } };
     if (verdict.do !== "allow")
       reportLoop(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
@@ -173,7 +172,10 @@ export const judgeCalls = (draft: Draft, threadId: string): void => {
   const remarks: Remarks[] = [];
   let end: ReplyRefusal | null = null;
   for (const [at, call] of calls.entries()) {
-    const judgement = judgeCall(draft, threadId, call, window, guardFactsOf(draft, threadId, calls, at));
+    const judgement = judgeCall(draft, threadId, call, {
+      window,
+      facts: guardFactsOf(draft, threadId, calls, at),
+    });
     remarks.push(judgement.remarks);
     ({ end } = judgement);
     if (end !== null) break;
