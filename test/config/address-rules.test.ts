@@ -51,3 +51,12 @@ test("TB-7 CF-25: a pattern that fits no tool of the team is warned of, unless a
   const rule = "permissions: { rules: [{ tool: 'git?ub*', action: deny }] }";
   expect(await complaints(team({ top: `${servers}\n${rule}` }))).toEqual([]);
 });
+
+test("EF-40 CF-25: a scope that hides or shows a tool that is not there is warned of", async () => {
+  const scope = "{ kind: tool_scope, params: { exclude: [exec_rn], include: ['fs_*', github__x] } }";
+  expect(await complaints(team({ agent: `    effects: [${scope}]` }))).toEqual([
+    expect.stringContaining(
+      'key_ignored agents[0].effects[0].params.exclude[0]: no tool of this team fits "exec_rn"',
+    ),
+  ]);
+});

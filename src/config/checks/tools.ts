@@ -1,3 +1,4 @@
+import { isOfKind } from "../../effects/schema.ts";
 import { globFault, matchesGlob } from "../../sandbox/glob.ts";
 import { isFileAct } from "../../tools/acts.ts";
 import { writeAddressPattern } from "../../tools/egress/address-pattern.ts";
@@ -202,9 +203,13 @@ const mayFitServer = (pattern: string, servers: readonly string[]): boolean => {
   return start.includes("__") || servers.some((name) => name.startsWith(start) || start.startsWith(name));
 };
 
+/** Lists the tools of the team that fit a pattern. */
+const toolsThatFit = (draft: TeamDraft, pattern: string): readonly string[] =>
+  [...draft.tools].filter((name) => matchesGlob(pattern, name, { segments: false }));
+
 /** Warns of a pattern that fits no tool: it may have been meant to close something. */
 const checkFit = (draft: TeamDraft, path: Path, pattern: string, { servers }: KnownTools): void => {
-  if (mayFitServer(pattern, servers)) return;
+  if (mayFitServer(pattern, servers) || toolsThatFit(draft, pattern).length > 0) return;
   draft.report("key_ignored", path, `no tool of this team fits "${pattern}"`, {
     hint: "name tools as npx limpet explain --kinds lists them; only a tool that a client brings could fit",
   });
@@ -213,9 +218,7 @@ const checkFit = (draft: TeamDraft, path: Path, pattern: string, { servers }: Kn
 /** A name near a tool's is treated as a typing error; any other may be a tool that a client brings. */
 const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools): void => {
   const { tool } = rule;
-  const isNamed = (name: string): boolean =>
-    tool !== undefined && matchesGlob(tool, name, { segments: false });
-  const named = [...draft.tools].filter(isNamed);
+  const named = tool === undefined ? [] : toolsThatFit(draft, tool);
   checkMatch(draft, path, rule, named);
   if (tool === undefined) return;
   checkPattern(draft, [...path, "tool"], tool);
@@ -231,6 +234,17 @@ const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools):
 const checkRules = (draft: TeamDraft, path: Path, known: KnownTools, rules: readonly Rule[] = []): void =>
   rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule, known));
 
+/** Warns of tools that a scope hides or shows and that are not there. */
+const checkScope = (draft: TeamDraft, index: number, agent: AgentShape, known: KnownTools): void => {
+  agent.effects?.forEach((effect, place) => {
+    if (!isOfKind("tool_scope")(effect)) return;
+    for (const list of ["exclude", "include"] as const)
+      effect.params[list].forEach((pattern, at) =>
+        checkFit(draft, ["agents", index, "effects", place, "params", list, at], pattern, known),
+      );
+  });
+};
+
 /** Checks toolboxes and tools of every agent, permission rules, and MCP servers. */
 export const checkTools = (draft: TeamDraft): void => {
   const known = knownToolsOf(draft);
@@ -241,6 +255,7 @@ export const checkTools = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
     checkToolboxes(draft, index, value, known);
     checkToolAccess(draft, index, value);
+    checkScope(draft, index, value, known);
     checkRules(draft, ["agents", index], known, value.permissions?.rules);
   }
 };
