@@ -472,14 +472,14 @@ const note = (type: NoteEntry["event"]["type"], data: object): NoteEntry["event"
 
 test.each([
   ["overloaded", 5, "The model is overloaded. It is tried again by itself."],
-  ["rate_limited", 5, "The model takes no more requests for now. It is tried again by itself."],
+  ["rate_limited", 5, "The model takes no more requests now. It is tried again by itself."],
   ["timeout", 5, "The model did not answer in time. It is tried again by itself."],
   ["auth", null, "The model refused the key."],
   ["truncated_stream", 5, "The reply broke off. It is tried again by itself."],
   ["network", 5, "The model could not be reached. It is tried again by itself."],
   ["server_error", null, "The model failed."],
   ["cancelled", null, null],
-  ["something_new", 5, "The reply broke off. It is tried again by itself."],
+  ["something_new", 5, "The model failed. It is tried again by itself."],
 ])("AP-54: an attempt that ended by %s says so, and whether it was tried again", (code, retry_at, words) => {
   expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
 });

@@ -65,7 +65,7 @@ test("★ AP-45: a refused entry ends it with its name; those before it stay and
   await expect.poll(() => changes(session)).toEqual([["a", null]]);
   expect(await pack(session)).toEqual([["a", "1"]]);
   const cut = (await archiveOf(["c", "1"])).slice(0, 512);
-  expect((await unpack(session, cut)).body["detail"]).toContain("no whole tar archive");
+  expect((await unpack(session, cut)).body["detail"]).toContain("not a complete tar archive");
   expect((await unpack(session, "x", {}, "")).body["detail"]).toContain("format=tar");
   await session.quiet();
 });

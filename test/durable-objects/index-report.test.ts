@@ -2,20 +2,20 @@ import { expect, test, vi } from "vitest";
 import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
 import { noSpending } from "../../src/agent/state/usage.ts";
 import type { Session } from "../../src/agent/state/session.ts";
+import { freshSession } from "../../src/agent/state/session.ts";
 import type { SessionSummary } from "../../src/engine/access/rpc.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 
 /** What a report reads of a session. */
 const session = (title: string | null = null): Session =>
   ({
+    ...freshSession,
     id: "s_1",
     title,
     head: 7,
     revision: "r_1",
     threads: {},
-    asks: {},
     spent: noSpending,
-    spentBefore: noSpending,
     funds: { tenant: { lease: null } },
   }) as unknown as Session;
 

@@ -272,6 +272,7 @@ test("RE-P14 TB-25: a session goes, whatever its MCP servers said of themselves;
     id: "long",
     sandboxed: false,
     serverLinks: { sea: { connection: long }, land: { connection: long }, old: { connection: "s1" } },
+    page: null,
   };
   const kept = await runInDurableObject(session.stub(), (_instance, { storage }) => {
     const engine = {
@@ -296,6 +297,7 @@ test("★ TB-20 RE-P14: the browser of a session that is deleted in mid-run is c
     jurisdiction: "",
     id: "open",
     sandboxed: false,
+    serverLinks: {},
     page: { browser: "b1" },
   };
   const left = await runInDurableObject(session.stub(), async (_instance, { storage }) => {

@@ -114,20 +114,10 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
   );
 };
 
-/** Offers to go on after the newest run of the conversation; what came after an older one has gone on already. */
-const GoOnButton = ({ run }: { readonly run: string | undefined }) => {
+const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
   const { report } = useApp();
   const session = useSession();
   const { runs } = useTranscript(slowly);
-  if (runs.findLast(({ thread }) => thread === "main")?.id !== run) return null;
-  return (
-    <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
-      Go on
-    </button>
-  );
-};
-
-const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
   const { state, reason, error, message } = event.data;
   if (state === "completed") return null;
   if (state === "cancelled")
@@ -143,7 +133,12 @@ const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
         conversation are safe.
       </p>
       <div class="failure-buttons">
-        <GoOnButton run={event.run} />
+        {/* After a later run the conversation has gone on already. */}
+        {runs.findLast(({ thread }) => thread === event.thread)?.id === event.run && (
+          <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
+            Go on
+          </button>
+        )}
         <CopyButton text={escapeJson(event)} label="Copy details" words="Copy details" />
       </div>
     </section>

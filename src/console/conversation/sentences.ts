@@ -13,15 +13,11 @@ export type NoteOf<T extends NoteEvent["type"]> = Extract<NoteEvent, { readonly 
 
 const attemptWords: Readonly<Record<string, string>> = {
   overloaded: "The model is overloaded",
-  rate_limited: "The model takes no more requests for now",
+  rate_limited: "The model takes no more requests now",
   timeout: "The model did not answer in time",
   auth: "The model refused the key",
   truncated_stream: "The reply broke off",
   network: "The model could not be reached",
-  server_error: "The model failed",
-  invalid_request: "The provider refused the request",
-  model_not_found: "The provider does not know the model",
-  quota_exceeded: "The provider’s quota is used up",
 };
 
 /** A limit that is reached is told by the ask for more, or by the end of the run. */
@@ -110,7 +106,7 @@ const sentences: Sentences = {
   attempt_aborted: ({ data: { code, retry_at: retryAt }, attempt = 1 }) =>
     code === "cancelled"
       ? null
-      : `${attemptWords[code] ?? "The reply broke off"}${attempt > 1 ? ` (try ${attempt})` : ""}.${retryAt === null ? "" : " It is tried again by itself."}`,
+      : `${attemptWords[code] ?? "The model failed"}${attempt > 1 ? ` (try ${attempt})` : ""}.${retryAt === null ? "" : " It is tried again by itself."}`,
   provider_failover: ({ data }) => `${data.from} could not answer. ${data.to} took over.`,
   model_changed: ({ data }) =>
     data.to === null ? "The team’s own model from here on" : `Model ${data.to} from here on`,
