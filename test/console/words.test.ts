@@ -472,7 +472,7 @@ const note = (type: NoteEntry["event"]["type"], data: object): NoteEntry["event"
 
 test.each([
   ["overloaded", 5, "The model is overloaded. It is tried again by itself."],
-  ["rate_limited", 5, "The model takes no more requests now. It is tried again by itself."],
+  ["rate_limited", 5, "The model takes no more requests for now. It is tried again by itself."],
   ["timeout", 5, "The model did not answer in time. It is tried again by itself."],
   ["auth", null, "The model refused the key."],
   ["truncated_stream", 5, "The reply broke off. It is tried again by itself."],

@@ -11,7 +11,7 @@ import { countOf, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { explainFailure } from "../sessions/status.ts";
-import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
 import { fillComposer } from "./fill.ts";
 import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
@@ -117,7 +117,6 @@ const Compaction = ({ event }: { readonly event: NoteOf<"compaction"> }) => {
 const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
   const { report } = useApp();
   const session = useSession();
-  const { runs } = useTranscript(slowly);
   const { state, reason, error, message } = event.data;
   if (state === "completed") return null;
   if (state === "cancelled")
@@ -133,12 +132,9 @@ const RunEnd = ({ event }: { readonly event: NoteOf<"run_end"> }) => {
         conversation are safe.
       </p>
       <div class="failure-buttons">
-        {/* After a later run the conversation has gone on already. */}
-        {runs.findLast(({ thread }) => thread === event.thread)?.id === event.run && (
-          <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
-            Go on
-          </button>
-        )}
+        <button type="button" class="button" onClick={() => report(session.send("Go on.", "queue"))}>
+          Go on
+        </button>
         <CopyButton text={escapeJson(event)} label="Copy details" words="Copy details" />
       </div>
     </section>

@@ -13,7 +13,7 @@ export type NoteOf<T extends NoteEvent["type"]> = Extract<NoteEvent, { readonly 
 
 const attemptWords: Readonly<Record<string, string>> = {
   overloaded: "The model is overloaded",
-  rate_limited: "The model takes no more requests now",
+  rate_limited: "The model takes no more requests for now",
   timeout: "The model did not answer in time",
   auth: "The model refused the key",
   truncated_stream: "The reply broke off",
