@@ -1,8 +1,7 @@
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
-import { lastJob, renameJobCommand, startJob } from "./job-statements.ts";
+import { jobCommands, lastJob, startJob } from "./job-statements.ts";
 import type { Script, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
 import { call, literal, statement, textOf } from "./script-syntax.ts";
-import { mendOptions } from "./short-options.ts";
 
 /**
  * This file mends scripts once they are parsed, wherever they come from: the call, `sh -c`, a file, `eval`, `$(…)`. What
@@ -47,8 +46,7 @@ const runsCommands = (node: unknown): boolean => {
 const mendCommand = (command: SimpleCommand): void => {
   const name = command.name === null ? "" : textOf(command.name);
   if (name === "trap") setTrap(command);
-  renameJobCommand(command, name);
-  mendOptions(command, name);
+  if (name === "wait") command.name = literal(jobCommands.wait);
   splitName(command);
   if (command.name === null) command.isPlain = !runsCommands(command.assignments);
 };

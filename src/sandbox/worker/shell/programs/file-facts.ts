@@ -1,7 +1,7 @@
 import type { Context } from "../custom-command.ts";
-import { Failure, reasonOf } from "./program.ts";
+import { failWith } from "./program.ts";
 
-/** What `ls`, `stat` and others say of a file. */
+/** What `ls`, `stat` and others print about a file. */
 
 export type Stat = Awaited<ReturnType<Context["fs"]["stat"]>>;
 
@@ -39,7 +39,11 @@ export function humanSize(size: number): string {
 
 export const statOf = (context: Context, path: string, what: string, follow = false): Promise<Stat> => {
   const place = context.fs.resolvePath(context.cwd, path);
-  return (follow ? context.fs.stat(place) : context.fs.lstat(place)).catch((error: unknown) => {
-    throw new Failure(`${what} '${path}': ${reasonOf(error)}`);
-  });
+  return (follow ? context.fs.stat(place) : context.fs.lstat(place)).catch(failWith(`${what} '${path}'`));
 };
+
+export const isFolder = ({ fs, cwd }: Context, path: string): Promise<boolean> =>
+  fs.stat(fs.resolvePath(cwd, path)).then(
+    (found) => found.isDirectory,
+    () => false,
+  );

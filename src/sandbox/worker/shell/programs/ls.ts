@@ -5,25 +5,8 @@ import { forEach, type Options, program, readOptions, succeed } from "./program.
 
 const names = {
   flags: "aAlhdRrtSUX1FpingogGvCmxsLHkNqQBc",
-  valued: "Iw",
-  long: {
-    all: "a",
-    "almost-all": "A",
-    "human-readable": "h",
-    directory: "d",
-    recursive: "R",
-    reverse: "r",
-    inode: "i",
-    "group-directories-first": "x",
-    color: "",
-    classify: "F",
-    "full-time": "l",
-    "time-style": "",
-    ignore: "I",
-    sort: "",
-    width: "",
-    size: "s",
-  },
+  valued: "w",
+  long: "all:a almost-all:A human-readable:h directory:d recursive:R reverse:r inode:i group-directories-first:x color: classify:F full-time:l time-style: width:w size:s",
 };
 
 interface Item {
@@ -93,14 +76,7 @@ async function itemAt(context: Context, path: string, name: string, follow: bool
 const blocksOf = (items: readonly Item[]): number =>
   items.reduce((sum, { found }) => sum + (found.isSymbolicLink ? 0 : Math.ceil(found.size / 4096) * 4), 0);
 
-const isShown = (name: string, { has, value }: Options): boolean => {
-  const ignored = value("I")
-    ?.replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  if (ignored !== undefined && new RegExp(`^${ignored}$`).test(name)) return false;
-  return has("a") || has("A") || !name.startsWith(".");
-};
+const isShown = (name: string, { has }: Options): boolean => has("a") || has("A") || !name.startsWith(".");
 
 async function listFolder(context: Context, path: string, options: Options): Promise<readonly Item[]> {
   const { has } = options;
