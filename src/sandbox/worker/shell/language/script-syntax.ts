@@ -26,13 +26,13 @@ export type Redirection = SimpleCommand["redirections"][number];
 
 export const literal = (value: string): Word => ({ type: "Word", parts: [{ type: "Literal", value }] });
 
-/** The value of a variable: `"$name"`. */
+/** Returns the word `"$name"`. */
 export const variable = (parameter: string): Word => ({
   type: "Word",
   parts: [{ type: "DoubleQuoted", parts: [{ type: "ParameterExpansion", parameter, operation: null }] }],
 });
 
-/** The text of a word that is one text, literal or quoted; empty for any other word. */
+/** Returns the text of a word that is one text, literal or quoted; empty for any other word. */
 export const textOf = ({ parts }: Word): string => {
   const [part] = parts;
   if (part?.type === "DoubleQuoted" && parts.length === 1) return textOf({ type: "Word", parts: part.parts });
@@ -69,7 +69,7 @@ export const statement = (...commands: readonly Command[]): Statement => ({
   background: false,
 });
 
-/** The statement `first && second || third`, in whose first part `set -e` holds. */
+/** Returns the statement `first && second || third`, in whose first part `set -e` holds. */
 export const either = (first: Pipeline, second: Command, third: Command): Statement => ({
   type: "Statement",
   pipelines: [{ ...first, isSelfContained: true } as Pipeline, pipeline(second), pipeline(third)],

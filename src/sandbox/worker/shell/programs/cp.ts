@@ -20,6 +20,8 @@ interface Copy {
   readonly to: string;
   readonly path: string;
   readonly shown: string;
+  /** Real paths of the folders around it, among which a link may not lead. */
+  readonly around: readonly string[];
 }
 
 /** Copies a file or a link, unless `-n` or `-u` spares the file in its place. */
@@ -47,13 +49,16 @@ async function copy(context: Context, one: Copy, options: Options): Promise<void
   const found = await statOf(context, from, "cannot stat", followsLinks(options));
   if (!found.isDirectory) await copyFile(context, one, found, options);
   else {
+    const real = await fs.realpath(from);
+    if (one.around.includes(real)) throw new Failure(`cannot copy cyclic symbolic link '${path}'`);
     if (!(await isFolder(context, to)))
       await fs.mkdir(to).catch(failWith(`cannot create directory '${shown}'`));
+    const around = [...one.around, real];
     for (const name of await fs.readdir(from)) {
-      const [inner, made] = [`${from}/${name}`, `${to}/${name}`];
+      const below = (folder: string): string => `${folder.replace(/\/$/, "")}/${name}`;
       await copy(
         context,
-        { from: inner, to: made, path: `${path}/${name}`, shown: `${shown}/${name}` },
+        { from: below(from), to: below(to), path: below(path), shown: below(shown), around },
         options,
       );
     }
@@ -75,19 +80,16 @@ async function check(context: Context, { path, from, to, shown }: Copy, options:
 /** Copies files, folders and links. */
 export const cp: CustomCommand = program("cp", async (args, context) => {
   const options = readOptions(args, names);
-  const { has, value } = options;
+  const { has } = options;
   const { fs, cwd } = context;
-  const { sources, target } = targetOf(options.operands, value("t"));
+  const { sources, target, isInto } = await targetOf(options, context);
   const place = fs.resolvePath(cwd, target);
-  const isInto = !has("T") && (await isFolder(context, target));
-  if (!isInto && (sources.length > 1 || value("t") !== undefined))
-    throw new Failure(`target '${target}': No such file or directory`);
   return forEach("cp", sources, async (path) => {
     const inside = has("x") ? path : nameOf(path);
     if (has("x")) await fs.mkdir(fs.resolvePath(place, `${inside}/..`), { recursive: true });
     const shown = isInto ? `${target.replace(/\/$/, "")}/${inside}` : target;
     const to = isInto ? fs.resolvePath(place, inside === ".." ? "." : inside) : place;
-    const one = { path, from: fs.resolvePath(cwd, path), to, shown };
+    const one = { path, from: fs.resolvePath(cwd, path), to, shown, around: [] };
     await check(context, one, options);
     await copy(context, one, options);
     return has("v") ? `'${path}' -> '${shown}'\n` : undefined;

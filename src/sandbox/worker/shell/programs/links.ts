@@ -1,6 +1,16 @@
 import type { Context, CustomCommand } from "../custom-command.ts";
 import { isFolder } from "./file-facts.ts";
-import { Failure, failWith, forEach, original, program, readOptions, reasonOf, succeed } from "./program.ts";
+import {
+  Failure,
+  failWith,
+  forEach,
+  type Options,
+  original,
+  program,
+  readOptions,
+  reasonOf,
+  succeed,
+} from "./program.ts";
 
 /** `rm` and `mv`, which never follow a link that they are given. */
 
@@ -29,18 +39,35 @@ const rm = program("rm", (args, context) => {
   });
 });
 
-/** Returns the last operand, or the value of `-t`, and the others. */
-export function targetOf(
-  operands: readonly string[],
-  folder: string | undefined,
-): { readonly sources: readonly string[]; readonly target: string } {
+interface Target {
+  readonly sources: readonly string[];
+  readonly target: string;
+  /** Whether the target is a folder, into which the sources go. */
+  readonly isInto: boolean;
+}
+
+/** Throws a failure if nothing can be made at a path: a file below no folder, or with the name of a folder. */
+async function checkPlace(target: string, source: string, context: Context): Promise<void> {
+  if (target.endsWith("/") && !(await isFolder(context, source)))
+    throw new Failure(`cannot create regular file '${target}': Not a directory`);
+  if (!(await isFolder(context, `${target.replace(/\/+$/, "")}/..`)))
+    throw new Failure(`cannot create '${target}': No such file or directory`);
+}
+
+/** Returns where `cp` and `mv` put things; throws a failure if that is impossible. */
+export async function targetOf({ has, value, operands }: Options, context: Context): Promise<Target> {
+  const folder = value("t");
   const sources = folder === undefined ? operands.slice(0, -1) : operands;
   const target = folder ?? operands.at(-1);
-  if (sources.length > 0 && target !== undefined) return { sources, target };
-  const [only] = operands;
-  throw new Failure(
-    only === undefined ? "missing file operand" : `missing destination file operand after '${only}'`,
-  );
+  const [first] = operands;
+  if (first === undefined || target === undefined) throw new Failure("missing file operand");
+  if (sources.length === 0) throw new Failure(`missing destination file operand after '${first}'`);
+  const isFound = await isFolder(context, target);
+  const isInto = isFound && !has("T");
+  if (!isInto && (sources.length > 1 || folder !== undefined))
+    throw new Failure(`target '${target}': No such file or directory`);
+  if (!isFound) await checkPlace(target, first, context);
+  return { sources, target, isInto };
 }
 
 export const nameOf = (path: string): string => /([^/]*)\/*$/.exec(path)?.[1] ?? path;
@@ -56,11 +83,11 @@ const timeOf = async ({ fs, cwd }: Context, path: string): Promise<number> =>
   (await fs.stat(fs.resolvePath(cwd, path)).catch(() => null))?.mtime.getTime() ?? NaN;
 
 const mv = program("mv", async (args, context) => {
-  const { has, value, words, operands } = readOptions(args, moving);
-  const { sources, target } = targetOf(operands, value("t"));
-  const isInto = await isFolder(context, target);
-  if (value("t") !== undefined && !isInto) throw new Failure(`target '${target}': No such file or directory`);
-  if (has("T") && isInto) throw new Failure(`cannot overwrite directory '${target}' with -T here`);
+  const options = readOptions(args, moving);
+  const { has, words } = options;
+  const { sources, target, isInto } = await targetOf(options, context);
+  if (!isInto && (await isFolder(context, target)))
+    throw new Failure(`cannot overwrite directory '${target}' with -T here`);
   const chosen: string[] = [];
   for (const path of sources) {
     const to = isInto ? `${target}/${nameOf(path)}` : target;

@@ -1,7 +1,7 @@
 import type { Context, CustomCommand } from "../custom-command.ts";
 import type { Stat } from "./file-facts.ts";
 import { humanSize, modeText, months, owner, statOf, two } from "./file-facts.ts";
-import { forEach, type Options, program, readOptions, succeed } from "./program.ts";
+import { Failure, forEach, type Options, program, readOptions, succeed } from "./program.ts";
 
 const names = {
   flags: "aAlhdRrtSUX1FpingogGvCmxsLHkNqQBc",
@@ -119,6 +119,7 @@ async function operandAt(context: Context, path: string, { has }: Options): Prom
 /** Lists files and folders, one per line. */
 export const ls: CustomCommand = program("ls", async (args, context) => {
   const options = readOptions(args, names);
+  if (options.has("L") && options.has("R")) throw new Failure("-L with -R is not supported here", 2);
   const operands = options.operands.length === 0 ? ["."] : options.operands;
   const files: Item[] = [];
   const folders: Item[] = [];

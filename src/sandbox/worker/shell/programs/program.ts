@@ -169,10 +169,12 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Returns the text that bytes stand for; bytes that are no text stay one character each. */
 export function textFrom(latin1: string): string {
+  if (!/[\x80-\xff]/.test(meter.make(latin1))) return latin1;
+  const found = new Uint8Array(latin1.length);
+  for (let at = 0; at < latin1.length; at += 1) found[at] = latin1.charCodeAt(at);
   try {
-    return decoder.decode(Uint8Array.from(meter.walk(latin1), (character) => character.charCodeAt(0)));
-  } catch (error) {
-    meter.passOn(error);
+    return decoder.decode(found);
+  } catch {
     return latin1;
   }
 }
@@ -184,7 +186,7 @@ export const isBinary = (latin1: string): boolean =>
 /** Returns the bytes of a text, one per character. */
 export const bytesOf = (text: string): string =>
   meter
-    .walk(text)
+    .make(text)
     .replace(/[^\0-\x7f]{1,4096}/gu, (part) => String.fromCharCode(...new TextEncoder().encode(part)));
 
 /** Returns what a command printed, one character per byte. */
@@ -220,7 +222,7 @@ export async function readInput(path: string, context: Context, what = path): Pr
   const place = fs.resolvePath(cwd, path);
   const found = await fs.stat(place).catch(failWith(what));
   if (found.isDirectory) throw new Failure(`${what}: Is a directory`);
-  return meter.spread(await fs.readFile(place, "latin1"));
+  return meter.make(await fs.readFile(place, "latin1"));
 }
 
 /** Returns the bytes of all inputs, one after another. */
@@ -230,4 +232,11 @@ export async function readInputs(paths: readonly string[], context: Context): Pr
   return texts.join("");
 }
 
-export const linesOf = (text: string): string[] => meter.spread(text).match(/[^\n]*\n|[^\n]+$/g) ?? [];
+export const linesOf = (text: string): string[] =>
+  meter.walk<string[]>(meter.make(text).match(/[^\n]*\n|[^\n]+$/g) ?? []);
+
+/** Returns a program of another language; throws a failure if it is too long to be mended. */
+export function admit(script: string): string {
+  if (script.length > 64 * 1024) throw new Failure("a script of more than 64 KiB is not supported here", 2);
+  return script;
+}

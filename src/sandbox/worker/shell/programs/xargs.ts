@@ -44,7 +44,11 @@ function readItems(text: string, { has, value }: Options): string[][] {
   }
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (has("I")) return lines.map((line) => [unquote(line.trim())]);
-  return lines.map((line) => (line.match(words) ?? []).map(unquote));
+  return lines.map((line) => {
+    if (/\S/.test(line.replace(words, "")))
+      throw new Failure("unmatched quote; quotes are special to xargs unless you use -0 or -d");
+    return (line.match(words) ?? []).map(unquote);
+  });
 }
 
 /** Returns the arguments of each call. */

@@ -1,5 +1,6 @@
 import type { Context, CustomCommand, Result } from "../../custom-command.ts";
 import {
+  admit,
   bytes,
   Failure,
   original,
@@ -174,7 +175,7 @@ async function readCall(args: readonly string[], context: Context): Promise<AwkC
 export const awk: CustomCommand = program("awk", async (args, context) => {
   if (/^--./.test(args[0] ?? "")) return original(context, args);
   const { options, source, files } = await readCall(args, context);
-  const { text, commands } = mendProgram(source);
+  const { text, commands } = mendProgram(admit(source));
   const result = await original(context, [...options, text, ...files]);
   return commands.size === 0 ? result : runCommands(commands, result, context);
 });

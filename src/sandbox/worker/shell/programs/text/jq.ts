@@ -1,5 +1,5 @@
 import type { Context, CustomCommand, Result } from "../../custom-command.ts";
-import { Failure, original, program, readInput, textFrom } from "../program.ts";
+import { admit, Failure, original, program, readInput, textFrom } from "../program.ts";
 
 /** `jq`, which joins its results with `-j`, indents by a given number, and knows more of the language. */
 
@@ -54,7 +54,7 @@ const mended =
 
 /** Writes a filter so that the shell's own jq takes it as jq does. */
 const mendFilter = (filter: string): string =>
-  filter.replace(mended, (found) => {
+  admit(filter).replace(mended, (found) => {
     if (found === "walk(")
       throw new Failure("walk is not supported here; name the paths, as in: (.. | numbers) |= . + 1", 3);
     if (found.startsWith("del(")) return mendDel(found);

@@ -1,5 +1,6 @@
 import type { Context, CustomCommand } from "../../custom-command.ts";
 import {
+  admit,
   Failure,
   failWith,
   forEach,
@@ -32,7 +33,7 @@ const suffixOf = (word: string): string | null => {
 const breakText = (script: string): string =>
   script.replace(/((?:^|[\n;{}]|[\d$/!,])[ \t]*[aic])\\(?=[^\n])/g, (_, before: string) => `${before}\\\n`);
 
-const mendScript = (script: string): string => markCase(breakText(script));
+const mendScript = (script: string): string => markCase(breakText(admit(script)));
 
 /** Takes `-i` out of the words of a call; the flags before `i` in one word stay. */
 function withoutInPlace(args: readonly string[]): {
